@@ -1,0 +1,37 @@
+# Two stages: what installs stays behind, what runs has no compiler and no root.
+FROM python:3.11-slim-bookworm AS install
+WORKDIR /app
+RUN python -m venv /venv
+COPY requirements.lock .
+RUN /venv/bin/pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock
+
+FROM python:3.11-slim-bookworm
+ENV PATH=/venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    MODE=production \
+    DATA_DIR=/data
+# pg_dump, pg_restore and psql, for manage.py backup and restore; of version 15, as the database of compose.yaml.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends postgresql-client-15 \
+    && rm -rf /var/lib/apt/lists/*
+# A new volume takes its owner from the folder that it covers.
+RUN useradd --system --uid 10001 --create-home service && install -d -o service /data /media /backups
+COPY --from=install /venv /venv
+WORKDIR /app
+COPY manage.py gunicorn.conf.py pyproject.toml ./
+COPY config config
+COPY accounts accounts
+COPY pipeline pipeline
+COPY webhooks webhooks
+COPY analytics analytics
+COPY templates templates
+COPY static static
+COPY docs docs
+USER service
+VOLUME /data
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+    CMD ["python", "-c", "import os, urllib.request as u; u.build_opener(u.ProxyHandler({})).open('http://127.0.0.1:' + os.environ.get('PORT', '8000') + '/readyz', timeout=4)"]
+# Embedded mode: web, worker and beat in one process. docs/running.md has the commands for separate ones.
+CMD ["sh", "-c", "python manage.py migrate --no-input && python manage.py collectstatic --no-input && exec python manage.py serve"]

@@ -1,0 +1,49 @@
+# The commands of the project; `make help` lists them. Everything happens in .venv/ and var/.
+
+PYTHON ?= python3
+RUN := .venv/bin/python
+# Tests and checks keep what they write apart from the data of `make up`.
+APART := env -u DATABASE_URL -u REDIS_URL MODE=development DATA_DIR=var/test/check
+
+.PHONY: help up token install test test-slow test-all coverage check format bench lock
+
+help:  ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+up:  ## Install what is missing, then start everything (PORT, DATA_DIR, DATABASE_URL, REDIS_URL)
+	@$(PYTHON) tools/up.py
+
+token:  ## Print another API key of the demo workspace
+	@MODE=development $(RUN) manage.py issue_token --workspace Demo --json | $(RUN) -c 'import json, sys; print(json.loads(sys.stdin.read().splitlines()[-1])["token"])'
+
+install:  ## Bring .venv to requirements-dev.lock
+	@$(PYTHON) tools/up.py install requirements-dev.lock
+
+test: install  ## The fast ring: on SQLite, then on PostgreSQL and Redis where they answer
+	@$(RUN) tools/suite.py fast
+
+test-slow: install  ## What the fast ring leaves out: faults, fuzzing, many processes
+	@$(RUN) tools/suite.py slow
+
+test-all: test test-slow  ## Everything
+
+coverage: install  ## The fast ring on SQLite with branch coverage
+	@$(RUN) tools/suite.py coverage
+
+check: install  ## Lint, format, types, import contracts, migrations, lock files
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(APART) $(RUN) -m mypy
+	$(APART) .venv/bin/lint-imports
+	$(APART) $(RUN) manage.py makemigrations --check --dry-run
+	$(RUN) tools/lock.py check
+
+format: install  ## Let ruff format everything and mend what it can
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+bench: install  ## The benchmarks against their floors
+	@$(RUN) -m benchmarks
+
+lock: install  ## Write the lock files anew from pyproject.toml
+	$(RUN) tools/lock.py write

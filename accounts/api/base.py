@@ -1,0 +1,174 @@
+"""WorkspaceResource: what every view under /v1 has: a caller, scopes, rate headers, idempotent POSTs, documents."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.http import HttpResponse
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts import idempotency, permissions
+from config.ground import limits
+from config.ground.api import Resource
+from config.ground.errors import CODES
+from config.ground.jsonio import PayloadTooLarge, dump, raw_body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from drf_spectacular.openapi import AutoSchema
+    from rest_framework.request import Request
+
+    from accounts.authentication import Caller
+    from config.ground.api import Parameter
+
+
+class WorkspaceResource(Resource):
+    """The base of a resource: `scopes` says for each action which scope it needs, None for any token.
+
+    A POST with an Idempotency-Key runs in one transaction with the row that keeps its answer, so an action that
+    calls out, or takes long, and stores nothing is named in `without_effect`: its key is read and then ignored.
+    """
+
+    scopes: ClassVar[Mapping[str, str | None]] = {}
+    without_effect: ClassVar[frozenset[str]] = frozenset()
+
+    def sent(self, request: Request) -> bytes:
+        """What tells a request from another one with the same Idempotency-Key. Raises `PayloadTooLarge`."""
+        return raw_body(request, most=self.body_limit)
+
+    @property
+    def caller(self) -> Caller:
+        return permissions.caller(self.request)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        key = request.META.get("HTTP_IDEMPOTENCY_KEY")
+        if request.method != "POST" or self.action is None or key is None:
+            return
+        if self.action in self.without_effect:
+            idempotency.read_key(key)
+            return
+        # A viewset's handlers are attributes of the instance, which serves one request.
+        handler: Callable[..., Any] = self.post  # type: ignore[has-type]
+        self.post = partial(self._answer_once, handler, key)
+
+    def _answer_once(
+        self, handler: Callable[..., HttpResponse], key: str, request: Request, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        try:
+            body = self.sent(request)
+        except PayloadTooLarge:
+            # It can't succeed, so nothing would be kept; the handler says what comes first, a 404 or this.
+            return handler(request, *args, **kwargs)
+        digest = idempotency.request_digest("POST", request.path, body)
+        answer, is_replay = idempotency.run_once(
+            self.caller, key, digest, lambda: _as_stored(handler(request, *args, **kwargs))
+        )
+        response = HttpResponse(
+            answer.body, status=answer.status, headers=dict(answer.headers), content_type="application/json"
+        )
+        if not answer.body:
+            del response["Content-Type"]
+        if is_replay:
+            response["Idempotency-Replayed"] = "true"
+        return response
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Response:
+        final: Response = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in permissions.rate_headers(request).items():
+            final.headers.setdefault(name, value)
+        return final
+
+
+def _as_stored(response: HttpResponse) -> idempotency.StoredAnswer:
+    headers = {name: value for name, value in response.headers.items() if name != "Content-Type"}
+    if isinstance(response, Response):
+        body = b"" if response.data is None else dump(response.data)
+    else:
+        body = response.content
+    is_secret = getattr(response, "is_secret", False)
+    return idempotency.StoredAnswer(response.status_code, body, headers, is_secret=is_secret)
+
+
+def secret_answer(response: Response) -> Response:
+    """Marks an answer that tells a secret: what an `Idempotency-Key` keeps of it is sealed."""
+    vars(response)["is_secret"] = True
+    return response
+
+
+# --- Documents -------------------------------------------------------------------------------------------------------
+
+
+class BearerTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "accounts.authentication.BearerToken"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        del auto_schema
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "cpk_live_… or cpk_test_…"}
+
+
+class ErrorDetailSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField(allow_null=True, help_text="Dotted (`a.b[0]`); null for the whole request.")
+    code = serializers.CharField()
+    message = serializers.CharField(help_text="One sentence that says what to do.")
+    limit = serializers.IntegerField(required=False, help_text="Of a quota.")
+    used = serializers.IntegerField(required=False, help_text="Of a quota.")
+    resets_at = serializers.CharField(required=False, allow_null=True, help_text="Of a quota.")
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    error = serializers.ChoiceField(choices=sorted(CODES))
+    detail = ErrorDetailSerializer(many=True)
+
+
+_EVERYWHERE: Final = (400, 401, 403, 429, 503)
+
+
+def answers(successes: Mapping[int, Any], *errors: int) -> dict[int, Any]:
+    """The answers of one operation for `extend_schema(responses=…)`: its own, and those that every one has."""
+    return {**successes, **dict.fromkeys((*_EVERYWHERE, *errors), ErrorSerializer)}
+
+
+def documented(parameters: Mapping[str, Parameter]) -> list[OpenApiParameter]:
+    """Query parameters for `extend_schema(parameters=…)`, from what `read_query` reads."""
+    return [
+        OpenApiParameter(
+            name,
+            parameter.schema,
+            OpenApiParameter.QUERY,
+            description=parameter.description,
+            explode=True if parameter.is_repeatable else None,
+        )
+        for name, parameter in parameters.items()
+    ]
+
+
+def page_of(row: type[serializers.Serializer[Any]], name: str) -> type[serializers.Serializer[Any]]:
+    """The serializer of a page of rows: an object around them, though the action is a list."""
+    fields = {
+        "data": row(many=True),
+        "has_more": serializers.BooleanField(),
+        "next_cursor": serializers.CharField(allow_null=True),
+    }
+    page: type[serializers.Serializer[Any]] = type(f"{name}Serializer", (serializers.Serializer,), fields)
+    extend_schema_serializer(many=False)(page)
+    return page
+
+
+_MOST: Final = limits.IDEMPOTENCY_KEY_CHARACTERS
+_KEY_OR_QUOTED_KEY: Final = rf'^([!#-~]([ -~]{{0,{_MOST - 2}}}[!-~])?|"([ !#-\[\]-~]|\\["\\]){{1,{_MOST}}}")$'
+IDEMPOTENCY_KEY: Final = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "pattern": _KEY_OR_QUOTED_KEY},
+    OpenApiParameter.HEADER,
+    description=(
+        f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} printable ASCII characters. The first 2xx answer is kept for "
+        "48 hours and replayed to the same request."
+    ),
+)

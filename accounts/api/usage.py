@@ -1,0 +1,136 @@
+"""GET /usage and GET /usage/ledger: the month's credits, and every entry that made them so."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+
+from accounts import credits
+from accounts.api.base import WorkspaceResource, answers, documented, page_of
+from accounts.api.workspace import LIMITS_EXAMPLE, LimitsSerializer, limits_of
+from accounts.models import LedgerEntry
+from config.ground.api import (
+    PAGING,
+    MomentField,
+    PublicIdField,
+    page,
+    read_query,
+    respond_with_tag,
+    weak_tag,
+)
+from config.ground.ids import encode
+from config.ground.moments import as_z
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+    from rest_framework.response import Response
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    limits = LimitsSerializer()
+    limit = serializers.IntegerField(
+        allow_null=True,
+        help_text="Credits of this month, adjustments included; null where they are not limited.",
+    )
+    used = serializers.IntegerField()
+    reserved = serializers.IntegerField(help_text="Held by work that isn't finished.")
+    available = serializers.IntegerField(allow_null=True)
+    resets_at = MomentField(help_text="The first moment of the next calendar month in UTC.")
+
+
+class LedgerEntrySerializer(serializers.Serializer[Any]):
+    id = PublicIdField("led")
+    kind = serializers.ChoiceField(choices=LedgerEntry.Kind.values)
+    amount = serializers.IntegerField(help_text="Change of what is available.")
+    reserved_change = serializers.IntegerField()
+    used_change = serializers.IntegerField()
+    generation = PublicIdField("gnr", allow_null=True, help_text="What it is about.")
+    reason = serializers.CharField(allow_blank=True)
+    created_at = MomentField()
+
+
+_USAGE_EXAMPLE = {
+    "limits": LIMITS_EXAMPLE,
+    "limit": 1000,
+    "used": 120,
+    "reserved": 12,
+    "available": 868,
+    "resets_at": "2026-12-01T00:00:00.000Z",
+}
+_LEDGER_EXAMPLE = {
+    "data": [
+        {
+            "id": "led_01jd4t5v7yf8zr3m6n2q9k0hcz",
+            "kind": "reserve",
+            "amount": -12,
+            "reserved_change": 12,
+            "used_change": 0,
+            "generation": "gnr_01jd4t5v7yf8zr3m6n2q9k0hd0",
+            "reason": "",
+            "created_at": "2026-11-20T09:30:00.000Z",
+        }
+    ],
+    "has_more": False,
+    "next_cursor": None,
+}
+
+
+class UsageView(WorkspaceResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {"retrieve": None}
+
+    @extend_schema(
+        operation_id="get_usage",
+        summary="Credits of this month",
+        tags=["usage"],
+        responses=answers({200: UsageSerializer}),
+        examples=[OpenApiExample("Usage", _USAGE_EXAMPLE, response_only=True, status_codes=["200"])],
+    )
+    def retrieve(self, request: Request) -> Response:
+        read_query(request, {})
+        workspace = self.caller.workspace
+        report = credits.usage(workspace, datetime.now(UTC))
+        is_limited = not workspace.is_unlimited
+        body = {
+            "limits": limits_of(workspace),
+            "limit": report.limit if is_limited else None,
+            "used": report.used,
+            "reserved": report.reserved,
+            "available": report.available if is_limited else None,
+            "resets_at": as_z(report.resets_at),
+        }
+        return respond_with_tag(request, body, tag=weak_tag(body))
+
+
+class LedgerView(WorkspaceResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {"list": None}
+
+    @extend_schema(
+        operation_id="list_ledger",
+        summary="Every entry of the credit ledger, newest first",
+        tags=["usage"],
+        parameters=documented(PAGING),
+        responses=answers({200: page_of(LedgerEntrySerializer, "Ledger")}),
+        examples=[OpenApiExample("A page", _LEDGER_EXAMPLE, response_only=True, status_codes=["200"])],
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, PAGING)
+        found = page(request, LedgerEntry.objects.of(self.caller.workspace), query)
+        return found.respond(request, [_told(entry) for entry in found.rows])
+
+
+def _told(entry: LedgerEntry) -> dict[str, Any]:
+    return {
+        "id": credits.public_id(entry),
+        "kind": entry.kind,
+        "amount": entry.amount,
+        "reserved_change": entry.reserved_change,
+        "used_change": entry.used_change,
+        "generation": None if entry.subject is None else encode("gnr", entry.subject),
+        "reason": entry.reason,
+        "created_at": as_z(entry.created_at),
+    }

@@ -1,0 +1,116 @@
+"""GET /workspace: the workspace behind the token, its limits, and the token itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+
+from accounts import credits, tokens
+from accounts.api.base import WorkspaceResource, answers
+from config.ground import limits
+from config.ground.api import MomentField, PublicIdField, read_query, respond_with_tag, weak_tag
+from config.ground.moments import as_z_or_none
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+    from rest_framework.response import Response
+
+    from accounts.models import Workspace
+
+
+class LimitsSerializer(serializers.Serializer[Any]):
+    unlimited = serializers.BooleanField(help_text="True: neither rate nor credits are limited.")
+    requests_at_once = serializers.IntegerField(allow_null=True)
+    requests_per_minute = serializers.IntegerField(allow_null=True)
+    credits_per_month = serializers.IntegerField(allow_null=True)
+    active_sources = serializers.IntegerField(help_text="Sources that may be active at a time.")
+    poll_interval_minutes = serializers.IntegerField(help_text="The shortest poll interval of a source.")
+
+
+class TokenSerializer(serializers.Serializer[Any]):
+    id = PublicIdField("tok")
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=tokens.SCOPES))
+    expires_at = MomentField(allow_null=True)
+    test = serializers.BooleanField()
+
+
+class WorkspaceSerializer(serializers.Serializer[Any]):
+    id = PublicIdField("ws")
+    name = serializers.CharField()
+    timezone = serializers.CharField(help_text="An IANA name, such as Europe/Berlin.")
+    plan = serializers.CharField()
+    whitelisted_at = MomentField(allow_null=True)
+    limits = LimitsSerializer()
+    token = TokenSerializer()
+
+
+LIMITS_EXAMPLE = {
+    "unlimited": False,
+    "requests_at_once": 120,
+    "requests_per_minute": 60,
+    "credits_per_month": 1000,
+    "active_sources": 20,
+    "poll_interval_minutes": 15,
+}
+_EXAMPLE = {
+    "id": "ws_01jd4t5v7yf8zr3m6n2q9k0hcx",
+    "name": "Alice's newsroom",
+    "timezone": "Europe/Berlin",
+    "plan": "Standard",
+    "whitelisted_at": "2026-11-20T09:30:00.000Z",
+    "limits": LIMITS_EXAMPLE,
+    "token": {
+        "id": "tok_01jd4t5v7yf8zr3m6n2q9k0hcy",
+        "scopes": ["raw:read", "raw:write"],
+        "expires_at": None,
+        "test": False,
+    },
+}
+
+
+def limits_of(workspace: Workspace) -> dict[str, Any]:
+    of_plan = credits.plan_limits(workspace)
+    is_limited = not workspace.is_unlimited
+    return {
+        "unlimited": workspace.is_unlimited,
+        "requests_at_once": limits.RATE_BURST if is_limited else None,
+        "requests_per_minute": limits.RATE_PER_MINUTE if is_limited else None,
+        "credits_per_month": of_plan.credits_per_month if is_limited else None,
+        "active_sources": of_plan.active_sources_most,
+        "poll_interval_minutes": of_plan.poll_interval_minutes_least,
+    }
+
+
+class WorkspaceView(WorkspaceResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {"retrieve": None}
+
+    @extend_schema(
+        operation_id="get_workspace",
+        summary="The workspace and token that are calling",
+        tags=["workspace"],
+        responses=answers({200: WorkspaceSerializer}),
+        examples=[OpenApiExample("A workspace", _EXAMPLE, response_only=True, status_codes=["200"])],
+    )
+    def retrieve(self, request: Request) -> Response:
+        read_query(request, {})
+        caller = self.caller
+        workspace = caller.workspace
+        body = {
+            "id": workspace.public_id,
+            "name": workspace.name,
+            "timezone": workspace.timezone,
+            "plan": workspace.plan.name,
+            "whitelisted_at": as_z_or_none(workspace.whitelisted_at),
+            "limits": limits_of(workspace),
+            "token": {
+                "id": caller.actor,
+                "scopes": [scope for scope in tokens.SCOPES if scope in caller.scopes],
+                "expires_at": as_z_or_none(caller.expires_at),
+                "test": caller.test,
+            },
+        }
+        return respond_with_tag(request, body, tag=weak_tag(body))

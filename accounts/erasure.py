@@ -1,0 +1,142 @@
+"""The end of a workspace: asked for, undone within a week, or carried out in small batches.
+
+From the asking on it rests: its tokens are refused, its sources and its publishing wait. When the time is over it is gone
+for everybody, and each app erases its part. What stays is a row without a name, the ledger, what the models cost, and
+the audit log.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+
+from accounts import audit, mails, members
+from accounts.models import (
+    ApiToken,
+    IdempotencyKey,
+    Invitation,
+    Membership,
+    Notice,
+    NoticeChoice,
+    NoticeDigest,
+    NoticeMessage,
+    RateBucket,
+    WhitelistRequest,
+    Workspace,
+)
+from config.ground import limits
+from config.ground.crash import crash_point
+from config.ground.errors import Invalid
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from accounts.models import User
+
+ROWS: Final = 200
+"""Rows that one batch deletes, with what hangs on them: a short lock, however much there is."""
+_PARTS: Final[tuple[type[Any], ...]] = (
+    NoticeMessage,
+    Notice,
+    NoticeDigest,
+    NoticeChoice,
+    IdempotencyKey,
+    RateBucket,
+    ApiToken,
+    Invitation,
+    WhitelistRequest,
+    Membership,
+)
+
+
+def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
+    """Set the day of its deletion, if the name was typed as it is; False where it is set already."""
+    if " ".join(typed_name.split()) != " ".join(workspace.name.split()):
+        message = _("Type the name exactly as it is: %(name)s") % {"name": workspace.name}
+        raise Invalid.one(field="name", code="other_name", message=message)
+    now = datetime.now(UTC)
+    deletes_at = now + limits.WORKSPACE_DELETED_AFTER
+    with transaction.atomic():
+        rows = Workspace.everywhere.filter(pk=workspace.pk, deletes_at=None, deleted_at=None)
+        if not rows.update(deletes_at=deletes_at):
+            return False
+        workspace.deletes_at = deletes_at
+        _note("deletion_asked", workspace, by.email)
+        mails.send("workspace_deletion", members.owners(workspace), _told(workspace, by.email))
+    return True
+
+
+def undo(workspace: Workspace, *, actor: str) -> bool:
+    """It works again from the next request on; False where nothing was asked for, or it is too late."""
+    with transaction.atomic():
+        rows = Workspace.everywhere.filter(pk=workspace.pk, deletes_at__isnull=False, deleted_at=None)
+        if not rows.update(deletes_at=None):
+            return False
+        workspace.deletes_at = None
+        _note("deletion_undone", workspace, actor)
+        mails.send("workspace_kept", members.owners(workspace), _told(workspace, actor))
+    return True
+
+
+def erase_some(*, now: datetime | None = None) -> int:
+    """One batch of one workspace whose time is over; 0 when there is nothing to erase.
+
+    Each batch is a transaction of its own, and what is left is found by looking: a killed hand leaves nothing to mend.
+    """
+    now = now or datetime.now(UTC)
+    with transaction.atomic():
+        # One hand at a time, and the others don't wait for it: two would meet in each other's locks.
+        over = Workspace.everywhere.select_for_update(of=("self",), no_key=True, skip_locked=True)
+        waiting = over.filter(deletes_at__lte=now, erased_at=None).defer("model_key")
+        workspace = waiting.order_by("deletes_at").first()
+        done = 0 if workspace is None else _step(workspace, now)
+    crash_point("erase.batch")
+    return done
+
+
+def _step(workspace: Workspace, now: datetime) -> int:
+    if workspace.deleted_at is None:
+        # First it is gone for everybody, so that nobody adds to what is being erased.
+        Workspace.everywhere.filter(pk=workspace.pk).update(deleted_at=now)
+        _note("deleted", workspace, "system")
+        crash_point("erase.begun")
+        return 1
+    for eraser in settings.WORKSPACE_ERASERS:
+        done: int = import_string(eraser)(workspace.pk, ROWS)
+        if done:
+            crash_point("erase.erased")
+            return done
+    Workspace.everywhere.filter(pk=workspace.pk).update(
+        erased_at=now, name=_("(deleted)"), model_key=None, model_key_last_four="", whitelisted_at=None
+    )
+    _note("erased", workspace, "system")
+    crash_point("erase.ended")
+    return 1
+
+
+def erase(workspace_id: UUID, rows: int) -> int:
+    """The part of accounts: whatever lets somebody in. The balance and its ledger stay."""
+    for model in _PARTS:
+        some = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
+        if some:
+            model.everywhere.filter(pk__in=some).delete()
+            return len(some)
+    return 0
+
+
+def _told(workspace: Workspace, by: str) -> dict[str, Any]:
+    return {
+        "workspace": workspace.name,
+        "by": by,
+        "deletes_at": workspace.deletes_at,
+        "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/settings/workspace",
+    }
+
+
+def _note(what: str, workspace: Workspace, actor: str) -> None:
+    audit.note(f"workspace.{what}", workspace=workspace, actor=actor, subject=workspace.public_id)

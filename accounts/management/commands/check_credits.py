@@ -1,0 +1,26 @@
+"""Compares every workspace's balance with the sum of its ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from accounts import credits
+from config.ground.ids import encode
+
+
+class Command(BaseCommand):
+    help = "Compare every balance with the sum of its ledger; exit 1 where they differ."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        del args, options
+        found = credits.check()
+        for one in found:
+            balance = "no row" if one.balance is None else one.balance
+            self.stdout.write(
+                f"{encode('ws', one.workspace_id)} {one.what}: ledger {one.ledger}, balance {balance}"
+            )
+        if found:
+            raise SystemExit(1)
+        self.stdout.write("Every balance is the sum of its ledger.")

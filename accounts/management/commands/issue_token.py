@@ -1,0 +1,97 @@
+"""Makes a token for a workspace, and the workspace too where it is asked to."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from accounts import tokens, workspaces
+from accounts.models import Workspace
+from config.ground.errors import AppError
+from config.ground.ids import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.core.management.base import CommandParser
+
+_ACTOR: Final = "manage.py issue_token"
+
+
+class Command(BaseCommand):
+    help = "Make an API token; its text is shown once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True, metavar="NAME", help="a workspace's name or ws_ id")
+        parser.add_argument("--create", action="store_true", help="create the workspace if there is none")
+        parser.add_argument("--whitelist", action="store_true", help="whitelist the workspace for the API")
+        parser.add_argument("--unlimited", action="store_true", help="lift its rate limit and quota")
+        parser.add_argument("--test", action="store_true", help="make a test token")
+        parser.add_argument("--name", default="issued by the operator", help="the token's name")
+        parser.add_argument(
+            "--scopes",
+            default="full",
+            help=f"one of {', '.join(tokens.PRESETS)}, or scopes separated by commas",
+        )
+        parser.add_argument("--json", action="store_true", help="print one line of JSON at the end")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        del args
+        try:
+            workspace, minted = _issue(**options)
+        except AppError as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps({"workspace": workspace.public_id, "token": minted.secret}))
+            return
+        self.stdout.write(f"Workspace {workspace.name} ({workspace.public_id})")
+        self.stdout.write(f"Token     {minted.secret}")
+        self.stdout.write("It is shown only now; keep it in a safe place.")
+        if not workspace.is_whitelisted:
+            self.stdout.write("The workspace is not whitelisted: run this again with --whitelist.")
+
+
+def _issue(
+    *,
+    workspace: str,
+    create: bool,
+    whitelist: bool,
+    unlimited: bool,
+    test: bool,
+    name: str,
+    scopes: str,
+    **_others: Any,
+) -> tuple[Workspace, tokens.Minted]:
+    with transaction.atomic():
+        found = _find(workspace)
+        if found is None:
+            if not create or workspace.startswith("ws_"):
+                message = f"There is no workspace {workspace}. Add --create and its name to create one."
+                raise CommandError(message)
+            found = workspaces.create(workspace, actor=_ACTOR)
+        if whitelist:
+            workspaces.whitelist(found, _ACTOR)
+        if unlimited:
+            workspaces.lift_limits(found, _ACTOR)
+        return found, tokens.mint(found, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
+
+
+def _find(name: str) -> Workspace | None:
+    living = Workspace.everywhere.filter(deleted_at=None)
+    by_id = decode("ws", name)
+    if by_id is not None:
+        found: Workspace | None = living.filter(pk=by_id).first()
+        return found
+    # Two are enough to know that the name is not one workspace's.
+    named = list(living.filter(name=name.strip())[:2])
+    if len(named) > 1:
+        message = f"Several workspaces are named {name}; give the ws_ id instead."
+        raise CommandError(message)
+    return named[0] if named else None
+
+
+def _read_scopes(text: str) -> Iterable[str]:
+    return tokens.PRESETS.get(text) or [scope.strip() for scope in text.split(",") if scope.strip()]

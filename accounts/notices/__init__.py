@@ -1,0 +1,31 @@
+"""What a workspace's people are told: happenings are written beside the change, messages go out as due rows."""
+
+from accounts.notices.choices import Choice, choice_of, choose, lately_told
+from accounts.notices.digest import Line, next_morning, open_digest, put_together
+from accounts.notices.digest import give_up as give_up_digest
+from accounts.notices.kinds import CHANNELS, KINDS
+from accounts.notices.record import record, send_test
+from accounts.notices.retention import forget
+from accounts.notices.spread import give_up_spreading, spread
+from accounts.notices.tell import give_up, tell
+
+__all__ = [
+    "CHANNELS",
+    "KINDS",
+    "Choice",
+    "Line",
+    "choice_of",
+    "choose",
+    "forget",
+    "give_up",
+    "give_up_digest",
+    "give_up_spreading",
+    "lately_told",
+    "next_morning",
+    "open_digest",
+    "put_together",
+    "record",
+    "send_test",
+    "spread",
+    "tell",
+]

@@ -1,0 +1,129 @@
+"""Each person's choices for one workspace, and the defaults of their role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import audit
+from accounts.models import Membership, NoticeChoice, NoticeMessage
+from accounts.notices.kinds import KINDS, OFF
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from accounts.models import User, Workspace
+
+LATELY: Final = 10
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What holds for one person: when they are told of each kind, and where. Secrets are shown nowhere."""
+
+    user: User
+    kinds: Mapping[str, str]
+    by_mail: bool = True
+    slack_url: str = ""
+    telegram_token: str = ""
+    telegram_chat: str = ""
+
+    def when(self, kind: str) -> str:
+        return self.kinds.get(kind, OFF)
+
+    @property
+    def channels(self) -> list[str]:
+        open_ones = {
+            "mail": self.by_mail,
+            "slack": bool(self.slack_url),
+            "telegram": bool(self.telegram_token and self.telegram_chat),
+        }
+        return [name for name, is_open in open_ones.items() if is_open]
+
+
+def choices_of(workspace_id: UUID) -> list[Choice]:
+    """Of everybody who is in the workspace now, in two statements."""
+    members = (
+        Membership.objects.of(workspace_id)
+        .filter(user__is_active=True, workspace__deleted_at=None)
+        .select_related("user")
+        .order_by("created_at", "id")
+    )
+    chosen = {row.user_id: row for row in NoticeChoice.objects.of(workspace_id)}
+    return [_merged(member, chosen.get(member.user_id)) for member in members]
+
+
+def choice_of(workspace_id: UUID, user_id: UUID) -> Choice | None:
+    """None where the person isn't in the workspace, may no longer log in, or the workspace was deleted."""
+    member = (
+        Membership.objects.of(workspace_id)
+        .filter(user_id=user_id, user__is_active=True, workspace__deleted_at=None)
+        .select_related("user")
+        .first()
+    )
+    if member is None:
+        return None
+    return _merged(member, NoticeChoice.objects.of(workspace_id).filter(user_id=user_id).first())
+
+
+def choose(
+    workspace: Workspace,
+    user: User,
+    kinds: Mapping[str, str],
+    *,
+    by_mail: bool,
+    slack_url: str,
+    telegram_token: str,
+    telegram_chat: str,
+) -> None:
+    """Write one person's choices down; an empty address or token is forgotten."""
+    values: dict[str, Any] = {
+        "kinds": dict(kinds),
+        "by_mail": by_mail,
+        "slack_url": slack_url or None,
+        "telegram_token": telegram_token or None,
+        "telegram_chat": telegram_chat,
+        "updated_at": timezone.now(),
+    }
+    with transaction.atomic():
+        NoticeChoice.everywhere.update_or_create(workspace=workspace, user=user, defaults=values)
+        channels = Choice(
+            user,
+            kinds,
+            by_mail=by_mail,
+            slack_url=slack_url,
+            telegram_token=telegram_token,
+            telegram_chat=telegram_chat,
+        ).channels
+        audit.note(
+            "notices.chosen",
+            workspace=workspace,
+            actor=user.email,
+            subject=user.email,
+            details={"kinds": dict(kinds), "channels": channels},
+        )
+
+
+def _merged(member: Membership, row: NoticeChoice | None) -> Choice:
+    kinds = {name: kind.defaults.get(member.role, OFF) for name, kind in KINDS.items()}
+    if row is None:
+        return Choice(member.user, kinds)
+    kinds |= {name: when for name, when in row.kinds.items() if name in KINDS}
+    return Choice(
+        member.user,
+        kinds,
+        by_mail=row.by_mail,
+        slack_url=row.slack_url or "",
+        telegram_token=row.telegram_token or "",
+        telegram_chat=row.telegram_chat,
+    )
+
+
+def lately_told(workspace: Workspace, user: User) -> list[NoticeMessage]:
+    """A person's last messages, the newest first."""
+    rows = NoticeMessage.objects.of(workspace).filter(user=user).select_related("notice").order_by("-id")
+    return list(rows[:LATELY])

@@ -1,0 +1,74 @@
+"""What people can be told of, when, and by which channel; what holds for a role until its person chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Membership
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOW: Final = "now"
+DAILY: Final = "daily"
+OFF: Final = "off"
+_Role = Membership.Role
+_OWNERS_AT_ONCE: Final[Mapping[str, str]] = {_Role.OWNER: NOW}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`defaults` by role; a role that isn't named is told nothing. `is_counted` ones exist in digests alone."""
+
+    label: Any
+    help: Any
+    defaults: Mapping[str, str]
+    is_counted: bool = False
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "post_failed": Kind(
+        _("A post failed"),
+        _("It was not published, and is not tried again by itself."),
+        _OWNERS_AT_ONCE,
+    ),
+    "reviews_waiting": Kind(
+        _("Items wait for review"),
+        _("How many, and for how long the oldest has waited."),
+        {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
+        is_counted=True,
+    ),
+    "source_failing": Kind(
+        _("A source fails or is gone"),
+        _("Three polls in a row failed, or its server says that it is gone."),
+        _OWNERS_AT_ONCE,
+    ),
+    "few_topics": Kind(
+        _("A brand lane runs out of topics"),
+        _("Fewer than seven topics of its pool may be taken; told once a week."),
+        _OWNERS_AT_ONCE,
+    ),
+    "outlet_reconnect": Kind(
+        _("An outlet has to be reconnected"),
+        _("Its platform refuses the log-in, so nothing is published there."),
+        _OWNERS_AT_ONCE,
+    ),
+    "webhook": Kind(
+        _("A webhook endpoint fails"),
+        _("It was slowed down after failures, or switched off."),
+        _OWNERS_AT_ONCE,
+    ),
+    "quota": Kind(
+        _("Credits run out"),
+        _("80 % of the month's credits are used, and when all of them are."),
+        _OWNERS_AT_ONCE,
+    ),
+}
+CHANNELS: Final[Mapping[str, Any]] = {"mail": _("Mail"), "slack": "Slack", "telegram": "Telegram"}
+
+# Beside the kinds that people choose: these go to the one person that they are for.
+DIGEST: Final = "digest"
+TEST: Final = "test"

@@ -1,0 +1,48 @@
+"""What a workspace that isn't whitelisted lacks, and the form that asks the operator for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import whitelisting
+from accounts.models import WhitelistRequest
+from accounts.pages import typed
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+class AccessForm(forms.Form):
+    message = forms.CharField(
+        label=gettext_lazy("What do you want to use it for?"),
+        max_length=whitelisting.MESSAGE_CHARACTERS,
+        help_text=gettext_lazy(
+            "A sentence or two help the operator to decide: your site, what you publish, where."
+        ),
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+
+@page("manage")
+def access(request: HttpRequest, place: Place) -> HttpResponse:
+    form = typed.form_for(request, AccessForm)
+    if request.method == "POST" and form.is_valid():
+        try:
+            whitelisting.ask(place.workspace, form.cleaned_data["message"], place.user.email)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("The operator has your request and answers by mail."))
+            return redirect(place.address("access"))
+    last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()
+    return render(
+        request, "pages/access.html", {"form": form, "last": last, "page_name": "access", "place": place}
+    )

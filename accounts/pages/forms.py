@@ -1,0 +1,54 @@
+"""How forms look on the pages, and the forms of allauth that ask for more than its own."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from allauth.account.forms import SignupForm as AllauthSignupForm
+from allauth.core import context
+from django import forms
+from django.forms.renderers import DjangoTemplates
+from django.template import engines
+from django.utils.translation import gettext_lazy as _
+
+from config.ground import limits
+
+
+class PageRenderer(DjangoTemplates):
+    """Labels, help and errors in the frame of `templates/forms`; the widgets stay Django's, which the admin uses."""
+
+    form_template_name = "forms/form.html"
+    field_template_name = "forms/field.html"
+
+    def get_template(self, template_name: str) -> Any:
+        if template_name.startswith("forms/"):
+            return engines["django"].get_template(template_name)
+        return super().get_template(template_name)
+
+
+class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
+    """Asks for a name too: colleagues see it beside what somebody approved."""
+
+    name = forms.CharField(
+        label=_("Your name"),
+        max_length=limits.NAME_CHARACTERS,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    field_order: ClassVar = ["email", "name", "password1"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._vouched = str(context.request.session.get("account_verified_email") or "")
+        if self._vouched:
+            email = self.fields["email"]
+            email.initial = self._vouched
+            email.widget.attrs["readonly"] = True
+            email.help_text = _("Your invitation was sent to this address.")
+
+    def clean_email(self) -> str:
+        email = str(super().clean_email())
+        if self._vouched and email.lower() != self._vouched.lower():
+            message = _("Your invitation was sent to %(email)s; sign up with that address.")
+            raise forms.ValidationError(message % {"email": self._vouched})
+        return email

@@ -1,0 +1,103 @@
+"""Behind the link of an invitation: for who has an account, logged in or not, and for who has none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from allauth.account.adapter import get_adapter
+from django.contrib import messages
+from django.http import HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts import members, roles, workspaces
+from accounts.models import Membership
+from config.ground.errors import AppError
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from accounts.models import Invitation, User
+
+_KEPT: Final = "invitation"
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """GET asks, POST answers: a mail program that fetches links in advance accepts nothing."""
+    found = members.find(token)
+    if found is None:
+        return _over(request, token)
+    user = request.user if request.user.is_authenticated else None
+    if request.method == "POST":
+        return _accept(request, found, user) if user else _sign_up(request, found, token)
+    context = {
+        "invitation": found,
+        "role": roles.TOLD[Membership.Role(found.role)],
+        "is_theirs": user is not None and members.may_accept(found, user),
+        "has_account": members.has_account(found.email),
+        "here": request.path,
+    }
+    return render(request, "pages/invitation.html", context)
+
+
+def _over(request: HttpRequest, token: str) -> HttpResponse:
+    """Who followed it once more, and is in, goes on to the workspace."""
+    answered = members.answered(token)
+    if answered is not None and request.user.is_authenticated:
+        own = workspaces.memberships_of(request.user)
+        if any(row.workspace_id == answered.workspace_id for row in own):
+            return redirect("home", ws=answered.workspace_id)
+    return render(request, "pages/invitation_over.html", status=404)
+
+
+def _accept(request: HttpRequest, found: Invitation, user: User) -> HttpResponse:
+    try:
+        membership = members.accept(found, user)
+    except AppError as error:
+        messages.error(request, error.detail[0].message)
+        return redirect(request.path)
+    request.session.pop(_KEPT, None)
+    welcome(request, membership, found)
+    return redirect("home", ws=membership.workspace_id)
+
+
+def _sign_up(request: HttpRequest, found: Invitation, token: str) -> HttpResponse:
+    """The link came by mail to this address, so the sign-up needs no code; and it is open to who was invited."""
+    if members.has_account(found.email):
+        return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
+    request.session[_KEPT] = token
+    get_adapter(request).stash_verified_email(request, found.email)
+    return redirect("account_signup")
+
+
+def kept(request: HttpRequest) -> Invitation | None:
+    """The invitation with which somebody came to sign up, if it still holds."""
+    token = request.session.get(_KEPT)
+    return members.find(token) if token else None
+
+
+def join_after_sign_up(request: HttpRequest, user: User) -> Membership | None:
+    """Who signed up by an invitation has said yes to it; None where they came without one."""
+    found = kept(request)
+    request.session.pop(_KEPT, None)
+    if found is None:
+        return None
+    try:
+        membership = members.accept(found, user)
+    except AppError as error:
+        messages.error(request, error.detail[0].message)
+        return None
+    welcome(request, membership, found)
+    return membership
+
+
+def welcome(request: HttpRequest, membership: Membership, found: Invitation) -> None:
+    role = roles.TOLD[Membership.Role(membership.role)][0]
+    said = _("Welcome to %(workspace)s. Your role: %(role)s.")
+    messages.success(request, said % {"workspace": found.workspace.name, "role": role})

@@ -1,0 +1,1 @@
+"""Settings › API keys: make one, see what it does, replace it, end it."""

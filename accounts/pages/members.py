@@ -1,0 +1,193 @@
+"""The people of a workspace: the list, invitations, roles, removing and leaving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import members, roles
+from accounts.models import Invitation, Membership
+from accounts.pages import typed, undo
+from accounts.pages.place import Place, page
+from config.ground import limits
+from config.ground.errors import AppError
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+
+def role_choices() -> list[tuple[str, str]]:
+    """Each role with what it allows."""
+    return [
+        (role.value, format_html("<span><strong>{}</strong><br>{}</span>", *roles.TOLD[role]))
+        for role in Membership.Role
+    ]
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(
+        label=gettext_lazy("Role"), choices=role_choices, widget=forms.RadioSelect, initial="editor"
+    )
+
+
+class InviteForm(RoleForm):
+    email = forms.EmailField(
+        label=gettext_lazy("E-mail address"),
+        help_text=gettext_lazy("The invitation works for this address alone."),
+        widget=forms.EmailInput(attrs={"autocomplete": "off", "autofocus": True}),
+    )
+    field_order = ("email", "role")
+
+
+class SureForm(forms.Form):
+    """That the question was read: a bare POST does nothing."""
+
+    sure = forms.BooleanField(widget=forms.HiddenInput, initial=True)
+
+
+@page("look", methods=("GET",))
+def listed(request: HttpRequest, place: Place) -> HttpResponse:
+    people = members.people(place.workspace)
+    context = {
+        "place": place,
+        "people": people,
+        "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
+        "invitations": list(members.pending(place.workspace)),
+        "roles": {role.value: told[0] for role, told in roles.TOLD.items()},
+        "days": limits.INVITATION_KEPT.days,
+    }
+    return render(request, "pages/members.html", context)
+
+
+@page("manage")
+def invite(request: HttpRequest, place: Place) -> HttpResponse:
+    form = typed.form_for(request, InviteForm)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("members"))
+        email = form.cleaned_data["email"]
+        try:
+            members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
+        except AppError as error:
+            typed.sent_in_vain(request)
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("The invitation is on its way to %(email)s.") % {"email": email})
+            return redirect(place.address("members"))
+    return render(request, "pages/member_invite.html", {"place": place, "form": form})
+
+
+@page("manage", methods=("POST",))
+def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
+    found = _invitation(place, invitation)
+    try:
+        members.resend(found, by=place.user)
+    except AppError as error:
+        messages.error(request, error.detail[0].message)
+    else:
+        said = _("A new link is on its way to %(email)s; the one before no longer works.")
+        messages.success(request, said % {"email": found.email})
+    return redirect(place.address("members"))
+
+
+@page("manage", methods=("POST",))
+def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
+    found = _invitation(place, invitation)
+    if members.withdraw(found, actor=place.user.email):
+        said = _("The invitation of %(email)s is withdrawn.") % {"email": found.email}
+        undo.offer(request, said, place.address("member_reinstate", invitation=found.pk))
+    return redirect(place.address("members"))
+
+
+@page("manage", methods=("POST",))
+def reinstate(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
+    found = _invitation(place, invitation)
+    if members.reinstate(found, actor=place.user.email):
+        messages.success(request, _("The invitation of %(email)s holds again.") % {"email": found.email})
+    return redirect(place.address("members"))
+
+
+@page("manage")
+def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
+    membership = _membership(place, user)
+    form = typed.form_for(request, RoleForm, initial={"role": membership.role})
+    if request.method == "POST" and form.is_valid():
+        chosen = form.cleaned_data["role"]
+        try:
+            members.change_role(place.workspace, user, chosen, actor=place.user.email)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            said = _("%(person)s is now: %(role)s.")
+            told = roles.TOLD[Membership.Role(chosen)][0]
+            messages.success(request, said % {"person": membership.user.email, "role": told})
+            return redirect(place.address("members"))
+    return render(request, "pages/member_role.html", {"place": place, "form": form, "member": membership})
+
+
+@page("manage")
+def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
+    membership = _membership(place, user)
+    form = SureForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            removed = members.remove(place.workspace, user, actor=place.user.email)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            if removed is not None:
+                said = _("%(person)s is out.") % {"person": membership.user.email}
+                undo.offer(request, said, place.address("member_restore"), {"removed": removed})
+            return redirect(place.address("members"))
+    return render(request, "pages/member_remove.html", {"place": place, "form": form, "member": membership})
+
+
+@page("manage", methods=("POST",))
+def restore(request: HttpRequest, place: Place) -> HttpResponse:
+    if members.restore(place.workspace, request.POST.get("removed", ""), actor=place.user.email):
+        messages.success(request, _("They are in again, with the role that they had."))
+    else:
+        messages.error(request, _("That can no longer be undone. Invite them again."))
+    return redirect(place.address("members"))
+
+
+@page("be_here")
+def leave(request: HttpRequest, place: Place) -> HttpResponse:
+    form = SureForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            members.leave(place.workspace, place.user)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            said = _("You have left %(workspace)s.") % {"workspace": place.workspace.name}
+            messages.success(request, said)
+            return redirect("front")
+    is_last = members.is_last_owner(place.workspace, place.user.pk) and place.may_manage
+    return render(
+        request, "pages/member_leave.html", {"place": place, "form": form, "is_last_owner": is_last}
+    )
+
+
+def _invitation(place: Place, invitation_id: UUID) -> Invitation:
+    found = Invitation.objects.of(place.workspace).filter(pk=invitation_id).first()
+    if found is None:
+        raise Http404
+    found.workspace = place.workspace
+    return found
+
+
+def _membership(place: Place, user_id: UUID) -> Membership:
+    found = Membership.objects.of(place.workspace).select_related("user").filter(user_id=user_id).first()
+    if found is None:
+        raise Http404
+    return found

@@ -1,0 +1,165 @@
+"""What a person is told of a workspace, when, and by which channel; and a test of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts import notices
+from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
+from accounts.pages import typed
+from accounts.pages.place import Place, page
+from config.ground import limits
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from accounts.notices import Choice
+
+_WHEN: Final = {NOW: gettext_lazy("At once"), DAILY: gettext_lazy("Once a day"), OFF: gettext_lazy("Never")}
+_KEPT: Final = gettext_lazy("One is saved; leave this empty to keep it.")
+# Nothing on the page names what was saved before, so the browser must not offer it either.
+_SECRET: Final = {"autocomplete": "off", "spellcheck": "false"}
+
+
+class NoticesForm(forms.Form):
+    by_mail = forms.BooleanField(label=gettext_lazy("Mail"), required=False)
+    by_slack = forms.BooleanField(label=gettext_lazy("Slack"), required=False)
+    slack_secret = forms.CharField(
+        label=gettext_lazy("Incoming webhook of Slack"),
+        max_length=limits.URL_CHARACTERS,
+        required=False,
+        help_text=gettext_lazy(
+            "In Slack: Apps, Incoming Webhooks, choose a channel, copy the address that begins with "
+            "https://hooks.slack.com/."
+        ),
+        widget=forms.URLInput(attrs=_SECRET),
+    )
+    by_telegram = forms.BooleanField(label=gettext_lazy("Telegram"), required=False)
+    telegram_secret = forms.RegexField(
+        r"^\d+:[A-Za-z0-9_-]{20,100}$",
+        label=gettext_lazy("Token of your Telegram bot"),
+        required=False,
+        help_text=gettext_lazy("Write to @BotFather, send /newbot, and copy the token that it answers."),
+        error_messages={"invalid": gettext_lazy("A bot's token looks like 123456789:AAE… Copy all of it.")},
+        widget=forms.TextInput(attrs=_SECRET),
+    )
+    telegram_chat = forms.RegexField(
+        r"^(-?\d+|@\w+)$",
+        label=gettext_lazy("Chat"),
+        max_length=64,
+        required=False,
+        help_text=gettext_lazy(
+            "The chat's number, or a channel's @name. Write to the bot once, so that it may answer."
+        ),
+        error_messages={"invalid": gettext_lazy("A chat is a number such as -1001234, or a name with @.")},
+    )
+
+    def __init__(self, *arguments: Any, choice: Choice, **named: Any) -> None:
+        self.choice = choice
+        initial = {
+            "by_mail": choice.by_mail,
+            "by_slack": bool(choice.slack_url),
+            "by_telegram": bool(choice.telegram_token),
+            "telegram_chat": choice.telegram_chat,
+            **{name: choice.when(name) for name in KINDS},
+        }
+        named["initial"] = initial
+        super().__init__(*arguments, **named)
+        for name, kind in KINDS.items():
+            self.fields[name] = forms.ChoiceField(
+                label=kind.label,
+                help_text=kind.help,
+                choices=[(key, said) for key, said in _WHEN.items() if key != NOW or not kind.is_counted],
+            )
+        for name, kept in (("slack_secret", choice.slack_url), ("telegram_secret", choice.telegram_token)):
+            if kept:
+                self.fields[name].help_text = _KEPT
+
+    def kinds(self) -> list[forms.BoundField]:
+        return [self[name] for name in KINDS]
+
+    def clean_slack_secret(self) -> str:
+        given: str = self.cleaned_data["slack_secret"].strip()
+        if given and (urlsplit(given).scheme not in {"http", "https"} or not urlsplit(given).hostname):
+            raise forms.ValidationError(_("Copy the whole address; it begins with https://."))
+        return given
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if data.get("by_slack") and not (data.get("slack_secret") or self.choice.slack_url):
+            self._ask_for("slack_secret", _("Paste the address, or untick Slack."))
+        if data.get("by_telegram"):
+            if not (data.get("telegram_secret") or self.choice.telegram_token):
+                self._ask_for("telegram_secret", _("Paste the token, or untick Telegram."))
+            if not data.get("telegram_chat"):
+                self._ask_for("telegram_chat", _("Say which chat the bot writes to."))
+        return data
+
+    def _ask_for(self, name: str, message: str) -> None:
+        if name not in self.errors:
+            self.add_error(name, message)
+
+    def chosen(self) -> dict[str, Any]:
+        """What `notices.choose` takes: a channel that isn't ticked forgets its secret."""
+        data = self.cleaned_data
+        slack, telegram = data["by_slack"], data["by_telegram"]
+        return {
+            "kinds": {name: data[name] for name in KINDS},
+            "by_mail": data["by_mail"],
+            "slack_url": (data["slack_secret"] or self.choice.slack_url) if slack else "",
+            "telegram_token": (data["telegram_secret"] or self.choice.telegram_token) if telegram else "",
+            "telegram_chat": data["telegram_chat"] if telegram else "",
+        }
+
+
+@page("be_here")
+def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
+    choice = _choice(place)
+    form = typed.form_for(request, NoticesForm, choice=choice)
+    if request.method == "POST" and form.is_valid():
+        notices.choose(place.workspace, place.user, **form.chosen())
+        messages.success(request, _("Saved."))
+        return redirect(place.address("notices"))
+    context = {
+        "form": form,
+        "place": place,
+        "choice": choice,
+        "lately": notices.lately_told(place.workspace, place.user),
+        "channels": notices.CHANNELS,
+        "hour": f"{limits.DIGEST_HOUR:02}:00",
+        "most": limits.NOTICES_AT_ONCE_MOST,
+    }
+    return render(request, "pages/notices.html", context)
+
+
+@page("be_here", methods=("POST",))
+def send_test(request: HttpRequest, place: Place) -> HttpResponse:
+    channels = _choice(place).channels
+    if not channels:
+        messages.error(request, _("No channel is ticked. Tick one, save, and try again."))
+        return redirect(place.address("notices"))
+    notices.send_test(place.workspace, place.user, request.POST.get("once", ""))
+    said = ", ".join(str(notices.CHANNELS[name]) for name in channels)
+    count = len(channels)
+    messages.success(
+        request,
+        ngettext("A test is on its way by %(said)s.", "Tests are on their way by %(said)s.", count)
+        % {"said": said},
+    )
+    return redirect(place.address("notices"))
+
+
+def _choice(place: Place) -> Choice:
+    choice = notices.choice_of(place.workspace.pk, place.user.pk)
+    if choice is None:
+        # They left in this very moment.
+        raise PermissionDenied
+    return choice

@@ -1,0 +1,46 @@
+"""Addresses of the pages around a person and their workspaces."""
+
+from django.urls import path, re_path
+
+from accounts.pages import access, entrance, invitation, members, notices, profile, workspace
+from accounts.pages.keys import ending, listing, making
+from accounts.pages.place import page_path, register_ids
+
+register_ids("ws", "tok", "usr", "inv")
+
+urlpatterns = [
+    path("", entrance.front, name="front"),
+    path("new", entrance.create, name="workspace_create"),
+    path("account/profile", profile.profile, name="profile"),
+    re_path(r"^invitations/(?P<token>[A-Za-z0-9_-]{43})$", invitation.invitation, name="invitation"),
+    page_path("settings/access", access.access, "access"),
+    page_path("settings/keys", listing.keys, "keys"),
+    page_path("settings/keys/new", making.create, "key_create"),
+    page_path("settings/keys/revoke-all", ending.revoke_all, "key_revoke_all"),
+    page_path("settings/keys/<tok:token_id>", listing.key, "key"),
+    page_path("settings/keys/<tok:token_id>/requests", listing.requests, "key_requests"),
+    page_path("settings/keys/<tok:token_id>/secret", making.secret, "key_secret"),
+    page_path("settings/keys/<tok:token_id>/rotate", making.rotate, "key_rotate"),
+    page_path("settings/keys/<tok:token_id>/revoke", ending.revoke, "key_revoke"),
+    page_path("settings/keys/<tok:token_id>/undo", ending.unrevoke, "key_unrevoke"),
+    page_path("settings/members", members.listed, "members"),
+    page_path("settings/members/invite", members.invite, "member_invite"),
+    page_path("settings/members/restore", members.restore, "member_restore"),
+    page_path("settings/members/leave", members.leave, "member_leave"),
+    page_path("settings/members/<usr:user>/role", members.role, "member_role"),
+    page_path("settings/members/<usr:user>/remove", members.remove, "member_remove"),
+    page_path("settings/invitations/<inv:invitation>/resend", members.resend, "member_resend"),
+    page_path("settings/invitations/<inv:invitation>/withdraw", members.withdraw, "member_withdraw"),
+    page_path("settings/invitations/<inv:invitation>/reinstate", members.reinstate, "member_reinstate"),
+    page_path("settings/workspace", workspace.workspace, "workspace"),
+    page_path("settings/workspace/key", workspace.model_key, "workspace_key"),
+    page_path("settings/workspace/key/remove", workspace.remove_model_key, "workspace_key_remove"),
+    page_path("settings/workspace/cap", workspace.model_cap, "workspace_cap"),
+    page_path("settings/workspace/export", workspace.exported, "workspace_export"),
+    page_path("settings/workspace/delete", workspace.delete, "workspace_delete"),
+    page_path("settings/workspace/keep", workspace.keep, "workspace_keep"),
+    page_path("settings/notices", notices.notices_page, "notices"),
+    page_path("settings/notices/test", notices.send_test, "notices_test"),
+    path("theme", entrance.theme, name="theme"),
+    re_path(r"^settings(?:/(?P<rest>[a-z/-]*))?$", entrance.settings_front, name="settings"),
+]

@@ -1,0 +1,175 @@
+"""The workspace itself: name, time zone, approval, its own model key and cap, its export, its end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from allauth.account.decorators import reauthentication_required
+from django import forms
+from django.contrib import messages
+from django.core.cache import cache
+from django.http import StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import erasure, export, workspaces
+from accounts.pages import typed
+from accounts.pages.members import SureForm
+from accounts.pages.place import Place, page
+from config.ground import limits
+from config.ground.errors import AppError
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
+
+MICRO: Final = 1_000_000
+
+
+class WorkspaceForm(forms.Form):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=limits.NAME_CHARACTERS,
+        widget=forms.TextInput(attrs={"autocomplete": "organization"}),
+    )
+    timezone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        help_text=gettext_lazy("Schedules and reports use it."),
+        choices=workspaces.timezone_choices,
+    )
+    requires_approval = forms.BooleanField(
+        label=gettext_lazy("Approve before publishing"),
+        required=False,
+        help_text=gettext_lazy(
+            "On: somebody approves an item, then it can be published. Off: publishing it is the approval."
+        ),
+    )
+
+
+class ModelKeyForm(forms.Form):
+    model_key = forms.CharField(
+        label=gettext_lazy("Key"),
+        help_text=gettext_lazy("Paste the whole key. It is kept sealed and never shown again."),
+        widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false", "autofocus": True}),
+    )
+
+
+class ModelCapForm(forms.Form):
+    dollars = forms.DecimalField(
+        label=gettext_lazy("US dollars a month"),
+        required=False,
+        min_value=Decimal("0.01"),
+        max_value=Decimal(1_000_000),
+        decimal_places=2,
+        help_text=gettext_lazy("Above it, new runs wait until the next month begins (UTC). Empty: no cap."),
+        widget=forms.NumberInput(attrs={"inputmode": "decimal", "step": "0.01", "autofocus": True}),
+    )
+
+
+class NameForm(forms.Form):
+    name = forms.CharField(
+        label=gettext_lazy("Its name"),
+        max_length=limits.NAME_CHARACTERS,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
+    )
+
+
+@page("manage")
+def workspace(request: HttpRequest, place: Place) -> HttpResponse:
+    row = place.workspace
+    initial = {"name": row.name, "timezone": row.timezone, "requires_approval": row.requires_approval}
+    form = typed.form_for(request, WorkspaceForm, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        for name in form.changed_data:
+            setattr(row, name, form.cleaned_data[name])
+        try:
+            workspaces.change(row, form.changed_data, place.user.email)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect(place.address("workspace"))
+    # Its key is left out of what a page of a workspace reads.
+    last_four = row.model_key_last_four
+    context = {"place": place, "form": form, "last_four": last_four, "cap": _dollars(row.model_cap_micro_usd)}
+    return render(request, "pages/workspace.html", context)
+
+
+@page("manage")
+def model_key(request: HttpRequest, place: Place) -> HttpResponse:
+    form = typed.form_for(request, ModelKeyForm)
+    if request.method == "POST" and form.is_valid():
+        try:
+            workspaces.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("The key is kept. The next run uses it."))
+            return redirect(place.address("workspace"))
+    return render(request, "pages/workspace_key.html", {"place": place, "form": form})
+
+
+@page("manage")
+def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
+    form = SureForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        if workspaces.remove_model_key(place.workspace, place.user.email):
+            messages.success(request, _("The key is removed."))
+        return redirect(place.address("workspace"))
+    return render(request, "pages/workspace_key_remove.html", {"place": place, "form": form})
+
+
+@page("manage")
+def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
+    row = place.workspace
+    form = typed.form_for(request, ModelCapForm, initial={"dollars": _dollars(row.model_cap_micro_usd)})
+    if request.method == "POST" and form.is_valid():
+        dollars = form.cleaned_data["dollars"]
+        row.model_cap_micro_usd = None if dollars is None else int(dollars * MICRO)
+        workspaces.change(row, ["model_cap_micro_usd"], place.user.email)
+        messages.success(request, _("Saved."))
+        return redirect(place.address("workspace"))
+    return render(request, "pages/workspace_cap.html", {"place": place, "form": form})
+
+
+@page("manage", methods=("POST",))
+def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
+    every = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
+    if not cache.add(f"exported:{place.workspace.pk}", 1, every):
+        messages.error(request, _("An export was begun a moment ago. Wait a minute, then download again."))
+        return redirect(place.address("workspace"))
+    name = export.file_name(place.workspace, datetime.now(UTC))
+    pieces = export.begin(place.workspace, actor=place.user.email)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(pieces, content_type="application/zip", headers=headers)
+
+
+@page("manage")
+@reauthentication_required  # type: ignore[untyped-decorator]  # it ships no types
+def delete(request: HttpRequest, place: Place) -> HttpResponse:
+    form = typed.form_for(request, NameForm)
+    if request.method == "POST" and form.is_valid():
+        try:
+            erasure.ask(place.workspace, form.cleaned_data["name"], by=place.user)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            return redirect(place.address("workspace"))
+    context = {"place": place, "form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
+    return render(request, "pages/workspace_delete.html", context)
+
+
+@page("manage", methods=("POST",))
+def keep(request: HttpRequest, place: Place) -> HttpResponse:
+    """The deletion undone."""
+    if erasure.undo(place.workspace, actor=place.user.email):
+        said = _("%(workspace)s stays, and works again.") % {"workspace": place.workspace.name}
+        messages.success(request, said)
+    return redirect(place.address("workspace"))
+
+
+def _dollars(micro: int | None) -> Decimal | None:
+    return None if micro is None else (Decimal(micro) / MICRO).quantize(Decimal("0.01"))

@@ -1,0 +1,30 @@
+"""The moves of what has a status here, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from config.ground import states
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WHITELIST_REQUEST: Final[Mapping[str, frozenset[str]]] = {
+    "pending": frozenset({"approved", "refused"}),
+    "approved": frozenset(),
+    "refused": frozenset(),
+}
+
+NOTICE_MESSAGE: Final[Mapping[str, frozenset[str]]] = {
+    "pending": frozenset({"sent", "failed", "dropped"}),
+    # It waits for the daily digest, which takes it in.
+    "gathered": frozenset({"told", "dropped"}),
+    "told": frozenset(),
+    "sent": frozenset(),
+    "failed": frozenset(),
+    # Whom it was for has left, or has closed the channel.
+    "dropped": frozenset(),
+}
+
+states.register("accounts.WhitelistRequest", WHITELIST_REQUEST)
+states.register("accounts.NoticeMessage", NOTICE_MESSAGE)

@@ -1,0 +1,139 @@
+"""What an operator can set of a workspace and of a plan: the forms of the admin, and the table of what holds."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import ValidationError
+from django.forms import BooleanField, CharField, DecimalField, ModelForm, PasswordInput
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext_lazy as _
+
+from accounts import workspaces
+from accounts.credits import plan_limits
+from accounts.models import Plan, Workspace
+from config.ground.errors import AppError
+from config.ground.money import MICRO
+
+if TYPE_CHECKING:
+    from django.utils.safestring import SafeString
+
+    ModelFormBase = ModelForm[Workspace]
+    PlanFormBase = ModelForm[Plan]
+else:
+    ModelFormBase = PlanFormBase = ModelForm
+
+CAP_USD_MOST: Final = 1_000_000
+"""More is a slip of the finger, not a cap."""
+LIMIT_LABELS: Final = {
+    "credits_per_month": _("Credits a month"),
+    "active_sources_most": _("Active sources, at most"),
+    "poll_interval_minutes_least": _("Minutes between polls, at least"),
+}
+
+
+class WorkspaceForm(ModelFormBase):
+    """What has no field of its own in the row is written by `take_over` and by what the admin calls after it."""
+
+    model_cap_usd = DecimalField(
+        label=_("Cap in US dollars a month"),
+        required=False,
+        min_value=0,
+        max_value=CAP_USD_MOST,
+        decimal_places=2,
+        help_text=_("What its calls to the model may cost in a calendar month (UTC). Empty: no cap."),
+    )
+    new_model_key = CharField(
+        label=_("New key"),
+        required=False,
+        strip=True,
+        # Chromium fills in a person's own password unless it is told that this is somebody's new one.
+        widget=PasswordInput(attrs={"autocomplete": "new-password", "size": "60"}),
+        help_text=_("Takes the place of the key above. It is kept sealed and never shown again."),
+    )
+    is_key_removed = BooleanField(
+        label=_("Remove the key"),
+        required=False,
+        help_text=_("The operator's key holds from the next call on."),
+    )
+
+    class Meta:
+        model = Workspace
+        fields = ("name", "timezone", "plan", "requires_approval", *LIMIT_LABELS)
+        labels = LIMIT_LABELS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cap = self.instance.model_cap_micro_usd
+        if cap is not None and "model_cap_usd" in self.fields:
+            self.initial["model_cap_usd"] = Decimal(cap) / MICRO
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if given.get("new_model_key") and given.get("is_key_removed"):
+            self.add_error("is_key_removed", _("Either set a new key or remove it."))
+        return given
+
+    def clean_new_model_key(self) -> str:
+        key: str = self.cleaned_data["new_model_key"]
+        if key:
+            try:
+                workspaces.refuse_unless_model_key(key)
+            except AppError as error:
+                raise ValidationError(str(error)) from error
+        return key
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"].strip()
+        return name
+
+    def clean_timezone(self) -> str:
+        name: str = self.cleaned_data["timezone"]
+        try:
+            workspaces.refuse_unknown_timezone(name)
+        except AppError as error:
+            raise ValidationError(str(error)) from error
+        return name
+
+    def take_over(self, workspace: Workspace) -> None:
+        """Put the cap, which people give in dollars, into the row's unit."""
+        cap = self.cleaned_data["model_cap_usd"]
+        workspace.model_cap_micro_usd = None if cap is None else int(cap * MICRO)
+
+    def columns(self) -> list[str]:
+        """The columns of the row that were changed."""
+        own = {"model_cap_usd": "model_cap_micro_usd", "new_model_key": None, "is_key_removed": None}
+        names = (own.get(name, name) for name in self.changed_data)
+        return [name for name in names if name is not None]
+
+
+def table_of_limits(workspace: Workspace) -> SafeString:
+    """The plan's number, the operator's, and which of them holds."""
+    held = plan_limits(workspace)
+    rows = []
+    for name, label in LIMIT_LABELS.items():
+        override = getattr(workspace, name)
+        rows.append(
+            (
+                label,
+                getattr(workspace.plan, name),
+                _("none") if override is None else override,
+                getattr(held, name),
+            )
+        )
+    return format_html(
+        '<table class="what-holds"><thead><tr><th></th><th>{}</th><th>{}</th><th>{}</th></tr></thead>'
+        "<tbody>{}</tbody></table>",
+        _("Plan"),
+        _("Instead"),
+        _("Holds"),
+        format_html_join("", "<tr><th>{}</th><td>{}</td><td>{}</td><td><strong>{}</strong></td></tr>", rows),
+    )
+
+
+class PlanForm(PlanFormBase):
+    class Meta:
+        model = Plan
+        fields = ("name", *LIMIT_LABELS)
+        labels = LIMIT_LABELS

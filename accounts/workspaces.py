@@ -1,0 +1,262 @@
+"""What is done to whole workspaces, and to the people and plans around them: create, whitelist, lift limits, change."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+from accounts import audit, credits
+from accounts.models import Membership, Plan, Workspace
+from config.ground import limits
+from config.ground.errors import Invalid
+from config.ground.sealed import SealedTextField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import Model
+
+    from accounts.models import User
+
+_DEFAULT_PLAN: Final = "Standard"
+_KEY_FORM: Final = re.compile(r"[\x21-\x7e]{16,400}")
+"""Of a model's key: no vendor promises more than that it is one printable word, too long to be guessed."""
+_ALLOWANCE: Final = frozenset({"plan", "credits_per_month"})
+
+
+def create(
+    name: str,
+    *,
+    owner: User | None = None,
+    timezone: str = "UTC",
+    plan: Plan | None = None,
+    actor: str | None = None,
+) -> Workspace:
+    """A workspace with its account and everything that the other apps furnish it with; not whitelisted yet."""
+    return establish(
+        Workspace(name=name, timezone=timezone, plan=plan or default_plan()), owner=owner, actor=actor
+    )
+
+
+def establish(workspace: Workspace, *, owner: User | None = None, actor: str | None = None) -> Workspace:
+    """Store a workspace that is new and give it what it needs, all or nothing."""
+    workspace.name = workspace.name.strip()
+    _refuse_bad_name(workspace.name)
+    refuse_unknown_timezone(workspace.timezone)
+    with transaction.atomic():
+        workspace.save(force_insert=True)
+        credits.open_account(workspace, datetime.now(UTC))
+        if owner is not None:
+            Membership.everywhere.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
+        for furnisher in settings.WORKSPACE_FURNISHERS:
+            import_string(furnisher)(workspace)
+        audit.note(
+            "workspace.created",
+            workspace=workspace,
+            actor=actor or (owner.email if owner else "system"),
+            subject=workspace.public_id,
+            details={"name": workspace.name, "timezone": workspace.timezone, "plan": workspace.plan.name},
+        )
+    return workspace
+
+
+def memberships_of(user: User) -> list[Membership]:
+    """A person's workspaces by name, without the deleted ones."""
+    rows = (
+        Membership.everywhere.filter(user=user, workspace__deleted_at=None)
+        .select_related("workspace")
+        .defer("workspace__model_key")
+    )
+    return list(rows.order_by("workspace__name", "id"))
+
+
+def timezone_choices() -> list[tuple[str, str]]:
+    """Every time zone that a workspace may have, for a form."""
+    places = sorted(
+        name for name in zoneinfo.available_timezones() if "/" in name and not name.startswith("Etc/")
+    )
+    return [("UTC", "UTC"), *((name, name.replace("_", " ")) for name in places)]
+
+
+def _refuse_bad_name(name: str) -> None:
+    if not 1 <= len(name) <= limits.NAME_CHARACTERS:
+        raise Invalid.one(
+            field="name", code="length", message=f"Give a name of 1 to {limits.NAME_CHARACTERS} characters."
+        )
+
+
+def refuse_unknown_timezone(name: str) -> None:
+    if name not in zoneinfo.available_timezones():
+        raise Invalid.one(
+            field="timezone",
+            code="unknown_timezone",
+            message="Give an IANA time zone, such as Europe/Berlin.",
+        )
+
+
+def default_plan() -> Plan:
+    plan = Plan.objects.filter(is_default=True).first()
+    if plan is None:
+        plan, _ = Plan.objects.get_or_create(name=_DEFAULT_PLAN, defaults={"is_default": True})
+    return plan
+
+
+def whitelist(workspace: Workspace, actor: str) -> bool:
+    """Let its tokens work from the next request on; False where they already do."""
+    now = datetime.now(UTC)
+    return _set(workspace, actor, "workspace.whitelisted", was={"whitelisted_at": None}, whitelisted_at=now)
+
+
+def delist(workspace: Workspace, actor: str) -> bool:
+    """Refuse its tokens from the next request on; what else pauses is the other apps' reading of `whitelisted_at`."""
+    was = {"whitelisted_at__isnull": False}
+    return _set(workspace, actor, "workspace.delisted", was=was, whitelisted_at=None)
+
+
+def lift_limits(workspace: Workspace, actor: str) -> bool:
+    """No rate limit and no quota from the next request on."""
+    was = {"is_unlimited": False}
+    return _set(workspace, actor, "workspace.limits_lifted", was=was, is_unlimited=True)
+
+
+def restore_limits(workspace: Workspace, actor: str) -> bool:
+    was = {"is_unlimited": True}
+    return _set(workspace, actor, "workspace.limits_restored", was=was, is_unlimited=False)
+
+
+def set_model_key(workspace: Workspace, key: str, actor: str) -> None:
+    """The next run asks the model with this key; nobody is shown it again, and the audit log doesn't hold it."""
+    key = key.strip()
+    refuse_unless_model_key(key)
+    _keep_model_key(workspace, "workspace.model_key_set", actor, model_key=key, model_key_last_four=key[-4:])
+
+
+def refuse_unless_model_key(key: str) -> None:
+    if _KEY_FORM.fullmatch(key) is None:
+        message = "Paste the whole key as its vendor shows it: 16 to 400 characters without spaces."
+        raise Invalid.one(field="model_key", code="invalid", message=message)
+
+
+def remove_model_key(workspace: Workspace, actor: str) -> bool:
+    """The operator's key holds again; False where it did already."""
+    return _keep_model_key(
+        workspace,
+        "workspace.model_key_removed",
+        actor,
+        was={"model_key__isnull": False},
+        model_key=None,
+        model_key_last_four="",
+    )
+
+
+def _keep_model_key(
+    workspace: Workspace, action: str, actor: str, *, was: dict[str, Any] | None = None, **values: Any
+) -> bool:
+    with transaction.atomic():
+        if not Workspace.everywhere.filter(pk=workspace.pk, **(was or {})).update(**values):
+            return False
+        audit.note(action, workspace=workspace, actor=actor, subject=workspace.public_id)
+    # What the instance held is not what is stored now, and it must not hold the key in the open.
+    workspace.refresh_from_db(fields=list(values))
+    return True
+
+
+def _set(workspace: Workspace, actor: str, action: str, *, was: dict[str, Any], **values: Any) -> bool:
+    """Write the values if the row still is as it was, and note it; doing it twice notes it once."""
+    with transaction.atomic():
+        if not Workspace.everywhere.filter(pk=workspace.pk, **was).update(**values):
+            return False
+        for name, value in values.items():
+            setattr(workspace, name, value)
+        audit.note(action, workspace=workspace, actor=actor, subject=workspace.public_id)
+    return True
+
+
+def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
+    """Write the named fields of the instance; another plan or credit override holds for this month already."""
+    names = sorted(fields)
+    if not names:
+        return
+    if "name" in names:
+        workspace.name = workspace.name.strip()
+        _refuse_bad_name(workspace.name)
+    if "timezone" in names:
+        refuse_unknown_timezone(workspace.timezone)
+    with transaction.atomic():
+        # Two operators who change the same allowance at once must not both give the difference. The weaker lock lets
+        # ledger entries of others refer to the row meanwhile; the stronger would deadlock with a settlement.
+        before = (
+            Workspace.everywhere.select_related("plan")
+            .select_for_update(of=("self",), no_key=True)
+            .get(pk=workspace.pk)
+        )
+        difference = (
+            credits.plan_limits(workspace).credits_per_month - credits.plan_limits(before).credits_per_month
+            if _ALLOWANCE & set(names)
+            else 0
+        )
+        now = datetime.now(UTC)
+        if difference:
+            # The month turns first and by the old allowance, or the difference would be given twice.
+            credits.turn_month_if_over(workspace.pk, now)
+        workspace.save(update_fields=names)
+        credits.adjust(workspace, difference, "the workspace's allowance was changed", actor, now=now)
+        audit.note(
+            "workspace.changed",
+            workspace=workspace,
+            actor=actor,
+            subject=workspace.public_id,
+            details={name: [_told(before, name), _told(workspace, name)] for name in names},
+        )
+
+
+def keep_plan(plan: Plan, fields: Iterable[str], actor: str) -> None:
+    """Store a new plan, or the named fields of one; its workspaces get other credits with their next month."""
+    with transaction.atomic():
+        _keep(plan, fields)
+        audit.note("plan.changed", actor=actor, subject=plan.name, details=_details(plan, fields))
+
+
+def make_default(plan: Plan, actor: str) -> bool:
+    """New workspaces get this plan; the former default gives way. False where it is the default already."""
+    with transaction.atomic():
+        # The constraint allows one at a time, so the former goes first.
+        Plan.objects.filter(is_default=True).exclude(pk=plan.pk).update(is_default=False)
+        if not Plan.objects.filter(pk=plan.pk, is_default=False).update(is_default=True):
+            return False
+        plan.is_default = True
+        audit.note("plan.made_default", actor=actor, subject=plan.name)
+    return True
+
+
+def keep_user(user: User, fields: Iterable[str], actor: str) -> None:
+    """Store a new person, or the named fields of one."""
+    with transaction.atomic():
+        _keep(user, fields)
+        audit.note("user.changed", actor=actor, subject=user.email, details=_details(user, fields))
+
+
+def _keep(row: Model, fields: Iterable[str]) -> None:
+    if row._state.adding:
+        row.save(force_insert=True)
+    else:
+        row.save(update_fields=sorted(fields))
+
+
+def _details(row: Model, fields: Iterable[str]) -> dict[str, Any]:
+    """Passwords are never among them."""
+    return {name: _told(row, name) for name in sorted(fields) if "password" not in name}
+
+
+def _told(row: Model, name: str) -> Any:
+    value = getattr(row, name)
+    if value is not None and isinstance(row._meta.get_field(name), SealedTextField):
+        # The audit log is kept for good and read by many.
+        return "[sealed]"
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

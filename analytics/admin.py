@@ -1,0 +1,80 @@
+"""What was counted and measured, for the operator to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import admin
+
+from analytics.models import Measurement, Measuring, Outcome
+
+if TYPE_CHECKING:
+    from django.db.models import Model
+    from django.http import HttpRequest
+
+    Admin = admin.ModelAdmin[Model]
+else:
+    Admin = admin.ModelAdmin
+
+
+class ReadOnlyAdmin(Admin):
+    """Numbers are facts: nobody adds, changes or deletes them by hand."""
+
+    # Counting every row of a long table takes longer than showing one page of it.
+    show_full_result_count = False
+    list_per_page = 50
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        del request
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+
+@admin.register(Outcome)
+class OutcomeAdmin(ReadOnlyAdmin):
+    list_display = ("publication_id", "workspace", "outlet_id", "is_published", "at", "test")
+    list_select_related = ("workspace",)
+    list_filter = ("is_published", "test", "content_type")
+    search_fields = ("workspace__name", "publication_id")
+    ordering = ("-id",)
+
+
+@admin.register(Measuring)
+class MeasuringAdmin(ReadOnlyAdmin):
+    list_display = (
+        "publication_id",
+        "workspace",
+        "status",
+        "measured",
+        "wake_at",
+        "attempts",
+        "last_error",
+    )
+    list_select_related = ("workspace",)
+    list_filter = ("status", "test")
+    search_fields = ("workspace__name", "publication__id")
+    ordering = ("-id",)
+
+
+@admin.register(Measurement)
+class MeasurementAdmin(ReadOnlyAdmin):
+    list_display = (
+        "publication_id",
+        "number",
+        "workspace",
+        "at",
+        "impressions",
+        "views",
+        "availability",
+    )
+    list_select_related = ("workspace",)
+    list_filter = ("test", "content_type")
+    search_fields = ("workspace__name", "publication__id")
+    ordering = ("-id",)

@@ -1,0 +1,268 @@
+"""GET /analytics: counts and metrics by outlet, content type and date."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
+
+from accounts.api.base import WorkspaceResource, answers, documented
+from analytics import queries
+from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
+from analytics.api.spreadsheet import CsvRenderer
+from analytics.periods import INTERVALS, Period, local_midnight, zone_names
+from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
+from config.ground import limits
+from config.ground.api import (
+    DATE_OR_MOMENT,
+    Parameter,
+    choice,
+    choices,
+    public_id,
+    read_query,
+    respond_with_tag,
+    unknown_names,
+    weak_tag,
+)
+from config.ground.errors import Invalid
+from config.ground.ids import encode
+from config.ground.jsonio import JsonRenderer
+from config.ground.moments import as_z, as_z_or_none, read_moment
+from pipeline.engines.base import BUCKETS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from rest_framework.renderers import BaseRenderer
+    from rest_framework.request import Request
+    from rest_framework.response import Response
+
+    from accounts.authentication import Caller
+
+DEFAULT_DAYS: Final = timedelta(days=30)
+_YEARS: Final = range(1970, 3000)
+
+
+# --- The question ----------------------------------------------------------------------------------------------------
+
+
+def _read_day_or_moment(text: str) -> date | datetime:
+    """A date stays one: which moment it starts at depends on `tz`."""
+    found: date | datetime | None
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        try:
+            found = date.fromisoformat(text)
+        except ValueError:
+            found = None
+    else:
+        found = read_moment(text)
+    if found is None:
+        message = "Give a date (2026-11-20) or a time with an offset (2026-11-20T09:30:00Z)."
+        raise ValueError(message)
+    if found.year not in _YEARS:
+        message = f"Give a date of the years {_YEARS.start} to {_YEARS.stop - 1}."
+        raise ValueError(message)
+    return found
+
+
+def _read_zone(text: str) -> ZoneInfo:
+    if text not in zone_names():
+        message = "Give a time zone by its IANA name, such as UTC or Europe/Berlin."
+        raise ValueError(message)
+    return ZoneInfo(text)
+
+
+def _read_dimensions(text: str) -> tuple[str, ...]:
+    names = text.split(",")
+    unknown = unknown_names(names, DIMENSIONS, what="dimension")
+    if unknown:
+        raise ValueError(" ".join(detail.message for detail in unknown))
+    return tuple(name for name in DIMENSIONS if name in names)
+
+
+def _repeatable(parameter: Parameter, description: str) -> Parameter:
+    schema = {"type": "array", "items": parameter.schema}
+    return Parameter(parameter.read, is_repeatable=True, description=description, schema=schema)
+
+
+def _described(parameter: Parameter, description: str) -> Parameter:
+    return Parameter(parameter.read, parameter.is_repeatable, description, parameter.schema)
+
+
+_DIMENSION: Final = "|".join(DIMENSIONS)
+PARAMETERS: Final[Mapping[str, Parameter]] = {
+    "from": Parameter(
+        _read_day_or_moment,
+        description="A date in `tz`, or an RFC 3339 time with an offset. Default: 30 days before `to`.",
+        schema=DATE_OR_MOMENT,
+    ),
+    "to": Parameter(
+        _read_day_or_moment,
+        description="The first date or time that is no longer in the range. Default: the end of today in `tz`. At "
+        f"most {limits.ANALYTICS_DAYS} days after `from`.",
+        schema=DATE_OR_MOMENT,
+    ),
+    "interval": _described(
+        choice(*INTERVALS), "How long a date bucket is; weeks start on Monday. Default: day."
+    ),
+    "tz": Parameter(
+        _read_zone,
+        description="The IANA name of the time zone whose dates are meant, such as Europe/Berlin. Default: UTC.",
+    ),
+    "outlet": _repeatable(public_id("out"), "Only these outlets."),
+    "content_type": _described(choices(*BUCKETS), "Only these buckets."),
+    "group_by": Parameter(
+        _read_dimensions,
+        description=f"The dimensions of a row, with commas between: {', '.join(DIMENSIONS)}. Default: "
+        f"{','.join(DEFAULT_DIMENSIONS)}.",
+        schema={"type": "string", "pattern": f"^({_DIMENSION})(,({_DIMENSION}))*$"},
+    ),
+    "attribution": _described(
+        choice("received", "published"),
+        "Which date the platforms' numbers count for: the one on which they were counted (received, the default) or "
+        "the one of publication.",
+    ),
+}
+
+
+def _question(request: Request, caller: Caller, now: datetime) -> queries.Question:
+    query = read_query(request, PARAMETERS)
+    zone: ZoneInfo = query.get("tz") or ZoneInfo("UTC")
+    end = _moment(query.get("to"), zone) or _end_of_today(now, zone)
+    start = _moment(query.get("from"), zone) or _days_before(end, zone)
+    period = Period(start, end, query.get("interval", "day"), zone)
+    if start >= end:
+        message = "`to` has to be later than `from`."
+        raise _bad_end(message, code="empty_range")
+    if period.days > limits.ANALYTICS_DAYS:
+        message = f"The range may be {limits.ANALYTICS_DAYS} days long at most; ask for a shorter one."
+        raise _bad_end(message, code="range_too_long")
+    return queries.Question(
+        workspace_id=caller.workspace.pk,
+        test=caller.test,
+        period=period,
+        group_by=query.get("group_by", DEFAULT_DIMENSIONS),
+        attribution=query.get("attribution", "received"),
+        outlets=_tuple_or_none(query.get("outlet")),
+        content_types=_tuple_or_none(query.get("content_type")),
+    )
+
+
+def _bad_end(message: str, *, code: str) -> Invalid:
+    return Invalid.one("to", code, message)
+
+
+def _moment(given: date | datetime | None, zone: ZoneInfo) -> datetime | None:
+    return given if given is None or isinstance(given, datetime) else local_midnight(given, zone)
+
+
+def _end_of_today(now: datetime, zone: ZoneInfo) -> datetime:
+    return local_midnight(now.astimezone(zone).date() + timedelta(days=1), zone)
+
+
+def _days_before(end: datetime, zone: ZoneInfo) -> datetime:
+    """The same time by the clock on the wall, whatever the clocks did in between."""
+    wall = end.astimezone(zone).replace(tzinfo=None) - DEFAULT_DAYS
+    return wall.replace(tzinfo=zone).astimezone(UTC)
+
+
+def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values)
+
+
+# --- The answer ------------------------------------------------------------------------------------------------------
+
+
+def _figures(figures: queries.Figures) -> dict[str, Any]:
+    return {
+        "metrics": {metric: figures.metrics[metric] for metric in queries.METRICS},
+        "availability": {
+            metric: figures.availability[metric]
+            for metric in queries.NULLABLE
+            if metric in figures.availability
+        },
+        "coverage": figures.coverage,
+    }
+
+
+def _outlet(outlet: queries.OutletName | None) -> dict[str, Any] | None:
+    if outlet is None:
+        return None
+    return {"id": encode("out", outlet.id), "platform": outlet.platform, "name": outlet.name}
+
+
+def _id(prefix: str, value: UUID | None) -> str | None:
+    return None if value is None else encode(prefix, value)
+
+
+_TOLD: Final[Mapping[str, Any]] = {
+    "outlet": _outlet,
+    "source": partial(_id, "src"),
+    "persona": partial(_id, "per"),
+}
+
+
+def _row(row: queries.Row, dimensions: tuple[str, ...]) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for name in dimensions:
+        value = getattr(row.dimensions, name)
+        told[name] = _TOLD[name](value) if name in _TOLD else value
+    return {**told, **_figures(row.figures)}
+
+
+def _body(question: queries.Question, answer: queries.Answer) -> dict[str, Any]:
+    period = question.period
+    return {
+        "data": [_row(row, question.group_by) for row in answer.rows],
+        "totals": _figures(answer.totals),
+        "range": {"from": as_z(period.start), "to": as_z(period.end)},
+        "interval": period.interval,
+        "timezone": period.zone.key,
+        "fresh_at": as_z_or_none(answer.fresh_at),
+    }
+
+
+_JSON: Final = "application/json"
+_CSV: Final = CsvRenderer.media_type
+_RESPONSES: Final[Mapping[Any, Any]] = {
+    # Errors are JSON whatever was asked for.
+    **{(status, _JSON): serializer for status, serializer in answers({}).items()},
+    (200, _JSON): AnalyticsSerializer,
+    (200, _CSV): OpenApiTypes.STR,
+}
+
+
+class AnalyticsView(WorkspaceResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {"list": "analytics:read"}
+    renderer_classes: ClassVar[list[type[BaseRenderer]]] = [JsonRenderer, CsvRenderer]  # type: ignore[misc]
+    dimensions: tuple[str, ...] = DEFAULT_DIMENSIONS
+
+    @extend_schema(
+        operation_id="get_analytics",
+        summary="Counts and metrics by outlet, content type and date",
+        description="With `Accept: text/csv` the rows of `data` come as CSV, with a column for each reason.",
+        tags=["analytics"],
+        parameters=documented(PARAMETERS),
+        responses=_RESPONSES,
+        examples=[
+            OpenApiExample("A month", EXAMPLE, response_only=True, status_codes=["200"], media_type=_JSON),
+            OpenApiExample(
+                "The same as CSV", CSV_EXAMPLE, response_only=True, status_codes=["200"], media_type=_CSV
+            ),
+        ],
+    )
+    def list(self, request: Request) -> Response:
+        question = _question(request, self.caller, timezone.now())
+        self.dimensions = question.group_by
+        body = _body(question, queries.answer(question))
+        # The two forms of one answer are told apart by their tags.
+        form = getattr(request, "accepted_media_type", _JSON)
+        headers = {"Content-Disposition": 'attachment; filename="analytics.csv"'} if form == _CSV else {}
+        return respond_with_tag(request, body, tag=weak_tag([form, body]), headers=headers)

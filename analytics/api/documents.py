@@ -1,0 +1,141 @@
+"""How the answer of GET /analytics looks, for the API's document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+
+from analytics.periods import INTERVALS
+from analytics.queries import NULLABLE, REASONS
+from config.ground.api import MomentField, PublicIdField
+from pipeline.engines.base import BUCKETS
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "propertyNames": {"enum": list(NULLABLE)},
+        "additionalProperties": {"type": "string", "enum": list(REASONS)},
+    }
+)
+class AvailabilityField(serializers.DictField):
+    """By metric that is null: why."""
+
+
+class AnalyticsOutletSerializer(serializers.Serializer[Any]):
+    id = PublicIdField("out")
+    platform = serializers.CharField()
+    name = serializers.CharField()
+
+
+class MetricsSerializer(serializers.Serializer[Any]):
+    published = serializers.IntegerField(help_text="Publications that were published.")
+    failed = serializers.IntegerField(
+        help_text="Publications that ended failed and were not published by a later retry or found after all."
+    )
+    impressions = serializers.IntegerField(allow_null=True)
+    views = serializers.IntegerField(allow_null=True)
+    likes = serializers.IntegerField(allow_null=True)
+    comments = serializers.IntegerField(allow_null=True)
+    shares = serializers.IntegerField(allow_null=True)
+    clicks = serializers.IntegerField(allow_null=True)
+    engagements = serializers.IntegerField(
+        allow_null=True, help_text="Likes, comments, shares and clicks, as far as they are known."
+    )
+    engagement_rate = serializers.FloatField(
+        allow_null=True,
+        help_text="Engagements by impressions, rounded to four places; null without impressions.",
+    )
+
+
+class FiguresSerializer(serializers.Serializer[Any]):
+    metrics = MetricsSerializer()
+    availability = AvailabilityField(
+        help_text="For every metric that is null the reason: unavailable (asked for, not given), delayed (not "
+        "counted yet, or not within these dates), unsupported (this platform never gives it)."
+    )
+    coverage = serializers.FloatField(
+        allow_null=True,
+        help_text="The share, 0 to 1, of the publications published here of which a number is known by now; null "
+        "where none was published.",
+    )
+
+
+class AnalyticsRowSerializer(FiguresSerializer):
+    """Has the dimensions that `group_by` names."""
+
+    outlet = AnalyticsOutletSerializer(required=False)
+    content_type = serializers.CharField(required=False, help_text=f"The bucket: {', '.join(BUCKETS)}.")
+    date = serializers.CharField(
+        required=False,
+        help_text="The bucket's first day in the time zone asked for; of hours the first moment, with its offset.",
+    )
+    source = PublicIdField("src", required=False, allow_null=True)  # type: ignore[assignment]
+    engine_output = serializers.CharField(required=False)
+    persona = PublicIdField("per", required=False, allow_null=True)
+
+
+class RangeSerializer(serializers.Serializer[Any]):
+    to = MomentField(help_text="The first moment that is no longer in it.")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        # `from` can't be written as a name of Python.
+        return {"from": MomentField(), **super().get_fields()}
+
+
+@extend_schema_serializer(many=False)
+class AnalyticsSerializer(serializers.Serializer[Any]):
+    data = AnalyticsRowSerializer(  # type: ignore[assignment]
+        many=True, help_text="By date, outlet and content type; only what has something."
+    )
+    totals = FiguresSerializer()
+    range = RangeSerializer()
+    interval = serializers.ChoiceField(choices=INTERVALS)
+    timezone = serializers.CharField()
+    fresh_at = MomentField(
+        allow_null=True,
+        help_text="The newest moment that any count tells of; null where nothing was counted.",
+    )
+
+
+_FIGURES = {
+    "metrics": {
+        "published": 3,
+        "failed": 0,
+        "impressions": 5210,
+        "views": 3187,
+        "likes": 240,
+        "comments": 31,
+        "shares": 44,
+        "clicks": None,
+        "engagements": 315,
+        "engagement_rate": 0.0605,
+    },
+    "availability": {"clicks": "unsupported"},
+    "coverage": 1.0,
+}
+EXAMPLE = {
+    "data": [
+        {
+            "outlet": {"id": "out_01jd4t5v7yf8zr3m6n2q9k0hd1", "platform": "mastodon", "name": "Newsroom"},
+            "content_type": "video",
+            "date": "2026-11-01",
+            **_FIGURES,
+        }
+    ],
+    "totals": _FIGURES,
+    "range": {"from": "2026-11-01T00:00:00.000Z", "to": "2026-12-01T00:00:00.000Z"},
+    "interval": "day",
+    "timezone": "UTC",
+    "fresh_at": "2026-11-20T09:30:00.000Z",
+}
+CSV_EXAMPLE = (
+    "outlet_id,outlet_platform,outlet_name,content_type,date,published,failed,impressions,views,likes,comments,"
+    "shares,clicks,engagements,engagement_rate,coverage,impressions_availability,views_availability,"
+    "likes_availability,comments_availability,shares_availability,clicks_availability,engagements_availability,"
+    "engagement_rate_availability\r\n"
+    "out_01jd4t5v7yf8zr3m6n2q9k0hd1,mastodon,Newsroom,video,2026-11-01,3,0,5210,3187,240,31,44,,315,0.0605,1.0,"
+    ",,,,,unsupported,,\r\n"
+)

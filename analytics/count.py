@@ -1,0 +1,141 @@
+"""How publications ended, counted from their events, and the beginning of their measuring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from analytics.measure import moments_of
+from analytics.models import Measuring, Outcome
+from config.ground import hands
+from pipeline.events import count_batch
+from pipeline.models import Publication
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from pipeline.models import Event
+
+_FACTS: Final = (
+    "workspace",
+    "test",
+    "event_id",
+    "publication_id",
+    "is_published",
+    "at",
+    "outlet",
+    "content_type",
+    "source",
+    "engine_output",
+    "persona",
+)
+
+
+def count_events() -> int:
+    """Count the next events that nobody has counted yet; returns how many it took."""
+    return count_batch(write_outcomes)
+
+
+def write_outcomes(events: Sequence[Event]) -> None:
+    """One outcome per publication, under the publication's own id: how it ended, as far as its events tell.
+
+    A success outweighs every failure, and of several failures the newest stands. So a publication that was told as
+    failed because nobody knew its outcome, and is found published later, counts as published and no longer as failed;
+    one that fails again after a person's retry counts once. The result is the same however often and in whatever
+    order the events come. Runs in the transaction that marks the events.
+    """
+    told = [event for event in events if event.publication_id is not None and _is_final(event)]
+    if not told:
+        return
+    publications = _publications({event.publication_id for event in told if event.publication_id})
+    standing: dict[UUID, Outcome] = Outcome.everywhere.in_bulk(list(publications))
+    changed: dict[UUID, Outcome] = {}
+    for event in told:
+        # The publication of an event that waited may be erased meanwhile, and then there is nothing to say of it.
+        publication = publications.get(event.publication_id) if event.publication_id else None
+        if publication is None:
+            continue
+        outcome = _outcome(event, publication)
+        before = standing.get(publication.pk)
+        if before is None or _weight(outcome) > _weight(before):
+            standing[publication.pk] = changed[publication.pk] = outcome
+    Outcome.everywhere.bulk_create(
+        changed.values(), update_conflicts=True, unique_fields=["id"], update_fields=_FACTS
+    )
+    _begin_measuring(
+        (outcome, publications[key].outlet.is_simulated)
+        for key, outcome in changed.items()
+        if outcome.is_published
+    )
+
+
+def _is_final(event: Event) -> bool:
+    return event.type == "published.success" or (
+        event.type == "published.failed" and event.will_retry is False
+    )
+
+
+def _publications(ids: set[UUID]) -> dict[UUID, Publication]:
+    """With outlet and item, locked: two counters with events of one publication would not see each other's outcome.
+
+    A lock that lets foreign keys be checked is enough; the order of ids keeps two counters from waiting in a circle.
+    """
+    rows = (
+        Publication.everywhere.filter(pk__in=ids)
+        .select_related("item", "outlet")
+        .only(
+            "workspace_id",
+            "published_at",
+            "outlet__is_simulated",
+            "item__bucket",
+            "item__source_id",
+            "item__engine_output",
+            "item__persona_id",
+        )
+        .select_for_update(of=("self",), no_key=True)
+        .order_by("pk")
+    )
+    return {publication.pk: publication for publication in rows}
+
+
+def _outcome(event: Event, publication: Publication) -> Outcome:
+    is_published = event.type == "published.success"
+    item = publication.item
+    return Outcome(
+        id=publication.pk,
+        workspace_id=publication.workspace_id,
+        test=event.test,
+        event_id=event.pk,
+        publication_id=publication.pk,
+        is_published=is_published,
+        at=(publication.published_at if is_published else None) or event.created_at,
+        outlet_id=publication.outlet_id,
+        content_type=item.bucket,
+        source_id=item.source_id,
+        engine_output=item.engine_output,
+        persona_id=item.persona_id,
+    )
+
+
+def _weight(outcome: Outcome) -> tuple[bool, datetime, UUID]:
+    return outcome.is_published, outcome.at, outcome.event_id
+
+
+def _begin_measuring(published: Iterable[tuple[Outcome, bool]]) -> None:
+    rows = []
+    for outcome, is_simulated in published:
+        first = outcome.at + moments_of(is_simulated=is_simulated)[0]
+        rows.append(
+            Measuring(
+                workspace_id=outcome.workspace_id,
+                test=outcome.test,
+                publication_id=outcome.publication_id,
+                due_at=first,
+                wake_at=first,
+            )
+        )
+    # A publication that is being measured already keeps its place in the schedule.
+    Measuring.everywhere.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        hands.nudge("analytics.measure")

@@ -1,0 +1,214 @@
+"""One publication's numbers, asked of its platform at the ages of the schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+
+from analytics.models import Measurement, Measuring
+from analytics.states import DONE
+from config.ground import limits, states
+from config.ground.crash import crash_point
+from pipeline.connection import connect, platform_of
+from pipeline.models import Publication
+from pipeline.platforms.base import METRICS, Sample, Sent
+from pipeline.plugins import NeedsReconnect, Refused, TryLater, UnknownKind
+from pipeline.stages import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+log = structlog.get_logger(__name__)
+
+SIMULATED_AT: Final = (timedelta(0), timedelta(seconds=30), timedelta(minutes=5), *limits.MEASURED_AT)
+"""A simulated outlet is measured at once and soon again, so that whoever tries the service sees numbers."""
+LEASE: Final = timedelta(seconds=60)
+"""Longer than the one request that a measurement takes may last."""
+MAX_TRIES: Final = 5
+"""Tries of one measurement before it is noted as unavailable and the next one's time is waited for."""
+TRY_AGAIN_AFTER: Final = timedelta(minutes=5)
+"""Where a platform asks to wait without saying how long."""
+TRY_AGAIN_AT_LEAST: Final = timedelta(seconds=5)
+TRY_AGAIN_AT_MOST: Final = timedelta(hours=24)
+
+_LARGEST: Final = 2**63 - 1
+"""What a column of the database holds."""
+_REASONS: Final = frozenset({"unsupported", "delayed", "unavailable"})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value for every metric; where it is None, `availability` has the reason. `error` is for the operator."""
+
+    at: datetime
+    values: Mapping[str, int | None]
+    availability: Mapping[str, str]
+    error: str = ""
+
+    @property
+    def is_hopeless(self) -> bool:
+        """The platform gives none of the metrics, and won't at a later age either."""
+        return all(self.availability.get(metric) == "unsupported" for metric in METRICS)
+
+
+def moments_of(*, is_simulated: bool) -> tuple[timedelta, ...]:
+    return SIMULATED_AT if is_simulated else limits.MEASURED_AT
+
+
+def next_moment(published_at: datetime, *, is_simulated: bool, now: datetime) -> datetime | None:
+    """The first of its moments that is still to come; those that were missed are not made up for."""
+    coming = (published_at + age for age in moments_of(is_simulated=is_simulated))
+    return next((moment for moment in coming if moment > now), None)
+
+
+def measure(row: Measuring, *, now: datetime | None = None) -> None:
+    """Work one claimed row: ask the platform outside any transaction, then write under the lease."""
+    crash_point("measure.claimed")
+    now = now or timezone.now()
+    publication = _publication(row)
+    if publication.status != "published" or publication.published_at is None or publication.outlet.deleted_at:
+        # Removed there, or disconnected here: nobody can be asked any more, and what was counted stays.
+        _end(row)
+        return
+    try:
+        reading = _read(publication, publication.published_at, now)
+    except TryLater as error:
+        after = TRY_AGAIN_AFTER if error.after is None else error.after
+        wait = min(max(after, TRY_AGAIN_AT_LEAST), TRY_AGAIN_AT_MOST)
+        row.sleep_until(now + wait, last_error=error.message[:300])
+        return
+    except (NeedsReconnect, Refused) as error:
+        reading = _nothing(publication.outlet.platform, now, error.message)
+    crash_point("measure.read")
+    _write(row, publication, publication.published_at, reading)
+
+
+def give_up(row: Measuring, *, now: datetime | None = None) -> None:
+    """Too many tries of one measurement failed: note it as unavailable, and wait for the next one's time."""
+    now = now or timezone.now()
+    publication = _publication(row)
+    if publication.published_at is None:
+        _end(row)
+        return
+    message = row.last_error or "Every try failed; the log has the reason."
+    reading = _nothing(publication.outlet.platform, now, message)
+    _write(row, publication, publication.published_at, reading)
+
+
+def reason_for(platform: str, metric: str, otherwise: str) -> str:
+    """Why that platform has no number: it never gives one, or else the reason named."""
+    try:
+        given = platform_of(platform).metrics_given
+    except UnknownKind:
+        # Its plug-in was taken out of this installation.
+        return "unavailable"
+    return otherwise if metric in given else "unsupported"
+
+
+def _publication(row: Measuring) -> Publication:
+    found: Publication = Publication.everywhere.select_related("outlet", "item").get(pk=row.publication_id)
+    return found
+
+
+def _read(publication: Publication, published_at: datetime, now: datetime) -> Reading:
+    outlet = publication.outlet
+    if outlet.status != "ok":
+        message = "The outlet has to be connected again before its numbers can be read."
+        raise NeedsReconnect(message)
+    connection = connect(outlet)
+    sent = Sent(external_id=publication.external_id, url=publication.url)
+    answers = connection.platform.metrics(
+        connection.account, [(sent, published_at)], http=connection.http, now=now
+    )
+    return _checked(answers[0], outlet.platform, now)
+
+
+def _checked(samples: Iterable[Sample], platform: str, now: datetime) -> Reading:
+    """What is not a count that can be stored is not given: no number is made up or bent."""
+    by_metric = {sample.metric: sample for sample in samples}
+    values: dict[str, int | None] = {}
+    availability: dict[str, str] = {}
+    for metric in METRICS:
+        sample = by_metric.get(metric)
+        value = sample.value if sample else None
+        is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+        values[metric] = value if is_count else None
+        if is_count:
+            continue
+        reason = sample.availability if sample and value is None else ""
+        availability[metric] = reason if reason in _REASONS else reason_for(platform, metric, "unavailable")
+    return Reading(now, values, availability)
+
+
+def _nothing(platform: str, now: datetime, error: str) -> Reading:
+    availability = {metric: reason_for(platform, metric, "unavailable") for metric in METRICS}
+    return Reading(now, dict.fromkeys(METRICS), availability, error)
+
+
+def _write(row: Measuring, publication: Publication, published_at: datetime, reading: Reading) -> None:
+    """The measurement and the next one's time in one transaction; nothing of it where the lease is lost."""
+    number = row.measured + 1
+    coming = next_moment(published_at, is_simulated=publication.outlet.is_simulated, now=reading.at)
+    if reading.is_hopeless:
+        coming = None
+    try:
+        with transaction.atomic():
+            changes = {"measured": number, "attempts": 0, "last_error": reading.error[:300], "due_at": coming}
+            # The row comes first: it is the lock that a second hand with the same publication waits for.
+            if coming is None:
+                states.move(row, DONE, under_lease=True, wake_at=None, **changes)
+            elif not row.sleep_until(coming, **changes):
+                raise states.Overtaken
+            _insert(row, publication, published_at, reading)
+            crash_point("measure.written")
+    except states.Overtaken:
+        log.info("measurement_overtaken", number=number)
+
+
+def _insert(row: Measuring, publication: Publication, published_at: datetime, reading: Reading) -> None:
+    before = _last_known(publication)
+    deltas = {
+        f"{metric}_delta": None if value is None else value - before.get(metric, 0)
+        for metric, value in reading.values.items()
+    }
+    item = publication.item
+    Measurement.everywhere.create(
+        workspace_id=row.workspace_id,
+        test=row.test,
+        publication_id=publication.pk,
+        number=row.measured + 1,
+        at=reading.at,
+        published_at=published_at,
+        outlet_id=publication.outlet_id,
+        content_type=item.bucket,
+        source_id=item.source_id,
+        engine_output=item.engine_output,
+        persona_id=item.persona_id,
+        availability=dict(reading.availability),
+        **reading.values,
+        **deltas,
+    )
+    given = {metric: value for metric, value in reading.values.items() if value is not None}
+    if given:
+        publish.note_metrics(publication.pk, {**dict.fromkeys(METRICS), **before, **given}, now=reading.at)
+
+
+def _last_known(publication: Publication) -> dict[str, int]:
+    """The newest value of each metric, over measurements in which it was missing: all deltas add up to the last one."""
+    known: dict[str, int] = {}
+    for values in Measurement.everywhere.filter(publication=publication).order_by("number").values(*METRICS):
+        known.update({metric: value for metric, value in values.items() if value is not None})
+    return known
+
+
+def _end(row: Measuring) -> None:
+    try:
+        states.move(row, DONE, under_lease=True, wake_at=None, due_at=None, attempts=0)
+    except states.Overtaken:
+        log.info("measurement_overtaken", number=row.measured)

@@ -1,0 +1,74 @@
+"""One publication's numbers at one moment, as its platform gave them; append-only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+from config.ground.due import DueModel, claim_indexes
+
+
+class Measuring(WorkspaceRow, DueModel):
+    """When a publication is measured next."""
+
+    test = models.BooleanField(default=False)
+    publication = models.OneToOneField(
+        "pipeline.Publication", on_delete=models.CASCADE, related_name="measuring"
+    )
+    status = models.CharField(max_length=10, default="waiting")
+    measured = models.PositiveSmallIntegerField(default=0)
+    """How many of its moments have been measured."""
+    last_error = models.CharField(max_length=300, blank=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "measuring"
+        indexes: ClassVar = claim_indexes("measuring")
+
+
+class Measurement(WorkspaceRow):
+    """Cumulative values and what they rose by since the measurement before; None is "not given", never 0."""
+
+    test = models.BooleanField(default=False)
+    publication = models.ForeignKey(
+        "pipeline.Publication", on_delete=models.CASCADE, related_name="measurements"
+    )
+    number = models.PositiveSmallIntegerField()
+    at = models.DateTimeField(default=timezone.now)
+    published_at = models.DateTimeField()
+    outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
+    content_type = models.CharField(max_length=10)
+    source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
+    engine_output = models.CharField(max_length=60)
+    persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
+    impressions = models.BigIntegerField(null=True)
+    views = models.BigIntegerField(null=True)
+    likes = models.BigIntegerField(null=True)
+    comments = models.BigIntegerField(null=True)
+    shares = models.BigIntegerField(null=True)
+    clicks = models.BigIntegerField(null=True)
+    impressions_delta = models.BigIntegerField(null=True)
+    views_delta = models.BigIntegerField(null=True)
+    likes_delta = models.BigIntegerField(null=True)
+    comments_delta = models.BigIntegerField(null=True)
+    shares_delta = models.BigIntegerField(null=True)
+    clicks_delta = models.BigIntegerField(null=True)
+    availability = models.JSONField(default=dict)
+    """By metric, where it is None: `unsupported`, `delayed` or `unavailable`."""
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "measurement"
+        constraints: ClassVar = [
+            # A killed hand that measures again writes the same number and meets its own row.
+            models.UniqueConstraint(fields=["publication", "number"], name="measurement_once"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["workspace", "test", "at"], name="measurement_received"
+            ),  # attribution=received
+            models.Index(
+                fields=["workspace", "test", "published_at"], name="measurement_published"
+            ),  # =published
+        ]

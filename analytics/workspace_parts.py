@@ -1,0 +1,47 @@
+"""What the analytics give to a workspace's export, and what they erase at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from accounts.export import in_turn
+from analytics.models import Measurement, Measuring, Outcome
+from config.ground.ids import encode
+from config.ground.moments import as_z
+from pipeline.platforms.base import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from accounts.export import Part
+    from accounts.models import Workspace
+
+_PARTS: Final[tuple[tuple[type[Any], str], ...]] = (
+    (Measurement, "workspace_id"),
+    # Found through its publication, whose index leads with the workspace.
+    (Measuring, "publication__workspace_id"),
+    (Outcome, "workspace_id"),
+)
+
+
+def parts(workspace: Workspace) -> Iterator[Part]:
+    yield "measurements.jsonl", (_measurement(row) for row in in_turn(Measurement.objects.of(workspace)))
+
+
+def _measurement(row: Measurement) -> dict[str, Any]:
+    return {
+        "publication": encode("pub", row.publication_id),
+        "number": row.number,
+        "at": as_z(row.at),
+        **{name: getattr(row, name) for name in METRICS},
+    }
+
+
+def erase(workspace_id: UUID, rows: int) -> int:
+    for model, of in _PARTS:
+        some = list(model.everywhere.filter(**{of: workspace_id}).values_list("pk", flat=True)[:rows])
+        if some:
+            model.everywhere.filter(pk__in=some).delete()
+            return len(some)
+    return 0

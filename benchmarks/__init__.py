@@ -1,0 +1,1 @@
+"""Ratios against a floor, side by side in one run on one database and one server."""

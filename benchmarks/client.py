@@ -1,0 +1,131 @@
+"""A closed loop of keep-alive connections on one thread: as little work as can be beside the server's."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from dataclasses import dataclass, field
+from itertools import count
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONNECTIONS: Final = 4
+_TIMEOUT_SECONDS: Final = 30
+
+
+class UnexpectedAnswer(RuntimeError):
+    """The server didn't answer as the benchmark needs it: nothing that was measured means anything."""
+
+
+@dataclass
+class Measured:
+    """What one stretch of one kind of request came to; latencies in milliseconds."""
+
+    seconds: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+
+    @property
+    def per_second(self) -> float:
+        return len(self.latencies) / self.seconds
+
+
+@dataclass
+class _Connection:
+    socket: socket.socket
+    received: bytes = b""
+    sent_at: float = 0.0
+
+
+def request_bytes(method: str, path: str, token: str, body: bytes = b"") -> bytes:
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nAccept: */*\r\n"
+        "User-Agent: benchmarks\r\n"
+    )
+    if body:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}\r\n".encode() + body
+
+
+def run(
+    port: int,
+    make_request: Callable[[int], bytes],
+    *,
+    seconds: float,
+    status: int,
+    numbers: count[int] | None = None,
+) -> Measured:
+    """Ask as fast as the answers come for that long; raises `UnexpectedAnswer` for any other status."""
+    numbers = numbers or count()
+    measured = Measured()
+    with selectors.DefaultSelector() as selector:
+        for _ in range(CONNECTIONS):
+            opened = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            one = _Connection(opened)
+            selector.register(opened, selectors.EVENT_READ, one)
+            _send(one, make_request(next(numbers)))
+        started = perf_counter()
+        until = started + seconds
+        asking = CONNECTIONS
+        while asking:
+            ready = selector.select(_TIMEOUT_SECONDS)
+            if not ready:
+                message = f"No answer came within {_TIMEOUT_SECONDS} s."
+                raise UnexpectedAnswer(message)
+            for key, _ in ready:
+                one = key.data
+                one.received += one.socket.recv(262_144)
+                if not _is_whole(one.received, status):
+                    continue
+                now = perf_counter()
+                measured.latencies.append((now - one.sent_at) * 1000)
+                if now < until:
+                    _send(one, make_request(next(numbers)))
+                else:
+                    asking -= 1
+                    selector.unregister(one.socket)
+                    one.socket.close()
+        measured.seconds = perf_counter() - started
+    return measured
+
+
+def ask(port: int, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    """One request and its answer, whole."""
+    with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS) as one:
+        one.sendall(request)
+        received = b""
+        while not _is_whole(received, None):
+            piece = one.recv(262_144)
+            if not piece:
+                message = "The server hung up."
+                raise UnexpectedAnswer(message)
+            received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(first.split()[1]), headers, body
+
+
+def _send(one: _Connection, request: bytes) -> None:
+    one.received = b""
+    one.sent_at = perf_counter()
+    one.socket.sendall(request)
+
+
+def _is_whole(received: bytes, status: int | None) -> bool:
+    head_end = received.find(b"\r\n\r\n")
+    if head_end == -1:
+        return False
+    head = received[:head_end].lower()
+    if status is not None and head[9:12] != b"%d" % status:
+        raise UnexpectedAnswer(received[:2000].decode(errors="replace"))
+    at = head.find(b"content-length:")
+    if at == -1:
+        message = f"An answer without Content-Length: {head.decode('latin-1')}"
+        raise UnexpectedAnswer(message)
+    end = head.find(b"\r\n", at)
+    length = int(head[at + 15 : end if end != -1 else len(head)])
+    return len(received) >= head_end + 4 + length

@@ -1,0 +1,138 @@
+"""How long a picture takes: `python -m benchmarks.render` prints a table of medians, fonts and caches warm.
+
+The floor, measured in the same run, is what nobody gets round: to encode the finished picture, and to decode the
+portrait at the size in which it is drawn. The ratio is CPU time over the floor's. CPU time stands beside the wall
+clock's, for a machine that others use too. A flat card has to stay under 30 ms, one with a portrait under 80 ms; each
+portrait is decoded anew.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from datetime import date
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from PIL import Image, features
+
+from pipeline.engines.base import Draft, PersonaCard
+from pipeline.engines.persona_tweet import PersonaTweet
+from pipeline.render.image import QUALITY, render
+from pipeline.render.plan import SQUARE, UPRIGHT, Layout, Media
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDS = 40
+BUDGET = {"flat": 30.0, "portrait": 80.0}
+
+TEXTS = {
+    "en": (
+        "The council voted {n} to 9 for the tram, and retailers in Mill Street fear for their sales. “We have waited "
+        "long enough,” said the mayor; the first line opens in 2029."
+    ),
+    "de": (
+        "Das Gericht bestätigt nach {n} Tagen die Geschwindigkeitsbegrenzung auf der Bundesautobahn, und die "
+        "Donaudampfschifffahrtsgesellschaft darf ihre Verordnung behalten."
+    ),
+    "ar": "قرر المجلس في {n} نوفمبر 2026 أن يبدأ مشروع Tram 2030 (المرحلة الأولى) بتكلفة 1,500 مليون.",
+    "emoji": "{n} launches, one outage 🔥, zero excuses: fewer dashboards, louder alarms 🚨 and sleep 😴 #oncall",
+}
+
+
+def portrait() -> bytes:
+    """A JPEG of 12 million pixels with the noise of a photograph."""
+    noise = Image.effect_noise((500, 667), 40).convert("RGB").resize((3000, 4000), Image.Resampling.BICUBIC)
+    out = BytesIO()
+    noise.save(out, "JPEG", quality=85)
+    return out.getvalue()
+
+
+def small_portrait() -> bytes:
+    """The same as profile pictures are usually kept: 1000 by 1000."""
+    out = BytesIO()
+    with Image.open(BytesIO(portrait())) as large:
+        large.resize((1000, 1000)).save(out, "JPEG", quality=88)
+    return out.getvalue()
+
+
+def medians(work: Callable[[int], object]) -> tuple[float, float]:
+    """Wall and CPU milliseconds of one call; the first calls warm what is cached for a process."""
+    for place in range(3):
+        work(-place)
+    walls, cpus = [], []
+    for place in range(ROUNDS):
+        wall, cpu = time.perf_counter(), time.process_time()
+        work(place)
+        walls.append((time.perf_counter() - wall) * 1000)
+        cpus.append((time.process_time() - cpu) * 1000)
+    return statistics.median(walls), statistics.median(cpus)
+
+
+def floor(size: tuple[int, int], finished: bytes, data: bytes | None) -> float:
+    """CPU milliseconds of the encoder, and of the decoder where there is a portrait, by themselves."""
+    with Image.open(BytesIO(finished)) as opened:
+        drawn = opened.convert("RGB")
+
+    def work(_place: int) -> object:
+        if data is not None:
+            with Image.open(BytesIO(data)) as opened:
+                opened.draft("RGB", (size[0] // 4, size[0] // 4))
+                opened.load()
+        out = BytesIO()
+        drawn.save(out, "JPEG", quality=QUALITY, subsampling=0)
+        return out
+
+    return medians(work)[1]
+
+
+def main() -> None:
+    random.seed(1)
+    engine = PersonaTweet()
+    kinds: dict[str, bytes | None] = {
+        "flat": None,
+        "portrait": small_portrait(),
+        "portrait 12 MP": portrait(),
+    }
+    print(f"Pillow with libjpeg-turbo {features.version('libjpeg_turbo')}, raqm {features.version('raqm')}")
+    print(
+        f"{'words':8}{'size':12}{'card':16}{'plan':>8}{'render':>9}{'wall ms':>9}{'CPU ms':>9}{'floor':>8}{'ratio':>7}{'budget':>9}"
+    )
+    for name, text in TEXTS.items():
+        for size in (UPRIGHT, SQUARE):
+            for kind, data in kinds.items():
+                persona = PersonaCard("Ann Whitfield", "annwhitfield", brand={"primary": "#1d3557"})
+                media = Media(data is not None, size, date(2026, 11, 20))
+
+                # Other words each time: their layout is not to come from a cache.
+                def card(place: int, text: str = text, name: str = name) -> Draft:
+                    words = text.format(n=1000 + place)
+                    return Draft("", words, "text", {"caption": words, "slides": []}, (), name[:2])
+
+                def plan(place: int, media: Media = media, persona: PersonaCard = persona) -> Layout:
+                    return engine.plan(card(place), persona, media)
+
+                def whole(
+                    place: int,
+                    media: Media = media,
+                    persona: PersonaCard = persona,
+                    data: bytes | None = data,
+                ) -> object:
+                    return render(engine.plan(card(place + 5000), persona, media), portrait=data)
+
+                _, planned = medians(plan)
+                wall, cpu = medians(whole)
+                [asset] = render(plan(0), portrait=data)
+                least = floor(size, asset.bytes, data)
+                budget = BUDGET["portrait" if data else "flat"]
+                verdict = "ok" if cpu <= budget else "over"
+                print(
+                    f"{name:8}{f'{size[0]}x{size[1]}':12}{kind:16}{planned:8.1f}{cpu - planned:9.1f}{wall:9.1f}"
+                    f"{cpu:9.1f}{least:8.1f}{cpu / least:7.1f}{f'{budget:.0f} {verdict}':>9}"
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""A workspace without limits and 200,000 generated items in it, made by SQL out of a few template rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from accounts import tokens, workspaces
+from accounts.models import CreditBalance, Membership, User
+from config.ground.ids import uuid7
+from pipeline.models import (
+    Asset,
+    GeneratedItem,
+    Generation,
+    Outlet,
+    Publication,
+    RawItem,
+    WorkspaceDefaults,
+)
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.db.models import Model
+
+    from accounts.models import Workspace
+
+ITEMS: Final = 200_000
+TEMPLATES: Final = 40
+"""Rows that differ in status, bucket, files and publications; the others are copies of them under ids of their own."""
+SHARE: Final = 4
+"""One more item in so many is another workspace's and lies between them: what must not be read."""
+LIVELY_RAW: Final = 100_000
+LIVELY_EACH: Final = 5_000
+"""Publications that failed, are late and are promised."""
+_ACTOR: Final = "benchmarks"
+_AT_ONCE: Final = 5_000
+
+
+@dataclass(frozen=True)
+class Seeded:
+    workspace: Workspace
+    token: str
+    push_token: str
+    """Of another workspace, so that what is pushed doesn't change what is listed."""
+    rows: dict[str, int]
+
+
+def seed(items: int = ITEMS) -> Seeded:
+    workspace = _unlimited_workspace("Benchmark")
+    stranger = _unlimited_workspace("Stranger")
+    minted = tokens.mint(workspace, name="benchmark", actor=_ACTOR)
+    pushing = tokens.mint(stranger, name="benchmark", actor=_ACTOR)
+    with transaction.atomic():
+        own, others = _make_templates(workspace), _make_templates(stranger)
+        _make_copies([*own * SHARE, *others], items * (SHARE + 1) // SHARE)
+    _refresh_statistics()
+    models = (GeneratedItem, Publication, Asset)
+    rows = {model._meta.db_table: model.everywhere.count() for model in models}
+    return Seeded(workspace, minted.secret, pushing.secret, rows)
+
+
+def make_lively(workspace: Workspace, now: datetime) -> User:
+    """Everything that the first page counts happened lately, in thousands; returns an owner to look at it."""
+    owner = User.objects.create_user(email="benchmark@example.test")
+    Membership.everywhere.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
+    templates = list(RawItem.everywhere.filter(workspace=workspace).values_list("pk", flat=True))
+    with transaction.atomic(), connection.cursor() as cursor:
+        _write_fresh(cursor, templates, LIVELY_RAW)
+        _copy(cursor, RawItem, by="id", changed={"id": "fresh.item", "dedup_key": "fresh.secret"})
+        cursor.execute("DROP TABLE fresh")
+        rows = Publication.everywhere.filter(workspace=workspace)
+        # Ids rise with time, so that the newest thousands can be cut off one after the other.
+        ends = list(rows.order_by("-id").values_list("pk", flat=True)[: 4 * LIVELY_EACH : LIVELY_EACH])
+        rows.update(published_at=now - timedelta(hours=2), updated_at=now)
+        hour = timedelta(hours=1)
+        for place, (status, due_at) in enumerate(
+            (("failed", now), ("scheduled", now - hour), ("scheduled", now + hour))
+        ):
+            rows.filter(pk__lte=ends[place], pk__gt=ends[place + 1]).update(
+                status=status, due_at=due_at, published_at=None, error={"message": "The server answered 503."}
+            )
+    _refresh_statistics()
+    return owner
+
+
+def _unlimited_workspace(name: str) -> Workspace:
+    workspace = workspaces.create(name, actor=_ACTOR)
+    workspaces.whitelist(workspace, _ACTOR)
+    # The limiter must not refuse, and no push may end for want of credits.
+    workspaces.lift_limits(workspace, _ACTOR)
+    # What the floor makes too: one engine's item for each push.
+    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
+    CreditBalance.everywhere.filter(workspace=workspace).update(available=F("available") + 10**9)
+    return workspace
+
+
+def _make_templates(workspace: Workspace) -> list[UUID]:
+    defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
+    feed = Outlet.everywhere.get(workspace=workspace, platform="feed")
+    made_at = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
+    made = []
+    for number in range(TEMPLATES):
+        # No two moments are alike, and some have no fraction of a second.
+        at = made_at + timedelta(minutes=7 * number, microseconds=123_457 * (number % 5))
+        raw = RawItem.everywhere.create(
+            workspace=workspace,
+            source_id=defaults.push_source_id,
+            dedup_key=f"benchmark:{number}",
+            url=f"https://news.example/stories/{number}",
+            title=_title(number),
+            engines=defaults.engines,
+            persona_id=defaults.persona_id,
+            content_hash="0" * 64,
+            status="processed",
+            created_at=at,
+            updated_at=at,
+        )
+        generation = Generation.everywhere.create(
+            workspace=workspace,
+            engine="short_post",
+            raw_item=raw,
+            raw_version=1,
+            status="done",
+            created_at=at,
+        )
+        is_published, has_file = number % 2 == 0, number % 4 == 1
+        item = GeneratedItem.everywhere.create(
+            workspace=workspace,
+            generation=generation,
+            source_id=defaults.push_source_id,
+            raw_item=raw,
+            persona_id=defaults.persona_id,
+            bucket="image" if has_file else "text",
+            engine_output="Quote Graphic" if has_file else "Short Post",
+            engine_version=1,
+            status="published" if is_published else "ready",
+            revision=1,
+            version=3,
+            variant_group=generation.pk,
+            title=_title(number),
+            body=_body(number),
+            body_format="text",
+            content={"parts": [_body(number)]},
+            excerpt=_body(number)[:120],
+            language="en",
+            outlets=defaults.outlets,
+            approved_by="tok_benchmark" if is_published else "",
+            approved_at=at if is_published else None,
+            approved_revision=1 if is_published else None,
+            generator={
+                "provider": "extractive",
+                "model": "extractive-1",
+                "offline": True,
+                "prompt_version": 1,
+                "input_tokens": 0,
+                "output_tokens": 0,
+                "cost_usd": 0,
+                "credits": 1,
+            },
+            claims=[{"text": _body(number), "supported": True}],
+            checks=[{"name": "length", "ok": True}],
+            raw_version=1,
+            persona_version=1,
+            created_at=at,
+            ready_at=at + timedelta(seconds=2),
+            published_at=at + timedelta(seconds=9) if is_published else None,
+            updated_at=at + timedelta(seconds=9),
+        )
+        if is_published:
+            Publication.everywhere.create(
+                workspace=workspace,
+                item=item,
+                outlet=feed,
+                platform="feed",
+                status="published",
+                revision=1,
+                version=3,
+                attempt_count=1,
+                external_id=f"entry-{number}",
+                url=f"https://news.example/feed#{number}",
+                due_at=at,
+                published_at=at + timedelta(seconds=9),
+                created_at=at,
+                updated_at=at + timedelta(seconds=9),
+            )
+        if has_file:
+            Asset.everywhere.create(
+                workspace=workspace,
+                item=item,
+                role="slide",
+                kind="image",
+                name="quote.png",
+                path=f"benchmark/{number}.png",
+                mime_type="image/png",
+                bytes=48_213 + number,
+                sha256="0" * 64,
+                width=1080,
+                height=1350,
+                alt_text=f"A quotation on a plain ground, number {number}.",
+                created_at=at,
+            )
+        made.append(item.pk)
+    return made
+
+
+def _title(number: int) -> str:
+    return f"Harbour ferries to run every ten minutes from line {number}"
+
+
+def _body(number: int) -> str:
+    return (
+        f"From Monday on, line {number} crosses the harbour every ten minutes between six and ten o’clock. "
+        "The city pays for two more boats; a ticket costs what it did. The first week is free for everybody, "
+        "and the old timetable hangs beside the new one until the end of the month."
+    )
+
+
+def _make_copies(templates: list[UUID], count: int) -> None:
+    """Copies of the templates in turn, with all that hangs on them, statement by statement instead of row by row."""
+    with connection.cursor() as cursor:
+        _write_fresh(cursor, templates, count)
+        _copy(cursor, GeneratedItem, by="id", changed={"id": "fresh.item"})
+        _copy(cursor, Publication, by="item_id", changed={"id": "fresh.further", "item_id": "fresh.item"})
+        changed = {"id": "fresh.further", "item_id": "fresh.item", "secret": "fresh.secret"}
+        _copy(cursor, Asset, by="item_id", changed=changed)
+        cursor.execute("DROP TABLE fresh")
+
+
+def _write_fresh(cursor: Any, templates: list[UUID], count: int) -> None:
+    """A table of so many new keys, each with the row that it is a copy of."""
+    keys = cycle(templates)
+    kind = "uuid" if connection.vendor == "postgresql" else "char(32)"
+    cursor.execute(
+        f"CREATE TEMPORARY TABLE fresh (template {kind}, item {kind}, further {kind}, secret text)"
+    )
+    for start in range(0, count, _AT_ONCE):
+        rows = [
+            (_stored(key), _stored(uuid7()), _stored(uuid7()), uuid7().hex[6:])
+            for key in islice(keys, min(_AT_ONCE, count - start))
+        ]
+        cursor.executemany("INSERT INTO fresh VALUES (%s, %s, %s, %s)", rows)
+
+
+def _copy(cursor: Any, model: type[Model], *, by: str, changed: dict[str, str]) -> None:
+    columns = [str(field.column) for field in model._meta.concrete_fields]
+    table = model._meta.db_table
+    chosen = ", ".join(changed.get(column, f"{table}.{column}") for column in columns)
+    cursor.execute(
+        f"INSERT INTO {table} ({', '.join(columns)}) "
+        f"SELECT {chosen} FROM fresh JOIN {table} ON {table}.{by} = fresh.template ORDER BY fresh.item"
+    )
+
+
+def _stored(key: UUID) -> UUID | str:
+    return key if connection.vendor == "postgresql" else key.hex
+
+
+def _refresh_statistics() -> None:
+    with connection.cursor() as cursor:
+        # As autovacuum leaves a table that has been there for a while.
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

@@ -1,0 +1,233 @@
+"""The operators' page of every mail that the service sends, with made-up data: text and HTML side by side."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from allauth.account.adapter import get_adapter
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.contrib import admin
+from django.http import Http404, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_safe
+
+from accounts import mails
+from accounts.notices.kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.core.mail import EmailMessage
+    from django.http import HttpRequest
+
+_TO: Final = "alice@example.org"
+_WORKSPACE: Final = "Harbour newsroom"
+_HOME: Final = f"{settings.PUBLIC_URL}/w/ws_01m7wk807ze8fvmwn6twe28cn6/"
+_NOTICE: Final[Mapping[str, Any]] = {
+    "workspace": _WORKSPACE,
+    "address": _HOME,
+    "choices_address": f"{_HOME}settings/notices",
+}
+_DELETION: Final[Mapping[str, Any]] = {
+    "workspace": _WORKSPACE,
+    "by": _TO,
+    "deletes_at": datetime(2026, 11, 27, 14, 5, tzinfo=UTC),
+    "address": f"{_HOME}settings/workspace",
+}
+_NOTICES: Final[Mapping[str, tuple[str, str]]] = {
+    "post_failed": (
+        "“Ferries every ten minutes” was not published on Mastodon",
+        "The server answered 422: the text is longer than the 500 characters that it allows.",
+    ),
+    "source_failing": (
+        "The source Port authority fails",
+        "The server answered 503.\nIt is polled again by itself, with longer waits.",
+    ),
+    "few_topics": (
+        "Bread every morning runs out of topics",
+        "Only 4 topics may be taken now, fewer than 7; add some before the lane runs dry.",
+    ),
+    "outlet_reconnect": (
+        "Mastodon has to be reconnected",
+        "mastodon says: the access token was revoked.\nNothing is published there until then.",
+    ),
+    "webhook": (
+        "The webhook endpoint at hooks.partner.example was switched off",
+        "The endpoint answered 500.\nIts events are held until you switch it on again.",
+    ),
+    "quota": (
+        f"80 % of this month's credits of {_WORKSPACE} are used",
+        "200 of 1000 credits are left; the next ones come at 2027-01-01T00:00:00.000Z.",
+    ),
+}
+OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    **{
+        f"notice-{kind}": ("notice", {**_NOTICE, "title": title, "text": text})
+        for kind, (title, text) in _NOTICES.items()
+    },
+    "digest": (
+        "digest",
+        {
+            **_NOTICE,
+            "title": f"2 things from {_WORKSPACE}",
+            "text": "12 items wait for review. The oldest has waited for 2 days.\n\n"
+            "“Ferries every ten minutes” was not published on Mastodon\nThe server answered 422.",
+        },
+    ),
+    "invitation": (
+        "invitation",
+        {
+            "by": "Bob Example",
+            "email": _TO,
+            "workspace": _WORKSPACE,
+            "role": "editor",
+            "days": 7,
+            "address": f"{settings.PUBLIC_URL}/invitation/made-up",
+        },
+    ),
+    "asked": (
+        "asked",
+        {
+            "workspace": _WORKSPACE,
+            "id": "ws_01m7wk807ze8fvmwn6twe28cn6",
+            "by": _TO,
+            "message": "We write about the harbour and publish to Mastodon.",
+            "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/",
+        },
+    ),
+    "workspace_deletion": ("workspace_deletion", _DELETION),
+    "workspace_kept": ("workspace_kept", _DELETION),
+    "whitelisted": ("whitelisted", {"workspace": _WORKSPACE, "address": _HOME}),
+    "refused": (
+        "refused",
+        {
+            "workspace": _WORKSPACE,
+            "reason": "Say which site it is for.",
+            "address": f"{_HOME}settings/access",
+        },
+    ),
+}
+"""By name: a template of `templates/mail` and what it is filled with."""
+_CHANGE: Final[Mapping[str, Any]] = {
+    "timestamp": datetime(2026, 11, 20, 14, 5, tzinfo=UTC),
+    "ip": "192.0.2.7",
+    "user_agent": "Firefox on Linux",
+    "from_email": "old@example.org",
+    "to_email": _TO,
+    "deleted_email": "old@example.org",
+}
+_CODE: Final[Mapping[str, Any]] = {"code": "KX4T-9QWM"}
+ALLAUTHS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "account/email/email_confirmation_signup": _CODE,
+    "account/email/email_confirmation": _CODE,
+    "account/email/login_code": _CODE,
+    "account/email/password_reset_code": _CODE,
+    "account/email/account_already_exists": {
+        "email": _TO,
+        "password_reset_url": f"{settings.PUBLIC_URL}/account/password/reset/",
+    },
+    "account/email/unknown_account": {
+        "email": _TO,
+        "signup_url": f"{settings.PUBLIC_URL}/account/signup/",
+    },
+    **dict.fromkeys(
+        (
+            "account/email/password_reset",
+            "account/email/password_changed",
+            "account/email/password_set",
+            "account/email/email_changed",
+            "account/email/email_confirm",
+            "account/email/email_deleted",
+            "mfa/email/totp_activated",
+            "mfa/email/totp_deactivated",
+            "mfa/email/recovery_codes_generated",
+        ),
+        _CHANGE,
+    ),
+}
+"""By the prefix of their templates."""
+
+
+_LABELS: Final[Mapping[str, Any]] = {
+    "digest": gettext_lazy("Daily digest"),
+    "invitation": gettext_lazy("Invitation"),
+    "asked": gettext_lazy("Access asked for (to the operator)"),
+    "workspace_deletion": gettext_lazy("Workspace: to be deleted"),
+    "workspace_kept": gettext_lazy("Workspace: kept after all"),
+    "whitelisted": gettext_lazy("Access given"),
+    "refused": gettext_lazy("Access refused"),
+    "email_confirmation_signup": gettext_lazy("Code to sign up"),
+    "email_confirmation": gettext_lazy("Code for an address"),
+    "login_code": gettext_lazy("Code to log in"),
+    "password_reset_code": gettext_lazy("Code for a new password"),
+    "account_already_exists": gettext_lazy("Account exists already"),
+    "unknown_account": gettext_lazy("No such account"),
+    "password_reset": gettext_lazy("Password changed by code"),
+    "password_changed": gettext_lazy("Password changed"),
+    "password_set": gettext_lazy("Password set"),
+    "email_changed": gettext_lazy("Address changed"),
+    "email_confirm": gettext_lazy("Address confirmed"),
+    "email_deleted": gettext_lazy("Address removed"),
+    "totp_activated": gettext_lazy("Second factor on"),
+    "totp_deactivated": gettext_lazy("Second factor off"),
+    "recovery_codes_generated": gettext_lazy("New recovery codes"),
+}
+
+
+def names() -> dict[str, Any]:
+    """What the page offers, and how it is called there."""
+    told = {f"notice-{kind}": _("Notice: %(kind)s") % {"kind": KINDS[kind].label} for kind in _NOTICES}
+    return told | dict(_LABELS)
+
+
+def sample(name: str) -> EmailMessage:
+    """The mail as it would be sent; 404 for a name that there isn't."""
+    if name in OURS:
+        template, context = OURS[name]
+        return mails.render(template, _TO, context)
+    for prefix, context in ALLAUTHS.items():
+        if prefix.rpartition("/")[2] == name:
+            message: EmailMessage = get_adapter().render_mail(prefix, _TO, dict(context))
+            return message
+    raise Http404
+
+
+@require_safe
+def mails_page(request: HttpRequest) -> HttpResponse:
+    """Behind `admin_view`."""
+    chosen = request.GET.get("mail") or next(iter(OURS))
+    message = sample(chosen)
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Mails"),
+        "names": names(),
+        "chosen": chosen,
+        "subject": message.subject,
+        "text": message.body,
+    }
+    return TemplateResponse(request, "admin/mails.html", context)
+
+
+# A mail brings its styles along, which no other page may; nothing else of it runs, and only our own page frames it.
+@require_safe
+@xframe_options_sameorigin
+@csp_replace(  # type: ignore[arg-type]  # its types know of no view with arguments
+    {
+        "default-src": [NONE],
+        "style-src": [UNSAFE_INLINE],
+        "img-src": [SELF],
+        "frame-ancestors": [SELF],
+        "form-action": [NONE],
+        "base-uri": [NONE],
+    }
+)
+def mail_as_html(request: HttpRequest, name: str) -> HttpResponse:
+    del request
+    ((html, _kind),) = sample(name).alternatives  # type: ignore[attr-defined]  # framed ones have one
+    return HttpResponse(html)

@@ -1,0 +1,292 @@
+"""What is wrong with this instance, and what to do about it: the checks of `manage.py doctor`."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import requests
+from django.apps import apps
+from django.conf import settings
+from django.core import checks
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from config import backup, half_restored, health, rows
+from config.ground.due import database_now
+from config.ground.outbound.guard import Policy, is_allowed
+from config.ground.sealed import CannotOpen, SealedTextField, unseal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Verdict = Literal["ok", "warn", "FAIL"]
+CLOCK_WARNS_SECONDS: Final = 2.0
+CLOCK_FAILS_SECONDS: Final = 30.0
+"""Half of the default lease: past it, hands of two machines could hold the same row."""
+OLDEST_DUE_WARNS_SECONDS: Final = 60.0
+SEALED_READ_MOST: Final = 1000
+"""Of each field, the newest; the oldest are the ones that a dropped key would lose, so as many of those too."""
+DISK_WARNS_BYTES: Final = 2 * 2**30
+DISK_FAILS_BYTES: Final = 200 * 2**20
+BACKUP_WARNS_AFTER: Final = timedelta(hours=36)
+"""A nightly one that was left out, with some hours for a slow one."""
+NEVER: Final = ("127.0.0.1", "::1", "169.254.169.254", "10.0.0.1")
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    verdict: Verdict
+    said: str
+    advice: str = ""
+
+
+def examine() -> list[Finding]:
+    """Every check, each by itself: one that breaks is a finding and doesn't hide the others."""
+    parts: tuple[tuple[str, Callable[[], Finding]], ...] = (
+        ("settings", _settings),
+        ("database", _database),
+        ("migrations", _migrations),
+        ("broker", _broker),
+        ("clock", _clock),
+        ("restore", _restore),
+        ("media", _media),
+        ("disk", _disk),
+        ("backups", _backups),
+        ("outbound", _outbound),
+        ("keys", keys),
+        ("tick", _tick),
+        ("late rows", _late_rows),
+    )
+    return [*(_safely(name, check) for name, check in parts), *_dead_rows()]
+
+
+def _safely(name: str, check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    # The edge of a check: whatever breaks, the next one must still be heard.
+    except Exception as error:  # noqa: BLE001
+        return Finding(
+            name, "FAIL", f"The check itself broke: {type(error).__name__}.", "See the lines above it."
+        )
+
+
+def _settings() -> Finding:
+    found = [one for one in checks.run_checks() if not one.is_silenced() and one.level >= checks.WARNING]
+    if not found:
+        return Finding("settings", "ok", "They agree with each other.")
+    worst: Verdict = "FAIL" if any(one.is_serious() for one in found) else "warn"
+    return Finding(
+        "settings",
+        worst,
+        " ".join(str(one.msg) for one in found),
+        " ".join(str(one.hint) for one in found if one.hint),
+    )
+
+
+def _database() -> Finding:
+    check = health.database()
+    if not check.ok:
+        return Finding("database", "FAIL", check.detail, "Start it, or mend DATABASE_URL.")
+    return Finding("database", "ok", f"{check.detail} answers.")
+
+
+def _migrations() -> Finding:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if not plan:
+        return Finding("migrations", "ok", "All are applied.")
+    names = ", ".join(str(migration) for migration, _ in plan[:5])
+    return Finding(
+        "migrations", "FAIL", f"Not applied: {len(plan)} ({names}).", "Run manage.py migrate --no-input."
+    )
+
+
+def _broker() -> Finding:
+    check = health.broker()
+    if not check.ok:
+        return Finding(
+            "broker",
+            "FAIL",
+            check.detail,
+            "Start Redis, or mend REDIS_URL. Workers tick by themselves meanwhile.",
+        )
+    return Finding("broker", "ok", f"{check.detail}.")
+
+
+def _clock() -> Finding:
+    apart = abs((datetime.now(UTC) - database_now()).total_seconds())
+    if apart < CLOCK_WARNS_SECONDS:
+        return Finding("clock", "ok", f"{apart:.1f} s apart from the database's.")
+    return Finding(
+        "clock",
+        "FAIL" if apart >= CLOCK_FAILS_SECONDS else "warn",
+        f"It is {apart:.0f} s apart from the database's.",
+        "Run a time service (chrony, systemd-timesyncd) on both machines.",
+    )
+
+
+def _media() -> Finding:
+    root = settings.MEDIA_ROOT
+    probe = root / f".doctor-{secrets.token_hex(4)}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"doctor")
+        probe.unlink()
+    except OSError as error:
+        advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
+        return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
+    return Finding("media", "ok", f"{root} can be written to.")
+
+
+def _restore() -> Finding:
+    if not half_restored.is_half_restored():
+        return Finding("restore", "ok", "None is under way.")
+    return Finding("restore", "FAIL", half_restored.SENTENCE, "Run manage.py restore again, to its end.")
+
+
+def _disk() -> Finding:
+    """The worst of the two folders; a full disk stops SQLite and every picture."""
+    advice = "Free some space or enlarge the volume; manage.py backup --keep deletes old backups."
+    found = []
+    for folder in dict.fromkeys((settings.DATA_DIR, settings.MEDIA_ROOT)):
+        usage = shutil.disk_usage(_nearest(folder))
+        found.append((usage.free, f"{folder} has {usage.free / 2**30:.1f} GiB free"))
+    said = f"{', '.join(text for _, text in found)}."
+    least = min(free for free, _ in found)
+    if least < DISK_FAILS_BYTES:
+        return Finding("disk", "FAIL", said, advice)
+    return Finding("disk", "warn" if least < DISK_WARNS_BYTES else "ok", said, advice)
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder itself, or what it would be made in."""
+    return next(one for one in (folder, *folder.parents) if one.exists())
+
+
+def _backups() -> Finding:
+    advice = "Set BACKUP_DIR and run manage.py backup --keep 7 every night; see docs/running.md."
+    if not settings.BACKUP_DIR:
+        verdict: Verdict = "ok" if settings.IS_DEVELOPMENT else "warn"
+        return Finding("backups", verdict, "BACKUP_DIR is not set, so they can't be looked at.", advice)
+    folder = Path(settings.BACKUP_DIR)
+    kept = backup.kept_in(folder) if folder.is_dir() else []
+    if not kept:
+        return Finding("backups", "FAIL", f"{folder} holds no backup.", advice)
+    age = timedelta(seconds=max(time.time() - kept[-1].stat().st_mtime, 0))
+    said = f"{len(kept)}; the newest is {age / timedelta(hours=1):.0f} h old."
+    if age > BACKUP_WARNS_AFTER:
+        return Finding("backups", "warn", said, "Does the nightly backup still run? Its log says why not.")
+    return Finding("backups", "ok", said)
+
+
+def _outbound() -> Finding:
+    policy = Policy(
+        allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,
+        allow_private=settings.OUTBOUND_ALLOW_PRIVATE,
+        user_agent=settings.USER_AGENT,
+    )
+    let = [text for text in NEVER if is_allowed(ip_address(text), policy)]
+    if not let:
+        return Finding("outbound", "ok", "Loopback, private and metadata addresses are refused.")
+    said = f"Users' sources and webhooks can reach {', '.join(let)}."
+    advice = "Leave out OUTBOUND_ALLOW_LOOPBACK and OUTBOUND_ALLOW_PRIVATE."
+    if settings.IS_DEVELOPMENT:
+        return Finding("outbound", "ok", f"{said} That is right for development only.")
+    # Private networks can be meant; this machine's own services can't.
+    return Finding("outbound", "FAIL" if settings.OUTBOUND_ALLOW_LOOPBACK else "warn", said, advice)
+
+
+def keys() -> Finding:
+    opened = 0
+    for table, column, sealed in _sealed_values():
+        try:
+            unseal(sealed)
+        except CannotOpen:
+            return Finding(
+                "keys",
+                "FAIL",
+                f"A value of {table}.{column}, sealed with key {sealed.partition(':')[0]!r}, can't be opened.",
+                "Put the key that sealed it back into FIELD_KEYS, behind the newest.",
+            )
+        opened += 1
+    return Finding("keys", "ok", f"They open what is sealed ({opened} values tried).")
+
+
+def _sealed_values() -> Iterator[tuple[str, str, str]]:
+    """As they are stored: through the ORM they would come opened."""
+    quote = connection.ops.quote_name
+    for model in apps.get_models():
+        for field in model._meta.concrete_fields:
+            if not isinstance(field, SealedTextField):
+                continue
+            table, column = model._meta.db_table, str(field.column)
+            for order in ("DESC", "ASC"):
+                sql = (
+                    f"SELECT {quote(column)} FROM {quote(table)} WHERE {quote(column)} IS NOT NULL "  # noqa: S608
+                    f"ORDER BY id {order} LIMIT {SEALED_READ_MOST}"
+                )
+                with connection.cursor() as cursor:
+                    cursor.execute(sql)
+                    values = [row[0] for row in cursor.fetchall()]
+                for sealed in values:
+                    yield table, column, sealed
+
+
+def _tick() -> Finding:
+    advice = "Start beat and a worker; in the embedded mode, manage.py serve."
+    age = health.seconds_since_tick_elsewhere() if settings.REDIS_URL else None
+    if age is None:
+        return _tick_of_embedded(advice)
+    if age > health.TICK_AGE_SECONDS_MOST:
+        said = (
+            "No tick within the last hour." if age == float("inf") else f"The last one came {age:.0f} s ago."
+        )
+        return Finding("tick", "FAIL", said, advice)
+    return Finding("tick", "ok", f"{age:.1f} s ago.")
+
+
+def _tick_of_embedded(advice: str) -> Finding:
+    """Only the serving process knows; it is asked as a probe would ask."""
+    with requests.Session() as session:
+        # A proxy of the environment has no business on loopback.
+        session.trust_env = False
+        try:
+            answer: dict[str, Any] = session.get(
+                f"http://127.0.0.1:{settings.PORT}/readyz", timeout=5, allow_redirects=False
+            ).json()
+        except (requests.RequestException, ValueError):
+            return Finding("tick", "warn", f"No service answers at port {settings.PORT}.", advice)
+    tick = next((one for one in answer.get("checks", ()) if one.get("name") == "tick"), None)
+    if tick is None:
+        return Finding("tick", "warn", f"Something else answers at port {settings.PORT}.", advice)
+    return Finding("tick", "ok" if tick["ok"] else "FAIL", tick["detail"], "" if tick["ok"] else advice)
+
+
+def _late_rows() -> Finding:
+    found = rows.waiting()
+    late = [one for one in found if one.oldest_seconds > OLDEST_DUE_WARNS_SECONDS]
+    if not late:
+        return Finding("late rows", "ok", "Nothing waits longer than a minute.")
+    said = ", ".join(f"{one.kind}: {one.due} due, the oldest for {one.oldest_seconds:.0f} s" for one in late)
+    return Finding("late rows", "warn", f"{said}.", "Is a worker running? Is WORKER_THREADS large enough?")
+
+
+def _dead_rows() -> list[Finding]:
+    try:
+        counts = rows.dead_counts()
+    except DatabaseError:
+        return [Finding("dead rows", "FAIL", "They could not be counted.", "Mend the database first.")]
+    return [
+        Finding(f"dead {name.replace('_', ' ')}", "warn", f"{count}.", rows.DEAD[name].advice)
+        if count
+        else Finding(f"dead {name.replace('_', ' ')}", "ok", "None.")
+        for name, count in counts.items()
+    ]

@@ -1,0 +1,84 @@
+"""The embedded mode's hands: a Celery worker, beat and the watch as threads of the web process."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from celery.beat import EmbeddedService
+from celery.worker import WorkController, state
+from django.conf import settings
+
+from config import celery
+from config.ground import hands, inproc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = structlog.get_logger(__name__)
+
+RESTART_SECONDS: Final = 1.0
+
+
+class Engine:
+    """Starts once in a process and stops once.
+
+    A worker or beat that falls over is started again; meanwhile the watch does the work.
+    """
+
+    def __init__(self) -> None:
+        self._is_stopping = threading.Event()
+        self._beat: Any = None
+        self._threads = [
+            threading.Thread(target=self._keep_up, args=(run,), name=name, daemon=True)
+            for name, run in (("worker", self._run_worker), ("beat", self._run_beat))
+        ]
+
+    def start(self) -> None:
+        state.should_stop = None
+        inproc.allow_waits(is_allowed=True)
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, *, within: float) -> bool:
+        """Let the rows in hand be finished; False where one took longer, and then its lease brings it back."""
+        until = monotonic() + within
+        self._is_stopping.set()
+        celery.end_watch()
+        if self._beat is not None:
+            self._beat.service.stop()
+        # What the worker's own signal handler would set; its loop reads it at every turn.
+        state.should_stop = 0  # type: ignore[assignment]  # an exit code
+        inproc.allow_waits(is_allowed=False)
+        has_rested = hands.rest(max(until - monotonic(), 0))
+        for thread in self._threads:
+            thread.join(max(until - monotonic(), 0))
+        return has_rested and not any(thread.is_alive() for thread in self._threads)
+
+    def _keep_up(self, run: Callable[[], None]) -> None:
+        while not self._is_stopping.is_set():
+            try:
+                run()
+            # The edge of the thread: without it the process would go on serving pages with no hands.
+            except Exception:
+                log.exception("engine_part_failed", part=run.__name__)
+            self._is_stopping.wait(RESTART_SECONDS)
+
+    def _run_worker(self) -> None:
+        worker = celery.app.WorkController(
+            hostname="embedded",
+            pool="threads",
+            concurrency=settings.WORKER_THREADS,
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+        )
+        assert isinstance(worker, WorkController)  # noqa: S101  for the types
+        worker.start()
+
+    def _run_beat(self) -> None:
+        # A thread: by default beat forks a process, whose ticks would never reach the in-process transport.
+        self._beat = EmbeddedService(celery.app, thread=True, scheduler_cls=celery.Beat)
+        self._beat.run()

@@ -1,0 +1,139 @@
+"""Typed readers of the environment: a wrong value stops the start with a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import urlsplit
+
+import environ
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+
+from config.ground.logs import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Value = TypeVar("Value")
+
+MAKE_A_KEY: Final = (
+    'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+)
+_environment = environ.Env()
+
+
+def _read(name: str, kind: str, reader: Callable[[], Value]) -> Value:
+    try:
+        return reader()
+    except ImproperlyConfigured:
+        message = f"{name} must be set: it has no default in this mode. docs/settings.md says what it is for."
+        raise ImproperlyConfigured(message) from None
+    except (ValueError, TypeError, KeyError):
+        message = f"{name} must be {kind}, not {redacted(_environment.ENVIRON.get(name))!r}."
+        raise ImproperlyConfigured(message) from None
+
+
+def text(name: str, default: str | None = None) -> str:
+    """The value as it stands; no default means that it must be set."""
+    given = _environment.ENVIRON.get(name, "").strip()
+    if given:
+        return str(given)
+    if default is None:
+        message = f"{name} must be set: it has no default in this mode. docs/settings.md says what it is for."
+        raise ImproperlyConfigured(message)
+    return default
+
+
+def one_of(name: str, choices: Sequence[str], default: str) -> str:
+    value = text(name, default)
+    if value not in choices:
+        message = f"{name} must be one of {', '.join(choices)}, not {value!r}."
+        raise ImproperlyConfigured(message)
+    return value
+
+
+def flag(name: str, *, default: bool) -> bool:
+    given = text(name, "").lower()
+    if not given:
+        return default
+    if given in {"1", "true", "yes", "on"}:
+        return True
+    if given in {"0", "false", "no", "off"}:
+        return False
+    message = f"{name} must be 1 or 0 (true, yes, on; false, no, off), not {given!r}."
+    raise ImproperlyConfigured(message)
+
+
+def whole_number(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
+    value: int = _read(name, "a whole number", lambda: int(text(name, str(default))))
+    if value < least or (most is not None and value > most):
+        span = f"at least {least}" if most is None else f"from {least} to {most}"
+        message = f"{name} must be {span}, not {value}."
+        raise ImproperlyConfigured(message)
+    return value
+
+
+def words(name: str, default: Sequence[str] = ()) -> list[str]:
+    """A comma-separated list; empty members are dropped."""
+    given = text(name, "")
+    if not given:
+        return list(default)
+    return [word.strip() for word in given.split(",") if word.strip()]
+
+
+def database(name: str) -> dict[str, object]:
+    """The `DATABASES` entry of a `postgres://` address."""
+    if urlsplit(text(name)).scheme not in {"postgres", "postgresql"}:
+        message = f"{name} must be a postgres:// address; leave it out for SQLite."
+        raise ImproperlyConfigured(message)
+    entry: dict[str, object] = _read(name, "a database address", lambda: dict(_environment.db_url(name)))
+    return entry
+
+
+def web_address(name: str, default: str | None = None) -> str:
+    """An http or https address without a path, so that ours can be put behind it."""
+    value = text(name, default).rstrip("/")
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
+        message = f"{name} must be a web address such as https://pipeline.example, not {value!r}."
+        raise ImproperlyConfigured(message)
+    return value
+
+
+def redis(name: str) -> str:
+    """A Redis address, or nothing."""
+    value = text(name, "")
+    if value and urlsplit(value).scheme not in {"redis", "rediss"}:
+        message = f"{name} must be a redis:// or rediss:// address; leave it out for the embedded mode."
+        raise ImproperlyConfigured(message)
+    return value
+
+
+def sealing_keys(name: str, default: Sequence[str]) -> list[str]:
+    """`id:key` pairs, the key as `Fernet.generate_key()` makes it."""
+    pairs = words(name, default)
+    for pair in pairs:
+        try:
+            Fernet(pair.partition(":")[2])
+        except ValueError:
+            # The value itself is a secret, so it isn't quoted.
+            message = f"{name} must hold id:key pairs; make a key with: {MAKE_A_KEY}"
+            raise ImproperlyConfigured(message) from None
+    if not pairs:
+        message = (
+            f"{name} must be set in production: secrets in the database are sealed with it. "
+            f"It holds id:key pairs; make a key with: {MAKE_A_KEY}"
+        )
+        raise ImproperlyConfigured(message)
+    return pairs
+
+
+def mail(name: str, default: str) -> dict[str, object]:
+    """Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`."""
+    wish = "a mail address such as smtp+tls://user:password@host:587"
+    address = text(name, default)
+    if urlsplit(address).scheme not in environ.Env.EMAIL_SCHEMES:
+        # Its password isn't quoted.
+        message = f"{name} must be {wish}."
+        raise ImproperlyConfigured(message)
+    return _read(name, wish, lambda: dict(_environment.email_url(name, default=default)))

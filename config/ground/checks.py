@@ -1,0 +1,53 @@
+"""System checks: settings that contradict each other, each with what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004  Django's name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST_CALL_SECONDS = 50
+"""Fetching a feed may take 20 s and reading it 30 more; no other call of a hand takes longer."""
+
+
+@register(Tags.security)
+def settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    del app_configs
+    found: list[CheckMessage] = []
+    if not settings.IS_DEVELOPMENT and settings.LEASE_SECONDS <= LONGEST_CALL_SECONDS:
+        found.append(
+            Error(
+                f"LEASE_SECONDS is {settings.LEASE_SECONDS}: a hand would lose its row in the middle of a call.",
+                hint=f"Set it above {LONGEST_CALL_SECONDS}, or leave it out for 60.",
+                id="ground.E001",
+            )
+        )
+    if not settings.IS_DEVELOPMENT and settings.OUTBOUND_ALLOW_LOOPBACK:
+        found.append(
+            Warning(
+                "OUTBOUND_ALLOW_LOOPBACK is on in production: a user's source can reach this machine's own services.",
+                hint="Leave it out.",
+                id="ground.W001",
+            )
+        )
+    if not settings.IS_DEVELOPMENT and not settings.PUBLIC_URL.startswith("https://"):
+        found.append(
+            Warning(
+                "PUBLIC_URL is not https: tokens travel in clear, and platforms refuse its media.",
+                hint="Put a TLS proxy in front and set PUBLIC_URL to its https address.",
+                id="ground.W002",
+            )
+        )
+    if settings.REDIS_URL and not settings.IS_POSTGRES:
+        found.append(
+            Warning(
+                "REDIS_URL is set without DATABASE_URL: several processes would share one SQLite file.",
+                hint="Set DATABASE_URL to a PostgreSQL database, or leave REDIS_URL out.",
+                id="ground.W003",
+            )
+        )
+    return found

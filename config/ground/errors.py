@@ -1,0 +1,119 @@
+"""Every error code of the API: its status and its sentence; and the base of every anticipated error."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    status: int
+    message: str
+
+
+CODES: Final[Mapping[str, ErrorCode]] = {
+    "invalid_request": ErrorCode(400, "Something in the request can't be used; detail names each field."),
+    "malformed_json": ErrorCode(400, "The body is not JSON that can be read."),
+    "invalid_cursor": ErrorCode(400, "This cursor belongs to another list or is broken; start without one."),
+    "unauthenticated": ErrorCode(401, "Send a valid token: Authorization: Bearer cpk_live_…"),
+    "quota_exceeded": ErrorCode(402, "The workspace's credits don't cover this."),
+    "workspace_not_whitelisted": ErrorCode(403, "This workspace is not whitelisted yet."),
+    "insufficient_scope": ErrorCode(403, "This token lacks a scope."),
+    "not_found": ErrorCode(404, "There is nothing at this address."),
+    "method_not_allowed": ErrorCode(405, "This address does not take this method; see the Allow header."),
+    "conflict": ErrorCode(409, "The state of this object does not allow it."),
+    "idempotency_in_progress": ErrorCode(
+        409, "The first request with this Idempotency-Key is still running."
+    ),
+    "version_conflict": ErrorCode(
+        412, "The object has changed since the version in If-Match; read it again."
+    ),
+    "payload_too_large": ErrorCode(413, "The body is larger than this address takes."),
+    "unsupported_media_type": ErrorCode(415, "Send the body as application/json."),
+    "idempotency_key_reused": ErrorCode(422, "This Idempotency-Key was used with another request."),
+    "rate_limited": ErrorCode(429, "Too many requests; wait as long as Retry-After says."),
+    "internal_error": ErrorCode(500, "Something failed on our side; the request id finds it in our logs."),
+    "unavailable": ErrorCode(503, "The service can't answer right now; try again after Retry-After seconds."),
+}
+
+
+QUOTA_FIELDS: Final = ("limit", "used", "resets_at")
+"""What an entry of `detail` may hold beside field, code and message."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One entry of `detail`: `field` is dotted (`a.b[0]`), None for the whole request.
+
+    Of `extra` only a quota's numbers are shown; the message says everything else in words.
+    """
+
+    field: str | None
+    code: str
+    message: str
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        shown = {name: self.extra[name] for name in QUOTA_FIELDS if name in self.extra}
+        return {"field": self.field, "code": self.code, "message": self.message, **shown}
+
+
+class AppError(Exception):
+    """An anticipated error; it becomes the contract's answer at the door, with `headers` beside it."""
+
+    code: str = "internal_error"
+
+    def __init__(
+        self,
+        *detail: Detail,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        if code is not None:
+            self.code = code
+        self.detail: tuple[Detail, ...] = detail
+        self.headers: Mapping[str, str] = headers or {}
+        super().__init__("; ".join(one.message for one in detail) or CODES[self.code].message)
+
+    @property
+    def status(self) -> int:
+        return CODES[self.code].status
+
+
+class Invalid(AppError):
+    code = "invalid_request"
+
+    @classmethod
+    def one(cls, field: str | None, code: str, message: str) -> Invalid:
+        return cls(Detail(field, code, message))
+
+
+class NotFound(AppError):
+    code = "not_found"
+
+
+class Conflict(AppError):
+    """The state doesn't allow it; say which state it is and which moves there are."""
+
+    code = "conflict"
+
+    @classmethod
+    def because(cls, code: str, message: str, *, field: str | None = "status") -> Conflict:
+        return cls(Detail(field, code, message))
+
+
+DETAILS_TOLD: Final = 100
+"""More of them help nobody, and an answer must not be larger than its question."""
+
+
+def body(code: str, detail: Sequence[Detail] = ()) -> dict[str, Any]:
+    """The contract's shape: `detail` always holds at least the code's own sentence."""
+    entries = [one.as_json() for one in detail[:DETAILS_TOLD]] or [
+        Detail(None, code, CODES[code].message).as_json()
+    ]
+    return {"error": code, "detail": entries}

@@ -1,0 +1,273 @@
+"""The hands: what kinds of due rows there are, the look that claims and works them, the nudge and the tick.
+
+A message means "look at this kind now" and holds nothing else. A look claims just before it works, row by row, until
+nothing is due or its time is up. A lost message costs at most one tick; a lost broker or beat costs no more, because
+every worker process ticks by itself when no tick came for two seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import connection, connections, transaction
+
+from config.ground import due
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+    from uuid import UUID
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS: Final = 20.0
+"""A look ends after this long, so that every kind gets its turn at a busy worker."""
+LOCK_PAUSE_SECONDS: Final = 0.02
+"""Between two batches on SQLite, so that those who wait for the lock get it."""
+TICK_SECONDS: Final = 1.0
+OWN_TICK_AFTER_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of due row.
+
+    `work` gets one claimed row; an exception leaves the row due again when its lease runs out. `give_up` gets a row
+    that was claimed `max_attempts` times without success, and must end it in a status that a person sees.
+    `side_by_side` rows are worked at once in one process, at most `per_workspace` of them of one workspace. With
+    `group`, rows are also counted by something smaller than a workspace, and that in all processes together. A kind
+    that mostly waits for other people's machines takes `own_threads`, so that it can't hold up the other kinds.
+    """
+
+    name: str
+    model: type[due.DueModel]
+    work: Callable[[Any], None]
+    give_up: Callable[[Any], None]
+    lease: timedelta
+    max_attempts: int = 5
+    side_by_side: int = 4
+    per_workspace: int = 2
+    batch: int = 1
+    group: due.Group | None = None
+    own_threads: bool = False
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Work that marks many rows in one transaction: `work` returns how many it did, 0 when none are left."""
+
+    name: str
+    work: Callable[[], int]
+    side_by_side: int = 1
+
+
+_kinds: Final[dict[str, Kind | Batch]] = {}
+_lock: Final = threading.Lock()
+_looking: Final[Counter[str]] = Counter()
+_in_hand: Final[dict[str, Counter[UUID]]] = {}
+_last_tick: Final = {"at": 0.0}
+_sender: Final[dict[str, Callable[[str], None]]] = {}
+_own_threads: Final[set[threading.Thread]] = set()
+_resting: Final = threading.Event()
+
+
+def register(kind: Kind | Batch) -> None:
+    _kinds[kind.name] = kind
+
+
+def kinds() -> dict[str, Kind | Batch]:
+    """Every kind of every app, in the order of `DUE_MODULES`."""
+    for module in settings.DUE_MODULES:
+        importlib.import_module(module)
+    return _kinds
+
+
+def send_looks_with(send: Callable[[str], None]) -> None:
+    """How a nudge travels; the Celery app says so when it is made."""
+    _sender["look"] = send
+
+
+def nudge(name: str) -> None:
+    """Ask for a look as soon as the transaction has committed; losing it costs at most one tick."""
+    transaction.on_commit(lambda: ask_for_look(name), robust=True)
+
+
+def ask_for_look(name: str) -> None:
+    send = _sender.get("look")
+    if send is None:
+        return
+    try:
+        send(name)
+    # Whatever the broker's client raises: the row is committed and the next tick finds it.
+    except Exception as error:  # noqa: BLE001
+        log.warning("nudge_lost", kind=name, error=str(error))
+
+
+def look(name: str) -> int:
+    """Claim and work rows of one kind until nothing is due; returns how many were worked."""
+    kind = kinds()[name]
+    with _lock:
+        if _looking[name] >= kind.side_by_side:
+            return 0
+        _looking[name] += 1
+    worked = 0
+    until = time.monotonic() + LOOK_SECONDS
+    try:
+        while time.monotonic() < until and not _resting.is_set():
+            done = kind.work() if isinstance(kind, Batch) else _work_some(kind, is_first=worked == 0)
+            if not done:
+                break
+            worked += done
+            if isinstance(kind, Batch) and connection.vendor == "sqlite":
+                # SQLite's write lock isn't fair: who comes straight back has it before those who wait for it.
+                time.sleep(LOCK_PAUSE_SECONDS)
+    finally:
+        with _lock:
+            _looking[name] -= 1
+        release_connections()
+    return worked
+
+
+def release_connections() -> None:
+    """Give this thread's connections back: at its end, and before a wait for another machine."""
+    for each in connections.all(initialized_only=True):
+        # Django's own close_old_connections() would break off the transaction that a test runs in.
+        if not each.in_atomic_block:
+            each.close_if_unusable_or_obsolete()
+
+
+def serve(name: str) -> None:
+    """What a message starts: the look itself or, for a kind with `own_threads`, a thread for it."""
+    kind = kinds()[name]
+    if not isinstance(kind, Kind) or not kind.own_threads:
+        look(name)
+        return
+    thread = threading.Thread(target=_look_in_own_thread, args=(name,), name=f"hand-{name}", daemon=True)
+    with _lock:
+        # Only spares the thread; the look itself keeps to the limit.
+        if _resting.is_set() or _looking[name] >= kind.side_by_side:
+            return
+        _own_threads.add(thread)
+    thread.start()
+
+
+def _look_in_own_thread(name: str) -> None:
+    try:
+        look(name)
+    # The edge of the thread: a database that is away is logged, and the next tick looks again.
+    except Exception as error:  # noqa: BLE001
+        log.warning("look_failed", kind=name, error=str(error))
+    finally:
+        with _lock:
+            _own_threads.discard(threading.current_thread())
+
+
+def rest(seconds: float) -> bool:
+    """Begin nothing more and wait for the hands with their own threads; True where all came to an end in time."""
+    _resting.set()
+    until = time.monotonic() + seconds
+    with _lock:
+        threads = list(_own_threads)
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
+
+
+def _work_some(kind: Kind, *, is_first: bool) -> int:
+    rows = _claim(kind)
+    if rows and is_first and kind.side_by_side > 1:
+        # There was something: perhaps there is more than one hand can do. The number of looks is bounded.
+        ask_for_look(kind.name)
+    for row in rows:
+        try:
+            work_one(kind, row)
+        finally:
+            with _lock:
+                _in_hand[kind.name][row.workspace_id] -= 1
+    return len(rows)
+
+
+def _claim(kind: Kind) -> list[Any]:
+    # The lock makes counting and claiming one step within this process.
+    with _lock:
+        busy = _in_hand.setdefault(kind.name, Counter())
+        rows: list[Any] = due.claim(
+            kind.model,
+            limit=kind.batch,
+            per_workspace=kind.per_workspace,
+            lease=kind.lease,
+            busy=+busy,
+            group=kind.group,
+        )
+        for row in rows:
+            busy[row.workspace_id] += 1
+    return rows
+
+
+def work_one(kind: Kind, row: Any) -> None:
+    """Work one claimed row; whatever fails, the row stays due."""
+    with structlog.contextvars.bound_contextvars(
+        kind=kind.name,
+        row=str(row.pk),
+        workspace=str(row.workspace_id),
+        request_id=getattr(row, "request_id", None),
+    ):
+        started = time.monotonic()
+        try:
+            if row.attempts > kind.max_attempts:
+                kind.give_up(row)
+                log.error("gave_up", attempts=row.attempts)
+            else:
+                kind.work(row)
+        # The edge of the task: an unforeseen fault is logged, and the row is due again when its lease runs out.
+        except Exception:
+            log.exception("work_failed", attempts=row.attempts)
+        else:
+            log.info("worked", seconds=round(time.monotonic() - started, 3))
+
+
+def work_all_due(*names: str, rounds: int = 50) -> int:
+    """Work everything that is due, in this thread, until nothing is; for tests and commands."""
+    total = 0
+    for _ in range(rounds):
+        worked = sum(look(name) for name in (names or tuple(kinds())))
+        total += worked
+        if not worked:
+            return total
+    message = f"Rows were still due after {rounds} rounds."
+    raise RuntimeError(message)
+
+
+def ticked() -> None:
+    _last_tick["at"] = time.monotonic()
+
+
+def tick() -> None:
+    """Look at every kind that may have something due; beat calls it every second."""
+    ticked()
+    for name in kinds():
+        ask_for_look(name)
+
+
+def seconds_since_tick() -> float:
+    return time.monotonic() - _last_tick["at"]
+
+
+def watch(stop: threading.Event) -> None:
+    """Tick in this process whenever no tick came for two seconds: a lost broker or beat must not lose time."""
+    while not stop.wait(TICK_SECONDS):
+        if seconds_since_tick() < OWN_TICK_AFTER_SECONDS:
+            continue
+        for name in kinds():
+            try:
+                serve(name)
+            # The watch must outlive everything, a database that is away included.
+            except Exception as error:  # noqa: BLE001
+                log.warning("watch_failed", kind=name, error=str(error))

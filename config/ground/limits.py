@@ -1,0 +1,341 @@
+"""Every number that the product promises or refuses, with its unit and its reason."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+# --- Input -----------------------------------------------------------------------------------------------------------
+
+BODY_BYTES: Final = 1024 * 1024
+"""Bytes of a request body. Ample for everything but raw content."""
+RAW_BODY_BYTES: Final = 5 * 1024 * 1024
+"""Bytes of a `POST /raw` body: a long transcript is about 1 MB, a batch is several of them."""
+REFUSED_BODY_READ_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of a body that is too large and yet read, so that a proxy passes our answer on; a longer one isn't."""
+JSON_DEPTH: Final = 32
+"""Levels of nesting. Deeper JSON has no meaning here and costs a parser its stack."""
+BATCH_ITEMS: Final = 100
+"""Raw items in one push."""
+TITLE_CHARACTERS: Final = 500
+"""Characters of a title; longer ones are bodies."""
+EXTERNAL_ID_CHARACTERS: Final = 512
+"""Characters of the sender's own id: room for an address."""
+URL_CHARACTERS: Final = 2048
+"""Characters of an address; browsers and servers cut off longer ones."""
+NAME_CHARACTERS: Final = 120
+"""Characters of the name of a source, a token or a workspace."""
+UNKNOWN_NAMES_TOLD: Final = 20
+"""Unknown fields or parameters that one answer names."""
+METADATA_BYTES: Final = 16 * 1024
+"""Bytes of a raw item's `metadata` as JSON: labels, not documents."""
+MEDIA_PER_ITEM: Final = 20
+"""Media files that one raw item may name."""
+UPLOAD_IMAGE_BYTES: Final = 20 * 1024 * 1024
+"""Bytes of an uploaded picture."""
+UPLOAD_PIXELS: Final = 40_000_000
+"""Pixels of an uploaded picture: unpacked, each takes three or four bytes of memory."""
+UPLOAD_TEXT_BYTES: Final = 5 * 1024 * 1024
+"""Bytes of an uploaded text file: as many as a raw item's body may have."""
+UPLOAD_AUDIO_BYTES: Final = 100 * 1024 * 1024
+"""Bytes of an uploaded sound file."""
+UPLOAD_VIDEO_BYTES: Final = 200 * 1024 * 1024
+"""Bytes of an uploaded video."""
+UPLOAD_BODY_BYTES: Final = UPLOAD_VIDEO_BYTES + 64 * 1024
+"""Bytes of a `POST /uploads` body: the largest file and what stands around it."""
+MEDIA_FETCH_BYTES: Final = 50 * 1024 * 1024
+"""Bytes of a file that is fetched for an engine; it is held in memory."""
+MEDIA_FETCH_SECONDS: Final = 60
+"""Seconds that fetching such a file may take in all."""
+UPLOADS_UNUSED_BYTES: Final = 1024 * 1024 * 1024
+"""Bytes of uploads that one workspace may have lying unused."""
+OUTLETS_PER_ITEM: Final = 20
+"""Outlets that one item may go to."""
+ENGINES_PER_ITEM: Final = 20
+"""Engine outputs that one raw item may be made into."""
+VARIANTS: Final = 3
+"""Variants of one engine run; more of the same source only repeat each other."""
+BODY_CHARACTERS: Final = 200_000
+"""Characters of a generated item's body."""
+PAGE_ROWS: Final = 100
+"""Rows of a page, at most."""
+PAGE_ROWS_DEFAULT: Final = 25
+"""Rows of a page where the request doesn't say."""
+IDEMPOTENCY_KEY_CHARACTERS: Final = 255
+"""Characters of an Idempotency-Key."""
+REQUEST_ID_CHARACTERS: Final = 64
+"""Characters of an X-Request-Id that is kept; a longer one is replaced."""
+ANALYTICS_DAYS: Final = 366
+"""Days of one question to the analytics: a leap year."""
+PUBLISH_AHEAD: Final = timedelta(days=366)
+"""How far ahead a publication may be scheduled."""
+
+# --- Rates -----------------------------------------------------------------------------------------------------------
+
+RATE_BURST: Final = 120
+"""Requests at once, per workspace."""
+RATE_PER_MINUTE: Final = 60
+"""Requests a minute that a workspace gets back."""
+BAD_TOKENS: Final = "20/m"
+"""Bad tokens from one address before it has to wait."""
+INBOUND_CALLS: Final = "120/m"
+"""Calls of one source's inbound address, and guesses at such addresses from one sender."""
+
+INBOUND_REFUSALS_NOTED: Final = 10
+"""Calls a minute that failed one source's verification and are noted; further ones are refused without a trace."""
+INBOUND_WINDOW: Final = timedelta(minutes=5)
+"""How far the time of a signature may lie from ours: as Standard Webhooks, Slack and Stripe have it."""
+MAPPING_CHARACTERS: Final = 500
+"""Characters of one expression of a webhook source's mapping."""
+MAPPING_STEPS: Final = 100_000
+"""Steps that the whole mapping may take for one delivery."""
+MAPPING_WEIGHT: Final = 8 * 1024 * 1024
+"""Characters that a mapping may build, compare and hand to functions for one delivery."""
+
+# --- Keeping ---------------------------------------------------------------------------------------------------------
+
+IDEMPOTENCY_KEPT: Final = timedelta(hours=48)
+"""How long an answer is replayed."""
+EVENT_PAYLOADS_KEPT: Final = timedelta(days=30)
+"""How long the content of an event can be read or sent again."""
+DELIVERY_ATTEMPTS_KEPT: Final = timedelta(days=90)
+"""How long the log of webhook attempts goes back."""
+UPLOADS_KEPT: Final = timedelta(days=7)
+"""How long an upload is kept that no raw item and no persona uses."""
+INBOUND_BODIES_KEPT: Final = 20
+"""Deliveries of one webhook source whose bodies are kept."""
+INBOUND_DELIVERIES_KEPT: Final = timedelta(hours=72)
+"""How long a delivery without its body is kept, and its id known again: senders retry for up to three days."""
+INBOUND_EXCERPT: Final = 2000
+"""Characters of a delivery's body that lists and pages show."""
+MEDIA_LEFT_KEPT: Final = timedelta(days=7)
+"""How long a file of media that no served item names stays: a run that waits may still need it."""
+MEDIA_PARTS_KEPT: Final = timedelta(hours=24)
+"""How long the file of a write that was broken off stays."""
+TOKEN_OVERLAP_DEFAULT: Final = timedelta(hours=24)
+"""How long a rotated token or secret keeps working where nobody says."""
+TOKEN_OVERLAP_MOST: Final = timedelta(days=7)
+"""The longest such overlap."""
+TOKEN_USE_NOTED_EVERY: Final = timedelta(minutes=1)
+"""How often the use of a token is written down: most requests write nothing."""
+TOKEN_UNDO: Final = timedelta(seconds=30)
+"""How long who revoked a key can take it back."""
+KEY_REQUESTS_KEPT: Final = 50
+"""Requests of one key that its page shows."""
+KEY_REQUESTS_KEPT_FOR: Final = timedelta(days=1)
+"""How long a key's page shows a request."""
+
+# --- People ----------------------------------------------------------------------------------------------------------
+
+INVITATIONS_PENDING: Final = 50
+"""Invitations of one workspace that may wait for an answer."""
+INVITATION_MAILS_PER_DAY: Final = 100
+"""Mails with invitations that one workspace may send in 24 hours, second ones included."""
+INVITATION_KEPT: Final = timedelta(days=7)
+"""How long the link of an invitation works."""
+INVITATION_RESENT_AFTER: Final = timedelta(minutes=1)
+"""How long an invitation must have been on its way before it is sent again."""
+MEMBER_RESTORED_WITHIN: Final = timedelta(minutes=15)
+"""How long the removal of a member can be undone with one click."""
+WORKSPACE_DELETED_AFTER: Final = timedelta(days=7)
+"""How long an owner can undo the deletion of a workspace; it rests meanwhile."""
+WORKSPACE_EXPORTED_EVERY: Final = timedelta(minutes=1)
+"""How often a workspace's export may be begun: each reads all that it holds."""
+
+# --- Work ------------------------------------------------------------------------------------------------------------
+
+EVENT_BYTES: Final = 20_000
+"""Bytes of an event's body; over that, long text gives way to the id."""
+FEED_ENTRIES: Final = 200
+"""Entries taken from one poll of a feed."""
+FEED_BYTES: Final = 5 * 1024 * 1024
+"""Bytes of a feed, unpacked."""
+PAGE_BYTES: Final = 5 * 1024 * 1024
+"""Bytes of a web page, unpacked: the longest articles with all their markup are about 2 MB."""
+SITEMAP_BYTES: Final = 50 * 1024 * 1024
+"""Bytes of a sitemap, unpacked (sitemaps.org/protocol.html, read 2026-11-20)."""
+FEED_PUBLISHED: Final = 50
+"""Items in a workspace's own feed."""
+MAX_BURST_DEFAULT: Final = 20
+"""New entries of one poll that become items at once; the rest are skipped and said so."""
+FIRST_POLL_NEWEST: Final = 5
+"""Entries taken at a source's first poll where it doesn't say otherwise: a start, not a flood."""
+POLL_INTERVAL_MINUTES: Final = 60
+"""Minutes between two polls where nobody says and the source shows no rhythm."""
+POLL_INTERVAL_LEAST: Final = timedelta(minutes=10)
+"""The shortest wait between two polls that a source's own rhythm leads to."""
+POLL_INTERVAL_MOST: Final = timedelta(hours=24)
+"""The longest one."""
+POLL_RHYTHM_ENTRIES: Final = 20
+"""The newest entries whose gaps tell a source's rhythm: half of the median gap is waited."""
+POLL_UNCHANGED_FACTOR: Final = 1.5
+"""By how much the wait grows with each poll that brings nothing new."""
+PREVIEW_SECONDS: Final = 20
+"""Seconds that the preview of a source may take in all."""
+MOVE_POLLS: Final = 3
+"""Polls in a row that a permanent redirect must have been seen at before its target is stored."""
+MOVE_AFTER: Final = timedelta(days=1)
+"""For how long it must have been seen."""
+HOST_GAP: Final = timedelta(milliseconds=500)
+"""The rest between two fetches from one host, whoever's sources they are for; there is one at a time."""
+HOST_BUSY_WAIT: Final = timedelta(seconds=2)
+"""The longest a source waits before it looks again whether its host is free."""
+HOST_SLOTS_KEPT: Final = timedelta(days=1)
+"""How long a host that nobody fetches from is remembered."""
+SAME_WITHIN: Final = timedelta(hours=48)
+"""How far apart two entries with the same address and title may be published to be the same under another id."""
+NEAR_WITHIN: Final = timedelta(days=90)
+"""How far back a new raw item is compared with others for the mark `near_duplicate`."""
+SOURCE_ENTRIES_KEPT: Final = timedelta(days=90)
+"""How long the log keeps an entry that no raw item was made of, since the last decision on it."""
+POLL_BACKOFF_MOST: Final = timedelta(hours=24)
+"""The longest wait between two polls of a failing source."""
+POLL_FAILURES_UNTIL_FAILING: Final = 3
+"""Failed polls in a row until the source says so."""
+POLL_DEAD_AFTER: Final = timedelta(days=14)
+"""How long a source may fail before it is given up as gone."""
+PUBLISH_RETRIES: Final = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+)
+"""Waits before a publication's further tries."""
+OVERDUE_TOLD_AFTER: Final = timedelta(minutes=15)
+"""How late a publication that still waits may be before its people are told: the first retries take less."""
+UNKNOWN_TOLD_AFTER: Final = timedelta(hours=1)
+"""How long a publication with an unknown outcome is looked up before its people are told."""
+RECONCILE_EVERY: Final = (
+    timedelta(seconds=5),
+    timedelta(seconds=30),
+    timedelta(minutes=5),
+    timedelta(minutes=15),
+)
+"""Waits before the look-ups of an unknown outcome; the last one repeats."""
+GENERATION_TRIES: Final = 5
+"""Claims of one generation before it ends as failed: a crash loop must not run for ever."""
+MODEL_RETRIES: Final = (
+    timedelta(seconds=30),
+    timedelta(minutes=1),
+    timedelta(minutes=2),
+    timedelta(minutes=5),
+    timedelta(minutes=15),
+)
+"""Waits before a model that can't be asked is asked again, where it names no time; the last one repeats."""
+MODEL_PATIENCE: Final = timedelta(hours=24)
+"""How long a run waits for a model that can't be asked before it ends as failed."""
+
+WEBHOOK_SCHEDULE: Final = (
+    timedelta(0),
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+"""Waits before each of the ten attempts: 75 h 35 min in all."""
+WEBHOOK_JITTER: Final = 0.2
+"""By how much of itself a wait may grow at random, so that retries don't come in step."""
+WEBHOOK_TIMEOUT_SECONDS: Final = 15
+"""Seconds of one whole exchange with an endpoint."""
+WEBHOOK_ANSWER_BYTES: Final = 64 * 1024
+"""Bytes of an endpoint's answer that are read."""
+WEBHOOK_ANSWER_KEPT: Final = 4 * 1024
+"""Bytes of an endpoint's answer that the log keeps."""
+WEBHOOK_SLOTS: Final = 4
+"""Deliveries to one endpoint at the same time."""
+WEBHOOK_RETRY_AFTER_MOST: Final = timedelta(hours=24)
+"""The longest Retry-After that is honoured."""
+WEBHOOK_THROTTLED_WAIT: Final = timedelta(seconds=60)
+"""The least wait after 429, 502, 504 and a time-out."""
+WEBHOOK_DEGRADED_FAILURES: Final = 5
+"""Failures in a row from which an endpoint gets one attempt at a time."""
+WEBHOOK_DISABLED_FAILURES: Final = 10
+"""Failures in a row without which no endpoint is switched off."""
+WEBHOOK_DISABLED_AFTER: Final = timedelta(days=5)
+"""How long an endpoint must have failed before it is switched off."""
+NOTICES_AT_ONCE_MOST: Final = 10
+"""Notices of one kind to one person within an hour; further ones wait for the daily digest."""
+NOTICE_RETRIES: Final = (
+    timedelta(minutes=1),
+    timedelta(minutes=10),
+    timedelta(hours=1),
+    timedelta(hours=6),
+)
+"""Waits before the further tries of a notice that could not be handed over."""
+NOTICES_KEPT: Final = timedelta(days=90)
+"""How long notices, and what became of them, are kept."""
+DIGEST_HOUR: Final = 8
+"""Hour of the day, in the workspace's time zone, at which digests are sent."""
+DIGEST_LINES: Final = 50
+"""Lines of one digest; it says how many more there are."""
+MEASURED_AT: Final = (
+    timedelta(hours=1),
+    timedelta(hours=6),
+    timedelta(days=1),
+    timedelta(days=3),
+    timedelta(days=7),
+    timedelta(days=30),
+)
+"""Ages of a publication at which its metrics are read."""
+
+# --- Brand lane ------------------------------------------------------------------------------------------------------
+
+PERSONA_TEXT_CHARACTERS: Final = 10_000
+"""Characters of each of a persona's two texts; every draft's prompt holds them."""
+BANNED_WORDS: Final = 200
+"""Words and phrases that a persona may ban."""
+BANNED_WORD_CHARACTERS: Final = 80
+"""Characters of a banned word or phrase."""
+REQUIRED_STRUCTURES: Final = 20
+"""Structures that a persona may require."""
+STRUCTURE_CHARACTERS: Final = 1000
+"""Characters of a required structure in one's own words."""
+REFERENCE_POSTS: Final = 20
+"""Reference posts of a persona; three to five do most of it."""
+REFERENCE_POST_CHARACTERS: Final = 5000
+"""Characters of a reference post."""
+APPROVED_LINES: Final = 300
+"""Approved lines of a persona: without a model a daily lane uses up thirty a month."""
+APPROVED_LINE_CHARACTERS: Final = 600
+"""Characters of an approved line; what doesn't fit an engine is passed over by it, never cut."""
+PERSONA_LINKS: Final = 20
+"""Links that a persona may name as its own."""
+PERSONAS: Final = 50
+"""Personas of a workspace."""
+TOPICS: Final = 1000
+"""Topics of a workspace's pool."""
+TOPIC_TITLE_CHARACTERS: Final = 300
+"""Characters of a topic's title."""
+TOPIC_NOTES_CHARACTERS: Final = 5000
+"""Characters of a topic's notes."""
+TOPIC_ANGLES: Final = 20
+"""Angles of a topic."""
+ANGLE_CHARACTERS: Final = 200
+"""Characters of an angle."""
+TOPIC_EVIDENCE: Final = 10
+"""Links, or quotes with their link, that back a topic."""
+EVIDENCE_CHARACTERS: Final = 2000
+"""Characters of the text of one piece of evidence."""
+TOPIC_WEIGHT: Final = 100
+"""The greatest weight of a topic; the least is 1."""
+TOPIC_COOLDOWN_DAYS: Final = 365
+"""The longest rest of a topic and angle."""
+TOPIC_COOLDOWN_DAYS_DEFAULT: Final = 14
+"""How long a topic and angle rest where nobody says."""
+TOPICS_ELIGIBLE_LEAST: Final = 7
+"""Fewer topics that could be picked are told: a daily lane has used them up within a week."""
+LANE_MEMORY: Final = timedelta(days=90)
+"""How far back a lane's words are compared with what its persona has said."""
+LANE_LIKENESS: Final = 0.35
+"""From this share of common runs of three words on, two texts are the same again."""
+LANE_FURTHER_TOPICS: Final = 2
+"""How many further topics a run takes when what it wrote is too near to what was said."""
+LANE_TITLES_SHOWN: Final = 10
+"""Newest titles of a persona that a model is told not to repeat."""
+LANE_DELISTED_WAIT: Final = timedelta(minutes=10)
+"""How often the lane of a workspace that isn't at work looks again."""

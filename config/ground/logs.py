@@ -1,0 +1,109 @@
+"""Structured logs: one line per fact, with the request id, and with secrets redacted."""
+
+from __future__ import annotations
+
+import logging
+import logging.config
+import re
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, Processor, WrappedLogger
+
+# Names whose values are never written, and forms of secrets that are cut out wherever they stand: our own tokens,
+# webhook secrets, bearer headers, and credentials or tokens inside addresses.
+_SECRET_NAMES = re.compile(
+    r"(?i)^(authorization|cookie|set-cookie|passwd|x-api-key|x-goog-api-key|model_key"
+    r"|(?:(?!lease).*_)?(?:password|secret|token|api_?key|credentials))$"
+)
+_SECRET_FORMS = (
+    (re.compile(r"cpk_(live|test)_[0-9A-Za-z]{4,}"), r"cpk_\1_[redacted]"),
+    # Whoever knows one of these addresses may push, read or fetch.
+    (re.compile(r"(/(?:hooks|feeds|media)/)[0-9A-Za-z_-]{22,}"), r"\1[redacted]"),
+    (re.compile(r"whsec_[0-9A-Za-z+/=]{4,}"), "whsec_[redacted]"),
+    (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), "Bearer [redacted]"),
+    (re.compile(r"\bsk-[0-9A-Za-z_-]{8,}"), "sk-[redacted]"),
+    # Google's keys, such as that of YouTube's Data API.
+    (re.compile(r"\bAIza[0-9A-Za-z_-]{20,}"), "AIza[redacted]"),
+    (re.compile(r"://[^/\s:@]*:[^/\s@]+@"), "://[redacted]@"),
+    (
+        re.compile(r"(?i)([?&](?:access_token|token|key|secret|signature|password)=)[^&\s\"']+"),
+        r"\1[redacted]",
+    ),
+)
+
+
+def redacted(value: Any) -> Any:
+    """The same value with every secret in it replaced; containers are walked.
+
+    An object whose representation holds a secret becomes that representation without it.
+    """
+    if isinstance(value, str):
+        for form, instead in _SECRET_FORMS:
+            value = form.sub(instead, value)
+        return value
+    if isinstance(value, dict):
+        return {
+            key: "[redacted]" if isinstance(key, str) and _SECRET_NAMES.match(key) else redacted(member)
+            for key, member in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return type(value)(redacted(member) for member in value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    # Any other object is written by its representation: a request names the address that it came to.
+    shown = repr(value)
+    cleaned = redacted(shown)
+    return value if cleaned == shown else cleaned
+
+
+def _redact(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    cleaned: EventDict = redacted(dict(event))
+    return cleaned
+
+
+def configure(*, level: str, as_json: bool) -> None:
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        _redact,
+    ]
+    renderer: Processor = (
+        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {
+                "structured": {
+                    "()": structlog.stdlib.ProcessorFormatter,
+                    "foreign_pre_chain": shared,
+                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+                }
+            },
+            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
+            "root": {"handlers": ["stderr"], "level": level},
+            "loggers": {
+                # Every claim and every connection would be a line.
+                "urllib3": {"level": "WARNING"},
+                "celery": {"level": "WARNING"},
+                "kombu": {"level": "WARNING"},
+                "amqp": {"level": "WARNING"},
+                "django.request": {"level": "ERROR"},
+            },
+        }
+    )

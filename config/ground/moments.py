@@ -1,0 +1,45 @@
+"""Moments as the API reads and writes them: RFC 3339 with an offset in, UTC with `Z` out."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import Final
+
+from django.utils.dateparse import parse_date, parse_datetime
+
+# ASCII, because to Python the digits of every script are digits.
+_RFC_3339: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
+)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+def read_moment(text: str) -> datetime | None:
+    if not _RFC_3339.fullmatch(text):
+        return None
+    try:
+        moment = parse_datetime(text.upper().replace(" ", "T"))
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def read_date_or_moment(text: str) -> datetime | None:
+    """A date means its first moment in UTC."""
+    if _DATE.fullmatch(text):
+        try:
+            day: date | None = parse_date(text)
+        except ValueError:
+            return None
+        return datetime(day.year, day.month, day.day, tzinfo=UTC) if day else None
+    return read_moment(text)
+
+
+def as_z(moment: datetime) -> str:
+    """RFC 3339 in UTC with `Z`, milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def as_z_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else as_z(moment)

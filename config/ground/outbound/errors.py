@@ -1,0 +1,48 @@
+"""The ways in which a call to the outside can fail."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class OutboundError(Exception):
+    """A call that brought no usable response; `str()` is a sentence for people.
+
+    `may_have_reached` is False only when provably no byte of the request was sent.
+    """
+
+    code: ClassVar[str] = "outbound_error"
+
+    def __init__(self, message: str, *, may_have_reached: bool = False) -> None:
+        super().__init__(message)
+        self.may_have_reached = may_have_reached
+
+
+class AddressRefused(OutboundError):
+    """The URL is malformed, or it leads where calls may not go."""
+
+    code = "address_refused"
+
+
+class TimedOut(OutboundError):
+    code = "timed_out"
+
+
+class ResponseTooLarge(OutboundError):
+    code = "response_too_large"
+
+
+class ConnectFailed(OutboundError):
+    """The name did not resolve, no address took the connection, or TLS failed."""
+
+    code = "connect_failed"
+
+
+class TooManyRedirects(OutboundError):
+    code = "too_many_redirects"
+
+
+class BadResponse(OutboundError):
+    """The server broke off, or what it sent is not a complete HTTP response."""
+
+    code = "bad_response"

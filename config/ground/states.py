@@ -1,0 +1,100 @@
+"""move(): the compare-and-set that every table of moves goes through.
+
+Each app's `states.py` registers its tables as data. Nothing else writes a status.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import F, Model
+from django.utils import timezone
+
+from config.ground.errors import Conflict, Detail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_tables: Final[dict[str, Mapping[str, frozenset[str]]]] = {}
+
+
+class MoveRefused(Conflict):
+    """The table has no such move; names the state and the moves that there are."""
+
+
+class Overtaken(Conflict):
+    """Somebody was there first: the row is no longer in the state, or under the lease, that was read."""
+
+
+def register(model: str, table: Mapping[str, Iterable[str]]) -> None:
+    """`model` as Django labels it (`pipeline.Source`); `table` maps each status to those it may move to."""
+    _tables[model] = {status: frozenset(targets) for status, targets in table.items()}
+
+
+def table_of(thing: Model | type[Model]) -> Mapping[str, frozenset[str]]:
+    return _tables[thing._meta.label]
+
+
+def tables() -> Mapping[str, Mapping[str, frozenset[str]]]:
+    return _tables
+
+
+def begin(thing: Model, status: str) -> None:
+    """Give a row that isn't stored yet a first status other than its model's default."""
+    if not thing._state.adding or status not in table_of(thing):
+        message = f"{thing._meta.label} can't begin as {status}."
+        raise RuntimeError(message)
+    thing.status = status  # type: ignore[attr-defined]
+
+
+def refuse_unless_allowed(thing: Model, to: str) -> None:
+    status: str = thing.status  # type: ignore[attr-defined]
+    allowed = table_of(thing)[status]
+    if to not in allowed:
+        moves = ", ".join(sorted(allowed)) or "none"
+        detail = Detail(
+            "status",
+            "move_not_allowed",
+            f"It is {status} and can't become {to}; from here it can become: {moves}.",
+            {"status": status, "allowed": sorted(allowed)},
+        )
+        raise MoveRefused(detail)
+
+
+def move(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
+    """Write `to` and `changes` in one statement, if the row still has the status that `thing` was read with.
+
+    With `under_lease` the row must also still carry the lease token that `thing` was claimed with. Raises
+    `MoveRefused` for a move that the table doesn't have, `Overtaken` where the row has changed since. On success the
+    instance in memory is as the row is. A model with a `version` gets the next one.
+    """
+    refuse_unless_allowed(thing, to)
+    write_as(thing, to, under_lease=under_lease, **changes)
+
+
+def write_as(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
+    """The compare-and-set itself, for a status that is derived rather than moved."""
+    was: str = thing.status  # type: ignore[attr-defined]
+    fields = {field.name for field in thing._meta.get_fields()}
+    expected: dict[str, Any] = {"pk": thing.pk, "status": was}
+    if under_lease:
+        expected["lease_token"] = thing.lease_token  # type: ignore[attr-defined]
+    values: dict[str, Any] = {"status": to, **changes}
+    if "version" in fields and "version" not in values:
+        values["version"] = F("version") + 1
+    if "updated_at" in fields:
+        values.setdefault("updated_at", timezone.now())
+    changed = type(thing).everywhere.filter(**expected).update(**values)  # type: ignore[attr-defined]
+    if not changed:
+        detail = Detail(
+            "status", "changed_meanwhile", f"It is no longer {was}; read it again.", {"status": was}
+        )
+        raise Overtaken(detail)
+    if "version" in fields:
+        thing.version = (  # type: ignore[attr-defined]
+            changes["version"] if "version" in changes else thing.version + 1  # type: ignore[attr-defined]
+        )
+    thing.status = to  # type: ignore[attr-defined]
+    for name, value in values.items():
+        if name not in {"status", "version"} and not hasattr(value, "resolve_expression"):
+            setattr(thing, name, value)

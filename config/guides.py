@@ -1,0 +1,241 @@
+"""The documents as pages: guides, the API in words, the reference; readable without an account where the operator says so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+from markdown_it import MarkdownIt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.http import HttpRequest
+    from django.utils.functional import _StrPromise
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from markdown_it.utils import EnvType, OptionsDict
+
+DOCS: Final = settings.BASE_DIR / "docs"
+_EXAMPLE_HOST: Final = "https://pipeline.example"
+
+
+@dataclass(frozen=True)
+class Guide:
+    slug: str
+    file: str
+    title: _StrPromise
+    summary: _StrPromise
+
+
+GUIDES: Final = (
+    Guide(
+        "first-call",
+        "guides/first-call.md",
+        gettext_lazy("Your first call"),
+        gettext_lazy("From a key to a published item in five calls."),
+    ),
+    Guide(
+        "signing",
+        "guides/signing.md",
+        gettext_lazy("Signing"),
+        gettext_lazy("Know that a webhook came from here."),
+    ),
+    Guide(
+        "brand-lane",
+        "guides/brand-lane.md",
+        gettext_lazy("The brand lane"),
+        gettext_lazy("Posts without a source, from a persona and its topics."),
+    ),
+    Guide(
+        "idempotency",
+        "guides/idempotency.md",
+        gettext_lazy("Idempotency"),
+        gettext_lazy("Send it again without making it twice."),
+    ),
+    Guide(
+        "pagination",
+        "guides/pagination.md",
+        gettext_lazy("Pagination"),
+        gettext_lazy("Read long lists, page by page."),
+    ),
+    Guide(
+        "limits",
+        "guides/limits.md",
+        gettext_lazy("Limits"),
+        gettext_lazy("Requests, credits, sizes, and errors."),
+    ),
+    Guide(
+        "webhook-sources",
+        "guides/webhook-sources.md",
+        gettext_lazy("Webhook sources"),
+        gettext_lazy("Take in what other services send."),
+    ),
+    Guide("events", "guides/events.md", gettext_lazy("Events"), gettext_lazy("Be told, or read along.")),
+    Guide(
+        "video-sources",
+        "guides/video-sources.md",
+        gettext_lazy("Videos as sources"),
+        gettext_lazy("YouTube and TikTok: what they give, and what they don't."),
+    ),
+)
+IN_WORDS: Final = (
+    Guide(
+        "api", "api.md", gettext_lazy("The API"), gettext_lazy("Every rule, resource and field, in words.")
+    ),
+    Guide(
+        "webhooks",
+        "webhooks.md",
+        gettext_lazy("Webhooks"),
+        gettext_lazy("Events, signatures, retries, states."),
+    ),
+    Guide(
+        "all-limits", "limits.md", gettext_lazy("All limits"), gettext_lazy("Every number, with its reason.")
+    ),
+)
+_BY_SLUG: Final = {guide.slug: guide for guide in (*GUIDES, *IN_WORDS)}
+_BY_FILE: Final = {guide.file: guide for guide in _BY_SLUG.values()}
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    refuse_if_closed(request)
+    return render(request, "docs/index.html", {"guides": GUIDES, "in_words": IN_WORDS})
+
+
+@require_safe
+def guide(request: HttpRequest, slug: str) -> HttpResponse:
+    refuse_if_closed(request)
+    found = _BY_SLUG.get(slug)
+    if found is None:
+        raise Http404
+    html, headings = rendered(found.file, settings.PUBLIC_URL)
+    return render(
+        request,
+        "docs/guide.html",
+        {"guide": found, "guides": GUIDES, "in_words": IN_WORDS, "html": html, "headings": headings},
+    )
+
+
+@require_safe
+def example(request: HttpRequest, name: str) -> HttpResponse:
+    """An example body that a document links to."""
+    refuse_if_closed(request)
+    path = DOCS / "examples" / f"{name}.json"
+    if not path.is_file():
+        raise Http404
+    return HttpResponse(path.read_bytes(), content_type="application/json")
+
+
+def refuse_if_closed(request: HttpRequest) -> None:
+    """An operator may keep the documents for those who have an account."""
+    if not settings.DOCS_ARE_PUBLIC and not request.user.is_authenticated:
+        raise Http404
+
+
+@cache
+def rendered(file: str, public_url: str) -> tuple[SafeString, tuple[tuple[str, str], ...]]:
+    """The HTML of one of our own documents, and the anchor and words of each heading of its second level."""
+    text = (DOCS / file).read_text().replace(_EXAMPLE_HOST, public_url)
+    # The page has the title in its own heading; marks for the tests aren't for people.
+    text = re.sub(r"^<!-- .*? -->\n", "", text.partition("\n")[2], flags=re.MULTILINE)
+    tokens = _markdown.parse(text)
+    headings = tuple(
+        (_anchor(tokens[number + 1].content), tokens[number + 1].content)
+        for number, token in enumerate(tokens)
+        if token.type == "heading_open" and token.tag == "h2"
+    )
+    html = _markdown.renderer.render(tokens, _markdown.options, {"file": file})
+    return mark_safe(html), headings  # noqa: S308  from our own documents, HTML in them is off
+
+
+def _anchor(heading: str) -> str:
+    """As GitHub makes them, which the links inside of the documents are written for."""
+    return re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
+
+
+def _heading_open(
+    _renderer: RendererHTML, tokens: Sequence[Token], number: int, _options: OptionsDict, _env: EnvType
+) -> str:
+    token = tokens[number]
+    return f'<{token.tag} id="{escape(_anchor(tokens[number + 1].content))}">'
+
+
+def _fence(
+    _renderer: RendererHTML, tokens: Sequence[Token], number: int, _options: OptionsDict, _env: EnvType
+) -> str:
+    code = f"code-{number}"
+    return format_html(
+        '<div class="copybox"><pre tabindex="0" role="group" aria-label="{}"><code id="{}">{}</code></pre>'
+        '<button class="button small" type="button" data-copy="{}" data-copied="{}">{}</button></div>',
+        tokens[number].info or _("Example"),
+        code,
+        tokens[number].content.rstrip("\n"),
+        code,
+        _("Copied"),
+        _("Copy"),
+    )
+
+
+def _table_open(
+    _renderer: RendererHTML, _tokens: Sequence[Token], _number: int, _options: OptionsDict, _env: EnvType
+) -> str:
+    return format_html('<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>', _("Table"))
+
+
+def _table_close(
+    _renderer: RendererHTML, _tokens: Sequence[Token], _number: int, _options: OptionsDict, _env: EnvType
+) -> str:
+    return "</table></div>"
+
+
+def _link_open(
+    renderer: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: EnvType
+) -> str:
+    token = tokens[number]
+    token.attrSet("href", _address(str(token.attrGet("href") or ""), str(env["file"])))
+    return renderer.renderToken(tokens, number, options, env)
+
+
+def _address(target: str, file: str) -> str:
+    """A link between the documents' files becomes one between their pages."""
+    path, mark, anchor = target.partition("#")
+    if not path or path.startswith(("/", "http:", "https:", "mailto:")):
+        return target
+    parts: list[str] = []
+    for part in (*Path(file).parent.parts, *path.split("/")):
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    named = "/".join(parts)
+    if named in _BY_FILE:
+        return f"/docs/{_BY_FILE[named].slug}{mark}{anchor}"
+    if named.startswith("examples/"):
+        return f"/docs/{named}"
+    # Documents for operators lie beside the code; there is no page to lead to.
+    return "/docs"
+
+
+def _make_markdown() -> Any:
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table"])
+    made.add_render_rule("heading_open", _heading_open)
+    made.add_render_rule("fence", _fence)
+    made.add_render_rule("link_open", _link_open)
+    made.add_render_rule("table_open", _table_open)
+    made.add_render_rule("table_close", _table_close)
+    return made
+
+
+_markdown: Final = _make_markdown()

@@ -1,0 +1,51 @@
+"""backup: the database and the media as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from config import archive, backup
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+
+class Command(BaseCommand):
+    help = "Write the database and the media to one file; the service may run meanwhile."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "path", type=Path, nargs="?", help="a file, or a folder; without it the folder BACKUP_DIR"
+        )
+        parser.add_argument(
+            "--keep", type=int, metavar="N", help="in a folder: keep the newest N backups, delete older ones"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        given: Path | None = options["path"] or (Path(settings.BACKUP_DIR) if settings.BACKUP_DIR else None)
+        if given is None:
+            message = "Name a file or a folder, or set BACKUP_DIR."
+            raise CommandError(message)
+        keep: int | None = options["keep"]
+        try:
+            self._write(given.absolute(), keep)
+        except (archive.Unusable, OSError) as error:
+            raise CommandError(str(error)) from error
+
+    def _write(self, given: Path, keep: int | None) -> None:
+        is_folder = given.is_dir()
+        if keep is not None and (keep < 1 or not is_folder):
+            message = "--keep needs a folder that is there, and a number of at least 1."
+            raise CommandError(message)
+        path = backup.named_now(given) if is_folder else given
+        backup.back_up(path)
+        size = path.stat().st_size
+        self.stdout.write(f"{path} ({size} bytes). Keep FIELD_KEYS and SECRET_KEY apart from it.")
+        if keep is not None:
+            # Only now that the new one is whole.
+            dropped = backup.drop_old(given, keep=keep)
+            self.stdout.write(f"{len(dropped)} older ones were deleted; the newest {keep} are kept.")

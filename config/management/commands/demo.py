@@ -1,0 +1,209 @@
+"""demo: fill a development instance with a workspace that reads the sample feed, and say what to open."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, Final
+
+import requests
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import tokens, workspaces
+from accounts.models import User, Workspace
+from config import sample
+from config.ground.ids import encode
+from pipeline.models import GeneratedItem, Outlet, Source
+from pipeline.stages import collect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.core.management.base import CommandParser
+
+ACTOR: Final = "manage.py demo"
+WORKSPACE: Final = "Demo"
+OWNER: Final = "owner@demo.example"
+SOURCE: Final = "Sample feed"
+READY_SECONDS: Final = 60.0
+FIRST_ITEM_SECONDS: Final = 60.0
+
+
+class Command(BaseCommand):
+    help = "Make the demo workspace if it isn't there, wait for its first item and print what to open."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--no-wait", action="store_true", help="only make the workspace; don't wait for the service"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        if not settings.IS_DEVELOPMENT:
+            message = (
+                "The demo workspace is for development only; make one with: manage.py issue_token --create."
+            )
+            raise CommandError(message)
+        try:
+            self._fill(waits=not options["no_wait"])
+        except KeyboardInterrupt:
+            # Ctrl-C stops the whole group, and the service says so itself.
+            sys.exit(130)
+
+    def _fill(self, *, waits: bool) -> None:
+        if waits:
+            # The source is polled as soon as it exists, so the service must be there to answer.
+            _wait(_is_service_ready, READY_SECONDS, "The service did not become ready; its log says why.")
+        workspace, password, token = _make_workspace()
+        _make_source(workspace)
+        item = None
+        if waits:
+            late = "No item became ready in time; the service's log says why."
+            _wait(
+                lambda: _ready_item(workspace) is not None or not _expects_items(workspace),
+                FIRST_ITEM_SECONDS,
+                late,
+            )
+            item = _ready_item(workspace)
+        self.stdout.write(_guide(workspace, password=password, token=token, item=item))
+
+
+def _make_workspace() -> tuple[Workspace, str | None, str | None]:
+    """The workspace; the owner's password and the token only where this call made them."""
+    with transaction.atomic():
+        owner = User.objects.filter(email=OWNER).first()
+        password = None
+        if owner is None:
+            password = secrets.token_urlsafe(12)
+            owner = User(email=OWNER, name="Demo owner", is_staff=True, is_superuser=True)
+            owner.set_password(password)
+            workspaces.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
+            owner.vouch_for_email()
+        workspace = (
+            Workspace.everywhere.filter(name=WORKSPACE, deleted_at=None).order_by("created_at").first()
+        )
+        if workspace is not None:
+            return workspace, password, None
+        workspace = workspaces.create(WORKSPACE, owner=owner, actor=ACTOR)
+        workspaces.whitelist(workspace, actor=ACTOR)
+        minted = tokens.mint(workspace, name="Printed by the first start", created_by=owner, actor=ACTOR)
+        return workspace, password, minted.secret
+
+
+def _make_source(workspace: Workspace) -> None:
+    config = {"url": f"http://127.0.0.1:{settings.PORT}{sample.PATH}"}
+    source = Source.everywhere.filter(workspace=workspace, name=SOURCE, type="rss", deleted_at=None).first()
+    if source is None:
+        given = collect.SourceSettings(type="rss", name=SOURCE, config=config, poll_interval_minutes=60)
+        collect.register(workspace, given)
+    elif source.config.get("url") != config["url"]:
+        # The service moved to another port.
+        collect.change(source, {"config": config}, workspace=workspace, now=timezone.now())
+
+
+def _items(workspace: Workspace) -> Any:
+    return GeneratedItem.everywhere.filter(workspace=workspace, test=False, deleted_at=None)
+
+
+def _ready_item(workspace: Workspace) -> GeneratedItem | None:
+    item: GeneratedItem | None = _items(workspace).filter(status="ready").order_by("id").first()
+    return item
+
+
+def _expects_items(workspace: Workspace) -> bool:
+    """On a later start everything may have been published already."""
+    has_items: bool = _items(workspace).exists()
+    return not has_items or _items(workspace).filter(status__in=["queued", "generating"]).exists()
+
+
+def _is_service_ready() -> bool:
+    with requests.Session() as session:
+        # A proxy of the environment has no business on loopback.
+        session.trust_env = False
+        try:
+            return session.get(f"http://127.0.0.1:{settings.PORT}/readyz", timeout=5).ok
+        except requests.RequestException:
+            return False
+
+
+def _wait(is_done: Callable[[], bool], seconds: float, otherwise: str) -> None:
+    until, parent = monotonic() + seconds, os.getppid()
+    while not is_done():
+        if os.getppid() != parent:
+            # The service that started this is gone.
+            sys.exit(1)
+        if monotonic() > until:
+            raise CommandError(otherwise)
+        sleep(0.2)
+
+
+def _guide(
+    workspace: Workspace, *, password: str | None, token: str | None, item: GeneratedItem | None
+) -> str:
+    url = settings.PUBLIC_URL
+    feed = (
+        Outlet.everywhere.filter(workspace=workspace, platform="feed", deleted_at=None).order_by("id").first()
+    )
+    lines = ["", "─" * 78, f"The demo workspace runs at {url}", ""]
+    lines += [f"  Log in          {url}/", f"  API documents   {url}/docs", f"  Admin           {url}/admin/"]
+    if settings.EMAIL_FILE_PATH:
+        lines.append(
+            f"  Mails           {settings.EMAIL_FILE_PATH}/ (a sign-up's code is in the newest file)"
+        )
+    if feed is not None:
+        lines.append(f"  Its own feed    {url}/feeds/{feed.secret}.atom")
+    lines.append("")
+    if password is None:
+        lines.append(
+            f"  Log in as {OWNER} with the password of the first start (or: manage.py changepassword {OWNER})."
+        )
+    else:
+        lines.append(f"  Log in as       {OWNER}")
+        lines.append(f"  Password        {password}   (shown only now)")
+    if token is None:
+        lines += [
+            "  Use the API key that the first start printed, or make another one for the lines below:",
+            "",
+        ]
+        lines += [f"TOKEN=$(make -s token{_where()})", ""]
+        bearer = "$TOKEN"
+    else:
+        lines += [f"  API key         {token}   (shown only now)", ""]
+        bearer = token
+    lines += _curl_lines(url, bearer, item)
+    lines += ["", "Ctrl-C stops everything; the data stays.", "─" * 78]
+    return "\n".join(lines)
+
+
+def _where() -> str:
+    default = settings.BASE_DIR / "var"
+    return "" if default == settings.DATA_DIR else f" DATA_DIR={settings.DATA_DIR}"
+
+
+def _curl_lines(url: str, bearer: str, item: GeneratedItem | None) -> list[str]:
+    head = f'curl -sS -H "Authorization: Bearer {bearer}"'
+    post = f"{head} -H 'Content-Type: application/json'"
+    # Another text on each run: the same one again would be told as a duplicate.
+    pushed = {
+        "title": "A note from the command line",
+        "body": f"The harbour ferry {secrets.token_hex(3)} leaves at seven from now on, twenty minutes earlier than "
+        "before. The first boat of the day takes bicycles free of charge until the end of March. Tickets are sold "
+        "on board and at the kiosk beside pier four.",
+    }
+    publish = (
+        f"{head} '{url}/v1/events?limit=5'"
+        if item is None
+        else f"{post} -d '{{}}' {url}/v1/generated/{encode('gen', item.pk)}/publish"
+    )
+    return [
+        f"{head} '{url}/v1/generated?limit=5'",
+        f"{post} -d '{json.dumps(pushed)}' {url}/v1/raw",
+        publish,
+        f"{head} '{url}/v1/publications?limit=5'",
+        f"{head} {url}/v1/analytics",
+    ]

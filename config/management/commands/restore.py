@@ -1,0 +1,41 @@
+"""restore: a backup in the place of this instance's data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from config import archive, restoring
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+
+class Command(BaseCommand):
+    help = "Put a backup in the place of this instance's data; stop the service first."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="what manage.py backup wrote")
+        parser.add_argument("--wipe", action="store_true", help="replace what this instance holds")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        try:
+            done = restoring.restore(options["path"].absolute(), wipe=options["wipe"])
+        except (archive.Unusable, OSError) as error:
+            raise CommandError(str(error)) from error
+        lines = [
+            f"Restored as it was at {done.made_at}.",
+            f"{done.voided} rows that were in hand are looked at again.",
+            f"{done.doubted} publications that were still to be sent are looked up on their platforms first.",
+        ]
+        if done.stopped:
+            names = ", ".join(done.stopped)
+            lines.append(
+                f"Publishing is stopped for workspaces whose sources publish by themselves: {names}. "
+                'Compare with their platforms, then resume it in the admin under "Stopped".'
+            )
+        self.stdout.write("\n".join(lines))
+        if done.warning:
+            self.stderr.write(f"Warning: {done.warning}")

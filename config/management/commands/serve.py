@@ -1,0 +1,48 @@
+"""serve: web, worker and beat in one process, with nothing else to install."""
+
+from __future__ import annotations
+
+import errno
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from config import half_restored
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+
+class Command(BaseCommand):
+    help = "Serve the pages and the API, and do the work behind them, in one process."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1" if settings.IS_DEVELOPMENT else "0.0.0.0",  # noqa: S104  a container's own
+            help="The address to listen at (default: %(default)s).",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        from config import server  # noqa: PLC0415  gunicorn, which `help` doesn't need
+
+        # Before the fork, so that a process that is started again doesn't import every view first.
+        import_module(settings.ROOT_URLCONF)
+        try:
+            half_restored.refuse_to_start(before_fork=True)
+        except half_restored.HalfRestored as error:
+            raise CommandError(str(error)) from error
+        host: str = options["host"]
+        try:
+            server.wait_for_port(host, settings.PORT)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                message = (
+                    f"Port {settings.PORT} is in use. Stop what listens there, or choose another: PORT=8001."
+                )
+                raise CommandError(message) from None
+            message = f"Can't listen at {host}:{settings.PORT}: {error.strerror}."
+            raise CommandError(message) from None
+        server.EmbeddedServer(host=host).run()

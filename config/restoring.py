@@ -1,0 +1,172 @@
+"""A backup in the place of this instance's data: all of it checked first, and no state in between that could work."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from accounts import audit
+from accounts.models import User, Workspace
+from config import archive, doctor, dumps, half_restored
+from config.ground import due, hands
+from config.ground.crash import crash_point
+from pipeline.models import Source
+from pipeline.stages import publish, stopping
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+ACTOR: Final = "manage.py restore"
+STAGE: Final = ".restoring"
+"""Inside the media folder, which may be a volume of its own: what is unpacked there is moved, never copied."""
+STOPPED: Final = (
+    "Restored from a backup of {made_at}. What came after it may be published already, "
+    "and sources that publish by themselves would do it again."
+)
+
+
+@dataclass(frozen=True)
+class Restored:
+    made_at: str
+    voided: int
+    """Rows that were in hand and are looked at again."""
+    doubted: int
+    """Publications that are looked up before they may be sent."""
+    stopped: tuple[str, ...]
+    """Workspaces whose publishing waits for the operator."""
+    warning: str
+    """What the keys of the settings can't open; empty where they open everything."""
+
+
+def restore(path: Path, *, wipe: bool) -> Restored:
+    """Replace database and media. Refuses an instance that holds anything, unless `wipe`; and while others use it.
+
+    Nothing is changed before the whole backup was read and its checksums agreed. From the moment that the database is
+    replaced until the last step the instance is marked: killed in between, nothing of it starts, and the same restore
+    run again ends it.
+    """
+    half = half_restored.is_half_restored()
+    if not wipe and not half and _holds_something():
+        message = "This instance holds data already. Stop it and add --wipe to replace everything."
+        raise archive.Unusable(message)
+    about, unpacked = archive.verify(path)
+    _refuse_unless_ours(about)
+    dumps.refuse_unless_alone()
+    stage = settings.MEDIA_ROOT / STAGE
+    _clean(stage)
+    try:
+        _refuse_unless_it_fits(stage, unpacked)
+        archive.unpack(path, database=stage / archive.DATABASE, media=stage / archive.MEDIA)
+        prepared = dumps.prepare(stage / archive.DATABASE)
+        crash_point("restore.unpacked")
+        dumps.load(prepared)
+    except BaseException:
+        # The former data is whole and stays.
+        shutil.rmtree(stage, ignore_errors=True)
+        raise
+    crash_point("restore.loaded")
+    _move_media(stage)
+    # A backup of an older version comes up to this one's tables.
+    call_command("migrate", interactive=False, verbosity=0)
+    crash_point("restore.migrated")
+    return _end(about)
+
+
+def _end(about: archive.About) -> Restored:
+    with transaction.atomic():
+        now = due.database_now()
+        voided = _void_leases(now)
+        doubted = publish.doubt_promised(now=now)
+        stopped = _stop_autopilots(about)
+        details = {"made_at": about.made_at, "publications_looked_up": doubted}
+        audit.note("instance.restored", workspace=None, actor=ACTOR, subject="instance", details=details)
+        half_restored.clear()
+    keys = doctor.keys()
+    warning = "" if keys.verdict == "ok" else f"{keys.said} {keys.advice}"
+    return Restored(about.made_at, voided, doubted, stopped, warning)
+
+
+def _void_leases(now: datetime) -> int:
+    """Every row in hand is looked at again at once, and whoever held it can write nothing.
+
+    A publication that was `publishing` becomes `unknown` on that look and is asked for, never sent again blindly.
+    """
+    voided = 0
+    models = {kind.model for kind in hands.kinds().values() if isinstance(kind, hands.Kind)}
+    for model in models:
+        in_hand = model.everywhere.filter(attempts__gt=0, wake_at__isnull=False)
+        voided += in_hand.update(wake_at=now, **due.overtake())
+    return voided
+
+
+def _stop_autopilots(about: archive.About) -> tuple[str, ...]:
+    """What such a source published after the backup would be made and published anew, under another key: no platform
+    could be asked for it. A person has to compare first.
+    """
+    with_autopilot = Source.everywhere.filter(autopilot=True, deleted_at=None).values("workspace")
+    found = Workspace.everywhere.filter(deleted_at=None, pk__in=with_autopilot).order_by("created_at", "id")
+    reason = STOPPED.format(made_at=about.made_at)
+    for workspace in found:
+        stopping.stop("publishing", workspace=workspace, reason=reason, actor=ACTOR)
+    return tuple(workspace.name for workspace in found)
+
+
+def _refuse_unless_ours(about: archive.About) -> None:
+    if about.vendor != connection.vendor:
+        message = f"The backup is of {about.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
+        raise archive.Unusable(message)
+    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    newer = [name for name in about.migrations if name not in known]
+    if newer:
+        message = (
+            f"The backup is of a newer version: this one doesn't know {', '.join(newer[:3])}. "
+            "Install that version first. Nothing was changed."
+        )
+        raise archive.Unusable(message)
+
+
+def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
+    stage.mkdir(parents=True)
+    free = shutil.disk_usage(stage).free
+    if free < needed:
+        message = (
+            f"{stage.parent} has {free // 2**20} MiB free; the backup unpacks to {needed // 2**20} MiB "
+            "beside what is there. Free some space. Nothing was changed."
+        )
+        raise archive.Unusable(message)
+
+
+def _move_media(stage: Path) -> None:
+    """In the place of what is there; killed in the middle, the next run unpacks everything again."""
+    for one in settings.MEDIA_ROOT.iterdir():
+        if one != stage:
+            _clean(one)
+    crash_point("restore.cleared")
+    unpacked = stage / archive.MEDIA
+    for one in sorted(unpacked.iterdir()) if unpacked.is_dir() else ():
+        one.rename(settings.MEDIA_ROOT / one.name)
+    _clean(stage)
+
+
+def _clean(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _holds_something() -> bool:
+    if not MigrationRecorder(connection).has_table():
+        return False
+    tables = set(connection.introspection.table_names())
+    return (Workspace._meta.db_table in tables and Workspace.everywhere.exists()) or (
+        User._meta.db_table in tables and User.objects.exists()
+    )

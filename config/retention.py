@@ -1,0 +1,115 @@
+"""What is kept how long, per kind, in one table; and the hands' job that forgets the rest, some at a time.
+
+Each `forget` deletes or empties a small batch in one short statement and returns how many it did, 0 when nothing is
+too old. Killed in the middle, what was deleted is deleted, and the next look goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.contrib.sessions.models import Session
+
+from accounts import idempotency, notices
+from config import media_sweep
+from config.ground import hands, limits
+from config.ground.crash import crash_point
+from pipeline.stages import collect, uploads
+from pipeline.stages.receiving import forgetting
+from webhooks import retention as webhooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EVERY_SECONDS: Final = 60.0
+AT_ONCE: Final = 500
+_idle_until: Final = {"at": 0.0}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`how_long` is a span, or a sentence where something else than age ends it. No `forget`: nothing has to be done."""
+
+    what: str
+    how_long: timedelta | str
+    forget: Callable[[datetime], int] | None = None
+
+
+def forget_sessions(now: datetime) -> int:
+    some = list(
+        Session.objects.filter(expire_date__lt=now)
+        .order_by("expire_date")
+        .values_list("pk", flat=True)[:AT_ONCE]
+    )
+    if some:
+        Session.objects.filter(pk__in=some).delete()
+    return len(some)
+
+
+TABLE: Final[tuple[Kept, ...]] = (
+    Kept("answers to an `Idempotency-Key`", limits.IDEMPOTENCY_KEPT, idempotency.forget_expired),
+    Kept("sessions of people who are logged in", "until they expire", forget_sessions),
+    Kept(
+        "content of events (the row stays for the counts)", limits.EVENT_PAYLOADS_KEPT, webhooks.empty_events
+    ),
+    Kept("attempts of webhook deliveries", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_attempts),
+    Kept("webhook deliveries that have ended", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_deliveries),
+    Kept("uploads that no raw item and no persona uses", limits.UPLOADS_KEPT, uploads.forget),
+    Kept(
+        "deliveries to webhook sources; beyond a source's newest 20, and those that failed the verification",
+        limits.INBOUND_DELIVERIES_KEPT,
+        forgetting.forget_deliveries,
+    ),
+    Kept(
+        "secrets of webhook sources",
+        "until their source is deleted; a rotated one until its time beside the new one is over",
+        forgetting.forget_secrets,
+    ),
+    Kept("files of media that no served item names any more", limits.MEDIA_LEFT_KEPT, media_sweep.sweep_some),
+    Kept("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
+    Kept("raw and generated items", "until they are deleted; then a tombstone without content"),
+    Kept(
+        "what identifies a raw item (`dedup_key`)",
+        "for good, so that what was deleted isn't taken in again",
+    ),
+    Kept(
+        "entries of a source that nothing was made of, in its log",
+        limits.SOURCE_ENTRIES_KEPT,
+        collect.forget_entries,
+    ),
+    Kept("hosts that nobody fetches from any more", limits.HOST_SLOTS_KEPT, collect.forget_hosts),
+    Kept("model answers of a run", "until the run is over"),
+    Kept("notices and what became of them", limits.NOTICES_KEPT, notices.forget),
+    Kept("what a model found in a raw item", "until the raw item is deleted"),
+    Kept("a workspace's place in its rate limit", "one row for each workspace"),
+    Kept(
+        "a deleted workspace",
+        "7 days, in which it rests; then everything but ledger, audit log and calls to a model is erased",
+    ),
+    Kept("invitations", "until their workspace is erased; a link works for 7 days"),
+    Kept("ledger, audit log, measurements, calls to a model", "for good"),
+)
+
+
+def forget_some() -> int:
+    """A batch of everything that is too old; nothing is asked for a minute once nothing is left."""
+    # A tick comes every second; an idle one must not cost a query.
+    if time.monotonic() < _idle_until["at"]:
+        return 0
+    now, done = datetime.now(UTC), 0
+    for kept in TABLE:
+        if kept.forget is None:
+            continue
+        forgotten = kept.forget(now)
+        if forgotten:
+            crash_point("retention.forgotten")
+        done += forgotten
+    if not done:
+        _idle_until["at"] = time.monotonic() + EVERY_SECONDS
+    return done
+
+
+hands.register(hands.Batch("config.retention", work=forget_some))

@@ -1,0 +1,98 @@
+"""What waits and what is dead, of every kind of due row: for the doctor, the operator's pages and the metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Min, Q
+
+from config.ground import due, hands
+from pipeline.models import GeneratedItem, Publication, RawItem, Source
+from webhooks.models import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.db.models import QuerySet
+
+
+@dataclass(frozen=True)
+class Dead:
+    """Rows of one kind that no hand takes up again by itself, and what an operator can do with them."""
+
+    name: str
+    model: type[Any]
+    where: Q
+    advice: str
+
+    def rows(self) -> QuerySet[Any]:
+        found: QuerySet[Any] = self.model.everywhere.filter(self.where)
+        return found
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Of one table of due rows: how many are due now, and for how long the oldest has been."""
+
+    kind: str
+    due: int
+    oldest_seconds: float
+
+
+# A failed run stays failed for good and a retry is a run of its own, so what is dead is the item that it left.
+DEAD: Final[Mapping[str, Dead]] = {
+    dead.name: dead
+    for dead in (
+        Dead(
+            "sources",
+            Source,
+            Q(status__in=["failing", "gone"], deleted_at=None),
+            "Its last error says why; switch it on again when its server answers.",
+        ),
+        Dead(
+            "raw_items",
+            RawItem,
+            Q(status="failed", deleted_at=None),
+            "Nothing could be made from it; its reason says why.",
+        ),
+        Dead(
+            "generated_items",
+            GeneratedItem,
+            Q(status="failed", deleted_at=None),
+            "Making it failed; its error says why.",
+        ),
+        Dead(
+            "publications",
+            Publication,
+            Q(status__in=["failed", "unknown"]),
+            "Retry what failed; what is unknown is looked up, never sent again blindly.",
+        ),
+        Dead(
+            "deliveries",
+            Delivery,
+            Q(status="failed"),
+            "Send it again when the receiver works.",
+        ),
+    )
+}
+
+
+def dead_counts() -> dict[str, int]:
+    return {name: dead.rows().count() for name, dead in DEAD.items()}
+
+
+def waiting() -> list[Waiting]:
+    """One entry for each table, whatever number of kinds works it."""
+    now = due.database_now()
+    tables: dict[type[due.DueModel], str] = {}
+    for kind in hands.kinds().values():
+        if isinstance(kind, hands.Kind):
+            tables.setdefault(kind.model, kind.name)
+    found = []
+    for model, name in tables.items():
+        late = model.everywhere.filter(wake_at__lte=now)
+        oldest = late.aggregate(oldest=Min("wake_at"))["oldest"]
+        age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
+        found.append(Waiting(name, late.count(), age))
+    return found

@@ -1,0 +1,32 @@
+"""The sample feed that a development instance reads: six entries about a library that does not exist."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.views.decorators.http import condition
+
+from config.ground.requests import error_response
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+PATH: Final = "/demo/feed.xml"
+_FILE: Final = Path(__file__).with_name("sample_feed.xml")
+
+
+def _etag(_request: HttpRequest) -> str:
+    return f'"{hashlib.sha256(_FILE.read_bytes()).hexdigest()[:32]}"'
+
+
+@condition(etag_func=_etag)
+def feed(request: HttpRequest) -> HttpResponse:
+    if not settings.IS_DEVELOPMENT:
+        return error_response("not_found")
+    if request.method not in {"GET", "HEAD"}:
+        return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
+    return HttpResponse(_FILE.read_bytes(), content_type="application/rss+xml; charset=utf-8")

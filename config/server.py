@@ -1,0 +1,143 @@
+"""How gunicorn serves the project, in both modes."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import ThreadWorker
+
+from config.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from gunicorn.config import Config
+
+GRACE_SECONDS: Final = 30
+DRAIN_SECONDS: Final = 20.0
+"""For the rows in hand after a SIGTERM, within the grace that the arbiter gives."""
+INTERRUPTED_DRAIN_SECONDS: Final = 3.0
+"""The same after Ctrl-C: somebody sits and waits. A row that takes longer comes back when its lease runs out."""
+PORT_FREED_SECONDS: Final = 4.0
+"""Where nothing but polling tells a worker that its arbiter was killed, it keeps the port for some seconds more."""
+PR_SET_PDEATHSIG: Final = 1
+
+
+class ProjectLogger(Logger):
+    """gunicorn's own lines go where all others go, and only what an operator must know."""
+
+    def setup(self, cfg: Config) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+        self.error_log.setLevel(logging.WARNING)
+
+
+def options(*, host: str, workers: int) -> dict[str, Any]:
+    """What the embedded server and `gunicorn.conf.py` have in common."""
+    return {
+        "bind": f"{host}:{settings.PORT}",
+        "workers": workers,
+        "worker_class": ThreadsWorker,
+        "threads": settings.WEB_THREADS,
+        "timeout": 60,
+        "graceful_timeout": GRACE_SECONDS,
+        "keepalive": 5,
+        # In memory where there is such a place: a slow disk must not make a worker look dead.
+        "worker_tmp_dir": "/dev/shm" if os.path.isdir("/dev/shm") else None,  # noqa: PTH112, S108
+        # It would open a socket in the home directory.
+        "control_socket_disable": True,
+        "logger_class": ProjectLogger,
+        "post_fork": end_with_the_arbiter,
+    }
+
+
+def wait_for_port(host: str, port: int) -> None:
+    """Return when the port can be had; raises `OSError` where somebody else keeps it."""
+    until = monotonic() + PORT_FREED_SECONDS
+    while True:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or monotonic() > until:
+                    raise
+            else:
+                return
+        sleep(0.2)
+
+
+def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
+    """Have the kernel end this worker when its arbiter is killed; elsewhere than on Linux gunicorn's polling must do.
+
+    gunicorn's own way keeps the port until every request in flight is answered, so that what starts in the dead
+    arbiter's place finds the port taken. Rows in hand come back when their lease runs out.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != worker.ppid:
+        # It was killed before the kernel knew of the wish.
+        os._exit(0)
+
+
+class ThreadsWorker(ThreadWorker):
+    def handle_quit(self, sig: int, frame: FrameType | None) -> None:
+        # Ctrl-C reaches the whole process group, and the arbiter then sends SIGQUIT as well. A second one in the
+        # middle of the first would wait for ever for the lock of the thread pool that the first one holds.
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        super().handle_quit(sig, frame)
+
+
+class EmbeddedServer(BaseApplication):
+    """One web process with the engine in it; the arbiter starts it again within a second when it dies."""
+
+    def __init__(self, *, host: str) -> None:
+        self._host = host
+        self._engine: Engine | None = None
+        self._drain_seconds = DRAIN_SECONDS
+        super().__init__()
+
+    def load_config(self) -> None:
+        # One process: the broker and the cache of the embedded mode live in its memory.
+        for name, value in options(host=self._host, workers=1).items():
+            if value is not None:
+                self.cfg.set(name, value)
+        self.cfg.set("post_worker_init", self._start_engine)
+        self.cfg.set("worker_int", self._hurry)
+        self.cfg.set("worker_exit", self._end)
+
+    def load(self) -> Callable[..., Any]:
+        return get_wsgi_application()
+
+    def _start_engine(self, _worker: Any) -> None:
+        self._engine = Engine()
+        self._engine.start()
+
+    def _hurry(self, _worker: Any) -> None:
+        self._drain_seconds = INTERRUPTED_DRAIN_SECONDS
+
+    def _end(self, _server: Any, _worker: Any) -> None:
+        if self._engine is None:
+            return
+        self._engine.stop(within=self._drain_seconds)
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Python would wait for every thread of every pool here, for a hand on a slow platform for minutes.
+        os._exit(0)

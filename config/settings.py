@@ -1,0 +1,453 @@
+"""Every setting, grouped by subject, read from the environment once.
+
+`docs/settings.md` lists them for operators; a test fails when one is missing there.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from config import env
+from config.ground import limits, logs
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- Mode and place --------------------------------------------------------------------------------------------------
+
+MODE = env.one_of("MODE", ("development", "production"), "production")
+IS_DEVELOPMENT = MODE == "development"
+DEBUG = False
+DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "var"))).resolve()
+DATA_DIR.mkdir(parents=True, exist_ok=True)
+PORT = env.whole_number("PORT", 8000, least=1, most=65535)
+PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://127.0.0.1:{PORT}" if IS_DEVELOPMENT else None)
+# What the pages and mails call the service.
+SITE_NAME = env.text("SITE_NAME", "Content pipeline")
+OPERATOR_CONTACT = env.text("OPERATOR_CONTACT", "operator@localhost" if IS_DEVELOPMENT else None)
+
+# --- Keys ------------------------------------------------------------------------------------------------------------
+
+
+def _development_keys() -> dict[str, str]:
+    """Keys of a development instance, made once and kept beside its data so that sealed fields stay readable."""
+    from cryptography.fernet import Fernet  # noqa: PLC0415  production never needs it here
+
+    path = DATA_DIR / "development-keys.json"
+    if not path.exists():
+        keys = {
+            "secret_key": secrets.token_urlsafe(48),
+            "field_keys": f"dev:{Fernet.generate_key().decode()}",
+        }
+        partial = path.with_suffix(f".{secrets.token_hex(4)}.part")
+        partial.write_text(json.dumps(keys))
+        partial.chmod(0o600)
+        try:
+            # A link fails where another process was first; its keys are then the ones to use.
+            path.hardlink_to(partial)
+        except FileExistsError:
+            pass
+        finally:
+            partial.unlink()
+    kept: dict[str, str] = json.loads(path.read_text())
+    return kept
+
+
+SECRET_KEY_CHARACTERS = 32
+_keys = _development_keys() if IS_DEVELOPMENT else {}
+SECRET_KEY = env.text("SECRET_KEY", _keys.get("secret_key"))
+# `id:key` pairs, the first one seals, all of them open.
+FIELD_KEYS = env.sealing_keys("FIELD_KEYS", [_keys["field_keys"]] if _keys else [])
+if len(SECRET_KEY) < SECRET_KEY_CHARACTERS:
+    message = (
+        f"SECRET_KEY must have at least {SECRET_KEY_CHARACTERS} characters; it signs sessions and cursors."
+    )
+    raise ImproperlyConfigured(message)
+
+# --- Web -------------------------------------------------------------------------------------------------------------
+
+_public = urlsplit(PUBLIC_URL)
+ALLOWED_HOSTS = env.words(
+    "ALLOWED_HOSTS",
+    [_public.hostname or "localhost", *(["127.0.0.1", "localhost", "[::1]"] if IS_DEVELOPMENT else [])],
+)
+CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"]
+_is_https = _public.scheme == "https"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
+SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("BEHIND_PROXY", default=False) else None
+)
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+APPEND_SLASH = False
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+WEB_THREADS = env.whole_number("WEB_THREADS", 8, least=1, most=64)
+WEB_PROCESSES = env.whole_number("WEB_PROCESSES", 2, least=1, most=64)
+# How many reverse proxies of the operator's own stand before the service: the client's address is that many
+# entries from the right of X-Forwarded-For.
+TRUSTED_PROXIES = env.whole_number("TRUSTED_PROXIES", 0, most=10)
+
+INSTALLED_APPS = [
+    "config.apps.ConfigConfig",
+    "accounts",
+    "pipeline",
+    "webhooks",
+    "analytics",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "django_htmx",
+    "django.contrib.humanize",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "csp",
+]
+MIDDLEWARE = [
+    "config.ground.requests.RequestIdMiddleware",
+    "accounts.recent_requests.RecordRequests",
+    "config.ground.requests.LastResortMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    # The API needs no session, no CSRF token and no messages: these pass its requests by.
+    "config.ground.requests.Csp",
+    "config.ground.requests.Session",
+    "config.ground.requests.Common",
+    "config.ground.requests.BodyLimit",
+    "config.ground.requests.Csrf",
+    "config.ground.requests.Authentication",
+    "config.ground.requests.Message",
+    "allauth.account.middleware.AccountMiddleware",
+    "accounts.pages.middleware.SecondFactor",
+    "config.ground.requests.XFrameOptions",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "accounts.pages.frame.frame",
+            ],
+        },
+    },
+]
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "style-src": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'self'"],
+    },
+}
+FORM_RENDERER = "accounts.pages.forms.PageRenderer"
+CSRF_FAILURE_VIEW = "accounts.pages.entrance.csrf_failure"
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
+if not IS_DEVELOPMENT:
+    # Names that change with the content, so that browsers keep each file for good; `collectstatic` makes them.
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    }
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = IS_DEVELOPMENT
+MEDIA_ROOT = Path(env.text("MEDIA_ROOT", str(DATA_DIR / "media")))
+# Where `manage.py backup` writes when it is given no file, and where the doctor looks for the newest one.
+BACKUP_DIR = env.text("BACKUP_DIR", "")
+
+# --- Database --------------------------------------------------------------------------------------------------------
+
+WORKER_THREADS = env.whole_number("WORKER_THREADS", 8, least=2, most=64)
+# The hands of `webhooks.deliver`, `webhooks.probe` and `accounts.tell`, which have threads of their own.
+DELIVERY_THREADS = 18
+_database: dict[str, Any]
+if env.text("DATABASE_URL", ""):
+    _database = env.database("DATABASE_URL")
+    # The pool covers every thread that may hold a connection in one process: in the embedded mode web and worker
+    # threads, webhooks' own hands, the beat and the watch; starving threads would raise PoolTimeout.
+    _database["CONN_MAX_AGE"] = 0
+    _database["OPTIONS"] = {
+        "pool": {
+            "min_size": 2,
+            "max_size": WEB_THREADS + WORKER_THREADS + DELIVERY_THREADS + 4,
+            "timeout": 10,
+        },
+        "options": "-c statement_timeout=30000 -c lock_timeout=10000 "
+        "-c idle_in_transaction_session_timeout=60000",
+    }
+else:
+    _database = {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(DATA_DIR / "db.sqlite3"),
+        # Opening the file and setting it up costs more than most requests ask of it.
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            # A write transaction takes its lock at its start: with Django's default, readers that turn into
+            # writers fail at once with "database is locked".
+            "transaction_mode": "IMMEDIATE",
+            # A starved writer under saturation has waited six seconds in trials.
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA temp_store=MEMORY;"
+            "PRAGMA mmap_size=134217728;PRAGMA journal_size_limit=67108864;PRAGMA cache_size=-20000;",
+        },
+        "TEST": {"NAME": str(DATA_DIR / "test.sqlite3")},
+    }
+DATABASES = {"default": _database}
+IS_POSTGRES = _database["ENGINE"] == "django.db.backends.postgresql"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Redis, Celery ---------------------------------------------------------------------------------------------------
+
+REDIS_URL = env.redis("REDIS_URL")
+CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
+if REDIS_URL:
+    _redis_cache: dict[str, Any] = {
+        "LOCATION": REDIS_URL,
+        # One short try: the client's own ten would hold a request up for seconds when Redis is away.
+        "OPTIONS": {"socket_connect_timeout": 0.3, "socket_timeout": 1, "retry": Retry(NoBackoff(), 0)},
+    }
+    CACHES = {
+        "default": {"BACKEND": "config.ground.forgiving.ForgivingRedisCache", **_redis_cache},
+        # For those who count bad tokens and inbound calls: they decide by themselves what holds without it.
+        "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **_redis_cache},
+    }
+    # Redis as a cache is one of several shared back ends; django-ratelimit knows only some of them by name.
+    SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
+else:
+    # Both names are the same memory.
+    _memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    CACHES = {"default": _memory, "counts": _memory}
+    # The embedded mode is one web process, so local memory is shared by everything that counts.
+    SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
+
+RATELIMIT_USE_CACHE = "counts"
+
+# How long a claimed row is its hand's alone; a killed hand's row is due again after it. Longer than any one call.
+LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, least=1, most=3600)
+
+# --- People ----------------------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "front"
+# Anybody may sign up; a workspace still works only when an operator has whitelisted it. Closed, only who was invited.
+SIGNUP_OPEN = env.flag("SIGNUP_OPEN", default=True)
+# The admin opens only to those with a second factor.
+ADMIN_REQUIRES_MFA = env.flag("ADMIN_REQUIRES_MFA", default=not IS_DEVELOPMENT)
+ACCOUNT_ADAPTER = "accounts.pages.adapters.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_CHANGE = True
+ACCOUNT_LOGIN_BY_CODE_ENABLED = True
+ACCOUNT_LOGIN_BY_CODE_SUPPORTS_RESEND = True
+ACCOUNT_LOGIN_BY_CODE_TIMEOUT = 15 * 60
+ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
+ACCOUNT_PASSWORD_RESET_BY_CODE_TIMEOUT = 15 * 60
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_LOGOUT_REDIRECT_URL = "front"
+ACCOUNT_SESSION_REMEMBER = True
+# What needs a fresh log-in: keys, the second factor, deleting a workspace.
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_RATE_LIMITS = {"login": "20/m/ip", "signup": "20/m/ip"}
+ACCOUNT_FORMS = {"signup": "accounts.pages.forms.SignupForm"}
+MFA_ADAPTER = "accounts.pages.adapters.MfaAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = SITE_NAME
+MFA_TOTP_TOLERANCE = 1
+USERSESSIONS_TRACK_ACTIVITY = False
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English"))]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+# The admin's own checks look for the stock middleware by name; ours are subclasses of them.
+SILENCED_SYSTEM_CHECKS += [
+    "admin.E408",
+    "admin.E409",
+    "admin.E410",
+    "security.W004",
+    "security.W008",
+    "security.W012",
+    "security.W016",
+    "security.W021",
+]
+
+# On one person's machine each mail is a file: a sign-up's code is easier found there than between lines of a log.
+EMAIL_CONFIG = env.mail("EMAIL_URL", f"filemail://{DATA_DIR}/mails" if IS_DEVELOPMENT else "consolemail://")
+EMAIL_BACKEND = str(EMAIL_CONFIG["EMAIL_BACKEND"])
+# What reads the address leaves its first slash out, and a folder that depends on where one stands is found by nobody.
+EMAIL_FILE_PATH = (
+    f"/{EMAIL_CONFIG['EMAIL_FILE_PATH']}" if EMAIL_BACKEND.endswith("filebased.EmailBackend") else None
+)
+EMAIL_HOST = EMAIL_CONFIG.get("EMAIL_HOST") or ""
+EMAIL_PORT = EMAIL_CONFIG.get("EMAIL_PORT") or 25
+EMAIL_HOST_USER = EMAIL_CONFIG.get("EMAIL_HOST_USER") or ""
+EMAIL_HOST_PASSWORD = EMAIL_CONFIG.get("EMAIL_HOST_PASSWORD") or ""
+EMAIL_USE_TLS = bool(EMAIL_CONFIG.get("EMAIL_USE_TLS"))
+EMAIL_USE_SSL = bool(EMAIL_CONFIG.get("EMAIL_USE_SSL"))
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", OPERATOR_CONTACT)
+
+# --- The way out -----------------------------------------------------------------------------------------------------
+
+# A development machine's own sources and receivers live on loopback; in production they are refused.
+OUTBOUND_ALLOW_LOOPBACK = env.flag("OUTBOUND_ALLOW_LOOPBACK", default=IS_DEVELOPMENT)
+OUTBOUND_ALLOW_PRIVATE = env.flag("OUTBOUND_ALLOW_PRIVATE", default=False)
+WEBHOOKS_ALLOW_HTTP = env.flag("WEBHOOKS_ALLOW_HTTP", default=IS_DEVELOPMENT)
+# Where notices by Telegram go; another address where the operator runs a Bot API server.
+TELEGRAM_API_URL = env.web_address("TELEGRAM_API_URL", "https://api.telegram.org")
+USER_AGENT = f"content-pipeline/0.1 (+{PUBLIC_URL}; {OPERATOR_CONTACT})"
+
+# --- The model -------------------------------------------------------------------------------------------------------
+
+# The operator's key, for workspaces without one of their own; without any the words are taken from the source.
+ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY", "")
+SOURCE_ENVIRONMENT: dict[str, str] = {
+    "YOUTUBE_URL": env.web_address("YOUTUBE_URL", "https://www.youtube.com"),
+    "YOUTUBE_API_URL": env.web_address("YOUTUBE_API_URL", "https://www.googleapis.com"),
+    "YOUTUBE_API_KEY": env.text("YOUTUBE_API_KEY", ""),
+    "TIKTOK_URL": env.web_address("TIKTOK_URL", "https://www.tiktok.com"),
+    "TIKTOK_SHORT_URL": env.web_address("TIKTOK_SHORT_URL", "https://vm.tiktok.com"),
+    # The path of yt-dlp, which goes out by itself; empty, and nothing but our own client goes out.
+    "VIDEO_TOOL": env.text("VIDEO_TOOL", ""),
+}
+"""What the operator sets for kinds of sources, by the names in their `environment`; where it is missing, theirs holds."""
+
+ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL", "")
+MODEL_BRIEF = env.text("MODEL_BRIEF", "claude-haiku-5-5")
+MODEL_DRAFT = env.text("MODEL_DRAFT", "claude-haiku-5-5")
+MODEL_OTHER = env.text("MODEL_OTHER", "claude-sonnet-5-5")
+# Whole US dollars a day that the operator's key may cost, 0 for no cap.
+MODEL_DAILY_CAP_USD = env.whole_number("MODEL_DAILY_CAP_USD", 0)
+
+# --- Scraped pages ---------------------------------------------------------------------------------------------------
+
+# The browser that runs their JavaScript; empty for what is on the path.
+SOURCE_ENVIRONMENT["CHROMIUM_PATH"] = env.text("CHROMIUM_PATH", "")
+
+# --- API -------------------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerToken"],
+    # In the order of the contract: token, whitelist, rate, route, scope.
+    "DEFAULT_PERMISSION_CLASSES": [
+        "accounts.permissions.HasToken",
+        "accounts.permissions.WorkspaceIsWhitelisted",
+        "accounts.permissions.RateAllows",
+        "accounts.permissions.TokenHasScope",
+    ],
+    "DEFAULT_RENDERER_CLASSES": ["config.ground.jsonio.JsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["config.ground.jsonio.StrictJsonParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.ground.jsonio.JsonOnly",
+    "DEFAULT_SCHEMA_CLASS": "config.openapi.OperationSchema",
+    "EXCEPTION_HANDLER": "config.ground.jsonio.exception_handler",
+    "DEFAULT_PAGINATION_CLASS": None,
+    "DEFAULT_METADATA_CLASS": None,
+    "UNAUTHENTICATED_USER": None,
+    "UNAUTHENTICATED_TOKEN": None,
+    "URL_FORMAT_OVERRIDE": None,
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Content pipeline",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "SERVE_PERMISSIONS": [],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/v1",
+    "PREPROCESSING_HOOKS": ["config.openapi.only_v1"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.openapi.without_trailing_slashes",
+        "config.openapi.with_required_bodies",
+        "config.openapi.with_headers",
+        "config.openapi.with_links",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "GeneratedItemStatus": "pipeline.api.inputs.GENERATED_STATUSES",
+        "Bucket": "pipeline.api.inputs.BUCKETS",
+        "SourceStatus": "pipeline.api.inputs.SOURCE_STATUSES",
+        "RawItemStatus": "pipeline.api.inputs.RAW_ITEM_STATUSES",
+        "PublicationStatus": "pipeline.api.inputs.PUBLICATION_STATUSES",
+        "OutletStatus": "pipeline.api.inputs.OUTLET_STATUSES",
+    },
+    "WEBHOOKS": "pipeline.api.event_documents.WEBHOOKS",
+    "SERVERS": [{"url": PUBLIC_URL}],
+    "DESCRIPTION": "Raw content in, generated items out: reviewed, published, measured. "
+    "Errors have one shape; lists are paged by cursor; every POST takes an Idempotency-Key.",
+}
+# The largest body of any address; each view's own limit is checked before anything is read.
+DATA_UPLOAD_MAX_MEMORY_SIZE = limits.RAW_BODY_BYTES
+DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
+
+# Lets a Prometheus in that has no session; without it /metrics is for staff alone.
+METRICS_TOKEN = env.text("METRICS_TOKEN", "")
+
+# --- The wiring between apps -----------------------------------------------------------------------------------------
+
+# What a new workspace is given; each is called with the workspace, inside the transaction that creates it.
+WORKSPACE_FURNISHERS = ["pipeline.stages.furnish.furnish", "accounts.notices.open_digest"]
+# What its export holds; each is called with the workspace and gives names and rows.
+WORKSPACE_EXPORTERS = [
+    "accounts.export.parts",
+    "pipeline.stages.export.parts",
+    "webhooks.workspace_parts.parts",
+    "analytics.workspace_parts.parts",
+]
+# What erases it, readers first; each is called with its id and a number of rows until it says that nothing is left.
+WORKSPACE_ERASERS = [
+    "analytics.workspace_parts.erase",
+    "webhooks.workspace_parts.erase",
+    "pipeline.stages.erase.erase",
+    "accounts.erasure.erase",
+]
+# Modules that register their kinds of due rows when they are imported.
+DUE_MODULES = ["pipeline.tasks", "webhooks.tasks", "analytics.tasks", "accounts.tasks", "config.retention"]
+
+# --- Logs ------------------------------------------------------------------------------------------------------------
+
+LOG_FORMAT = env.one_of("LOG_FORMAT", ("json", "console"), "console" if IS_DEVELOPMENT else "json")
+LOG_LEVEL = env.one_of("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
+LOGGING_CONFIG = None
+logs.configure(level=LOG_LEVEL, as_json=LOG_FORMAT == "json")

@@ -1,0 +1,93 @@
+"""What stands in a workspace's way right now, for every page of it; the wiring, because several apps know a part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django import template
+from django.urls import NoReverseMatch
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts import credits as credit_account
+from pipeline import overview
+from pipeline.stages import stopping
+from webhooks import endpoints
+
+if TYPE_CHECKING:
+    from accounts.pages.place import Place
+
+register = template.Library()
+
+
+@dataclass(frozen=True)
+class Banner:
+    title: str
+    text: str
+    link: str = ""
+    link_text: str = ""
+    tone: str = "warn"
+
+
+@register.simple_tag
+def standing_banners(place: Place | None) -> list[Banner]:
+    """Two statements, whatever stands; the operator's switches are read once a second for all pages together."""
+    if place is None:
+        return []
+    found = [*_stopped(place), *_used_up(place), *_outlets(place), *_endpoints(place)]
+    return [banner for banner in found if banner]
+
+
+def _stopped(place: Place) -> list[Banner]:
+    switch = stopping.stopped_anywhere("publishing", workspace_id=place.workspace.pk)
+    if switch is None:
+        return []
+    title = (
+        _("The operator has stopped publishing to %(platform)s.") % {"platform": switch.platform}
+        if switch.platform
+        else _("The operator has stopped publishing.")
+    )
+    text = _("%(reason)s What is due waits, and goes out by itself afterwards.") % {
+        "reason": f"{switch.reason.rstrip('.')}."
+    }
+    return [Banner(title, text)]
+
+
+def _used_up(place: Place) -> list[Banner]:
+    if not credit_account.is_used_up(place.workspace):
+        return []
+    title = _("This month's credits are used up.")
+    text = _("Pushes are refused and what sources bring waits until the next month, or until you get more.")
+    return [Banner(title, text, _address(place, "usage"), _("See the usage"))]
+
+
+def _outlets(place: Place) -> list[Banner]:
+    names = overview.outlets_to_reconnect(place.workspace.pk)
+    if not names:
+        return []
+    title = ngettext("%(names)s has to be reconnected.", "%(names)s have to be reconnected.", len(names))
+    text = _("The platform refuses the log-in, so nothing is published there.")
+    address = f"{place.address('home')}#outlets"
+    return [Banner(title % {"names": ", ".join(names)}, text, address, _("See what it says"), "bad")]
+
+
+def _endpoints(place: Place) -> list[Banner]:
+    hosts = endpoints.disabled_hosts(place.workspace.pk)
+    if not hosts:
+        return []
+    title = ngettext(
+        "The webhook endpoint at %(hosts)s is switched off.",
+        "The webhook endpoints at %(hosts)s are switched off.",
+        len(hosts),
+    )
+    text = _("It failed for days. Its events are held until an owner switches it on again.")
+    address = _address(place, "webhooks") if place.may_manage else ""
+    return [Banner(title % {"hosts": ", ".join(hosts)}, text, address, _("See the endpoints"))]
+
+
+def _address(place: Place, name: str, **more: Any) -> str:
+    try:
+        return place.address(name, **more)
+    except NoReverseMatch:
+        return ""

@@ -1,0 +1,19 @@
+"""What is stopped, for the banner on every page of the admin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import template
+
+from pipeline.stages import stopping
+
+if TYPE_CHECKING:
+    from pipeline.models import Switch
+
+register = template.Library()
+
+
+@register.simple_tag
+def standing_switches() -> list[Switch]:
+    return stopping.standing()

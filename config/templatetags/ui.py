@@ -1,0 +1,81 @@
+"""Tags of the pages: icons, and the mark that tells one showing of a form from the next."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from django import template
+from django.conf import settings
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from accounts.pages import typed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+register = template.Library()
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@cache
+def _shapes(name: str) -> SafeString:
+    """What is drawn inside of one of our own files in static/icons."""
+    # Files of the project itself, so they hold no bombs.
+    tree = ET.parse(settings.BASE_DIR / "static" / "icons" / f"{name}.svg")  # noqa: S314
+    shapes = []
+    for shape in tree.getroot():
+        attributes = " ".join(f'{key}="{value}"' for key, value in shape.attrib.items())
+        shapes.append(f"<{shape.tag.removeprefix(_SVG)} {attributes}/>")
+    return mark_safe("".join(shapes))  # noqa: S308  from our own files
+
+
+@register.simple_tag
+def icon(name: str, extra: str = "") -> SafeString:
+    """An icon that says nothing by itself: words stand beside it, or in the label of its button."""
+    return format_html(
+        '<svg class="icon {}" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" '
+        'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">{}</svg>',
+        extra,
+        _shapes(name),
+    )
+
+
+@register.simple_tag
+def once() -> SafeString:
+    return format_html('<input type="hidden" name="once" value="{}">', typed.once())
+
+
+@register.filter
+def got(table: Mapping[str, object], key: str) -> object:
+    """The value under a key that is only known when the page is made."""
+    return table.get(key)
+
+
+@register.filter
+def when(moment: datetime | None, zone: str = "UTC") -> SafeString:
+    """A moment for people, in the workspace's time zone; a machine reads it in UTC."""
+    return _time(moment, zone, "%b %Y, %H:%M")
+
+
+@register.filter
+def when_exactly(moment: datetime | None, zone: str = "UTC") -> SafeString:
+    """To the second, for what has just happened; the year goes without saying."""
+    return _time(moment, zone, "%b, %H:%M:%S")
+
+
+def _time(moment: datetime | None, zone: str, form: str) -> SafeString:
+    if moment is None:
+        return mark_safe("—")
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  its data is read on first use
+
+    local = moment.astimezone(ZoneInfo(zone))
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        f"{local:%Y-%m-%d %H:%M:%S} {zone}",
+        f"{local.day} {local:{form}}",
+    )

@@ -1,0 +1,64 @@
+"""Every URL root on one screen."""
+
+from django.conf import settings
+from django.contrib import admin
+from django.templatetags.static import static
+from django.urls import include, path, re_path
+from django.utils.functional import lazy
+from django.views.generic import RedirectView
+
+from accounts.pages.operators import way_to_log_in
+from config import guides, health, sample
+from config import metrics as metrics_page
+from config.admin import dead_rows, withhold_log_ins, workspace_overview
+from config.admin_mails import mail_as_html, mails_page
+from config.documents import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
+from pipeline.inbound.door import inbound
+from pipeline.pages.feeds import feed
+from pipeline.pages.media import media
+from pipeline.pages.websub import hub_calls
+
+# Only asked for when somebody wants it: in production its name is known after `collectstatic`.
+_mark = lazy(static, str)("brand/mark.svg")
+admin.site.login = way_to_log_in  # type: ignore[method-assign]
+withhold_log_ins()
+
+urlpatterns = [
+    path("", include("accounts.pages.urls")),
+    path("account/", include("allauth.urls")),
+    path("", include("pipeline.pages.urls")),
+    path("", include("webhooks.pages.urls")),
+    path("v1/", include("accounts.api.urls")),
+    path("v1/", include("pipeline.api.urls")),
+    path("v1/", include("analytics.api.urls")),
+    re_path(r"^v1/openapi\.json/?$", DocumentView.as_view({"get": "retrieve"}), name="document"),
+    # Line breaks too: every address under /v1 asks for a token before it says that there is nothing.
+    re_path(r"^v1(?:/(?P<path>[\s\S]*))?$", NoSuchAddress.as_view(ANY_METHOD)),
+    re_path(r"^hooks/(?P<token>[A-Za-z0-9_-]{32})/?$", inbound, name="inbound"),
+    re_path(r"^hooks/websub/(?P<token>[A-Za-z0-9_-]{32})$", hub_calls, name="websub"),
+    re_path(r"^feeds/(?P<secret>[A-Za-z0-9_-]{22})\.(?P<form>atom|rss|json)$", feed, name="feed"),
+    re_path(r"^media/(?P<secret>[A-Za-z0-9_-]{22})/(?P<name>[^/\x00]{1,120})$", media, name="media"),
+    path("openapi.json", public_document),
+    path("docs", guides.index, name="docs"),
+    path("docs/reference", reference, name="reference"),
+    re_path(r"^docs/examples/(?P<name>[a-z0-9._-]+)\.json$", guides.example, name="docs_example"),
+    path("docs/<slug:slug>", guides.guide, name="guide"),
+    # Before the admin's own addresses, which end with one that takes everything.
+    path("admin/dead/", admin.site.admin_view(dead_rows), name="dead_rows"),
+    path(
+        "admin/workspaces/<str:public_id>/",
+        admin.site.admin_view(workspace_overview),
+        name="workspace_overview",
+    ),
+    path("admin/mails/", admin.site.admin_view(mails_page), name="admin_mails"),
+    path("admin/mails/<slug:name>.html", admin.site.admin_view(mail_as_html), name="admin_mail"),
+    path("admin/", admin.site.urls),
+    path("favicon.ico", RedirectView.as_view(url=_mark)),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", metrics_page.metrics),
+]
+handler404 = "accounts.pages.entrance.nothing_here"
+handler500 = "accounts.pages.entrance.broken"
+if settings.IS_DEVELOPMENT:
+    urlpatterns.append(path("demo/feed.xml", sample.feed))

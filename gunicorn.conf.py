@@ -1,0 +1,24 @@
+"""gunicorn's settings for `gunicorn config.wsgi`; `manage.py serve` has its own."""
+
+import os
+import sys
+
+import django
+from django.core.exceptions import ImproperlyConfigured
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+try:
+    django.setup()
+except ImproperlyConfigured as error:
+    sys.exit(f"The settings can't be used: {error}")
+
+from django.conf import settings
+
+from config import half_restored, server
+
+try:
+    half_restored.refuse_to_start(before_fork=True)
+except half_restored.HalfRestored as error:
+    sys.exit(str(error))
+
+globals().update(server.options(host="0.0.0.0", workers=settings.WEB_PROCESSES))  # noqa: S104

@@ -1,0 +1,23 @@
+#!/usr/bin/env python
+"""Django's command line; `manage.py help` lists the commands."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    from django.conf import settings  # noqa: PLC0415  the settings must be named first
+    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
+    from django.core.management import execute_from_command_line  # noqa: PLC0415
+
+    try:
+        # Django's own command line would go on without settings for some commands, and show a traceback for others.
+        settings.INSTALLED_APPS  # noqa: B018
+    except ImproperlyConfigured as error:
+        sys.exit(f"The settings can't be used: {error}")
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,316 @@
+"""The pipeline in the operator's admin: everything readable; what is stopped is set and resumed here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import Count, Sum
+from django.forms import ChoiceField, ModelForm
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from accounts.admin import ReadOnlyAdmin, WorkspaceSearch
+from config.ground.errors import AppError
+from config.ground.money import as_usd
+from pipeline import plugins
+from pipeline.models import (
+    Attempt,
+    BrandPick,
+    Event,
+    GeneratedItem,
+    Generation,
+    ModelCall,
+    Outlet,
+    Persona,
+    Publication,
+    RawItem,
+    Source,
+    Switch,
+    Topic,
+)
+from pipeline.stages import stopping
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
+    from django.template.response import TemplateResponse
+
+    ModelAdmin = admin.ModelAdmin[Any]
+    ModelFormBase = ModelForm[Any]
+    TabularInline = admin.TabularInline[Any, Any]
+else:
+    ModelAdmin = admin.ModelAdmin
+    ModelFormBase = ModelForm
+    TabularInline = admin.TabularInline
+
+
+@admin.register(Source)
+class SourceAdmin(ReadOnlyAdmin):
+    list_display = ("name", "workspace", "type", "status", "last_polled_at", "wake_at", "failures", "test")
+    list_filter = ("type", "status", "test")
+    search_fields = ("name", "workspace__name")
+    list_select_related = ("workspace",)
+    exclude = ("inbound_token",)
+
+
+@admin.register(RawItem)
+class RawItemAdmin(ReadOnlyAdmin):
+    list_display = ("title", "workspace", "source", "status", "content_version", "created_at", "test")
+    list_filter = ("status", "test")
+    search_fields = ("title", "external_id", "workspace__name")
+    list_select_related = ("workspace", "source")
+
+
+@admin.register(Generation)
+class GenerationAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "workspace",
+        "engine",
+        "status",
+        "stage",
+        "attempts",
+        "wake_at",
+        "created_at",
+        "test",
+    )
+    list_filter = ("status", "engine", "test")
+    search_fields = ("workspace__name",)
+    list_select_related = ("workspace",)
+
+
+@admin.register(GeneratedItem)
+class GeneratedItemAdmin(ReadOnlyAdmin):
+    list_display = (
+        "title",
+        "workspace",
+        "engine_output",
+        "status",
+        "held",
+        "publish_at",
+        "created_at",
+        "test",
+    )
+    list_filter = ("status", "bucket", "test")
+    search_fields = ("title", "workspace__name")
+    list_select_related = ("workspace",)
+
+
+class AttemptInline(TabularInline):
+    model = Attempt
+    extra = 0
+    can_delete = False
+    fields: ClassVar[Any] = ("number", "status", "revision", "error", "started_at", "finished_at")
+    readonly_fields: ClassVar[Any] = fields
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        del request, obj
+        return False
+
+
+@admin.register(Publication)
+class PublicationAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "workspace",
+        "platform",
+        "status",
+        "due_at",
+        "next_attempt_at",
+        "attempt_count",
+        "test",
+    )
+    list_filter = ("status", "platform", "test")
+    search_fields = ("external_id", "workspace__name")
+    list_select_related = ("workspace",)
+    inlines = (AttemptInline,)
+
+
+@admin.register(Outlet)
+class OutletAdmin(ReadOnlyAdmin):
+    list_display = ("name", "workspace", "platform", "status", "is_default")
+    list_filter = ("platform", "status")
+    search_fields = ("name", "workspace__name")
+    list_select_related = ("workspace",)
+    exclude = ("credentials", "secret")
+
+
+@admin.register(Persona)
+class PersonaAdmin(ReadOnlyAdmin):
+    list_display = ("name", "workspace", "language", "version", "updated_at")
+    search_fields = ("name", "workspace__name")
+    list_select_related = ("workspace",)
+
+
+@admin.register(Topic)
+class TopicAdmin(ReadOnlyAdmin):
+    list_display = ("title", "workspace", "persona", "source", "weight", "is_active", "last_used_at", "test")
+    list_filter = ("is_active", "test")
+    search_fields = ("title", "workspace__name")
+    list_select_related = ("workspace", "persona", "source")
+
+
+@admin.register(BrandPick)
+class BrandPickAdmin(ReadOnlyAdmin):
+    list_display = ("title", "angle", "workspace", "decision", "used_on", "created_at")
+    list_filter = ("decision",)
+    search_fields = ("title", "workspace__name")
+    list_select_related = ("workspace",)
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = ("type", "workspace", "position", "created_at", "dispatched_at", "counted_at", "test")
+    list_filter = ("type", "test")
+    search_fields = ("workspace__name",)
+    list_select_related = ("workspace",)
+    exclude = ("body",)
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(ReadOnlyAdmin, WorkspaceSearch):
+    """The books of every call to a model, and what the filtered ones cost together."""
+
+    change_list_template = "admin/pipeline/modelcall/change_list.html"
+    list_display = (
+        "created_at",
+        "workspace",
+        "cost",
+        "engine",
+        "stage",
+        "model_asked",
+        "outcome",
+        "tokens",
+        "request_id",
+    )
+    list_filter = (
+        "created_at",
+        "outcome",
+        "stage",
+        "asked_model",
+        ("generation__engine", admin.AllValuesFieldListFilter),
+        "is_own_key",
+    )
+    search_fields = ("workspace__name", "request_id")
+    search_help_text = _("A workspace's name or id, or the vendor's request id")
+    ordering = ("-created_at",)
+    list_per_page = 50
+    # Counting all of them for "n of m" costs more than the page.
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        # A run's stored answers can be long, and the list shows its engine alone.
+        found: QuerySet[Any] = super().get_queryset(request)
+        return found.select_related("workspace", "generation").defer("generation__answers")
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
+        answer: Any = super().changelist_view(request, extra_context)
+        changes = getattr(answer, "context_data", None) or {}
+        if "cl" in changes:
+            totals = (
+                changes["cl"]
+                .queryset.order_by()
+                .aggregate(
+                    calls=Count("pk"),
+                    input=Sum("input_tokens", default=0),
+                    cached=Sum("cache_read_tokens", default=0),
+                    output=Sum("output_tokens", default=0),
+                    cost=Sum("cost_micro_usd", default=0),
+                )
+            )
+            changes["totals"] = {**totals, "cost": as_usd(totals["cost"])}
+        shown: TemplateResponse = answer
+        return shown
+
+    @admin.display(description=_("engine"), ordering="generation__engine")
+    def engine(self, call: ModelCall) -> str:
+        return call.generation.engine if call.generation else "-"
+
+    @admin.display(description=_("model"), ordering="asked_model")
+    def model_asked(self, call: ModelCall) -> str:
+        return call.model or call.asked_model
+
+    @admin.display(description=_("tokens in / cached / out"), ordering="input_tokens")
+    def tokens(self, call: ModelCall) -> str:
+        return f"{call.input_tokens} / {call.cache_read_tokens} / {call.output_tokens}"
+
+    @admin.display(description=_("cost"), ordering="cost_micro_usd")
+    def cost(self, call: ModelCall) -> str:
+        return as_usd(call.cost_micro_usd)
+
+
+def _platforms() -> list[tuple[str, Any]]:
+    return [("", _("all")), *((kind, kind) for kind in plugins.kinds("platforms"))]
+
+
+class SwitchForm(ModelFormBase):
+    platform = ChoiceField(choices=_platforms, required=False, label=_("Platform"))
+
+    class Meta:
+        model = Switch
+        fields = ("what", "platform", "workspace", "reason")
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        try:
+            stopping.refuse_unless_sound(
+                given.get("what", ""), given.get("platform", ""), given.get("reason", "")
+            )
+        except AppError as error:
+            raise ValidationError(str(error)) from error
+        return given
+
+    def _get_validation_exclusions(self) -> set[str]:
+        # Stopping what is stopped already renews its reason, so the constraint is not asked here.
+        found: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
+        return found | {"platform"}
+
+
+@admin.register(Switch)
+class SwitchAdmin(ModelAdmin):
+    form = SwitchForm
+    list_display = ("what", "where", "workspace", "reason", "set_by", "created_at")
+    list_display_links = None
+    list_select_related = ("workspace",)
+    autocomplete_fields = ("workspace",)
+    actions = ("resume",)
+
+    @admin.display(description=_("platform"))
+    def where(self, switch: Switch) -> str:
+        return switch.platform or str(_("all"))
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        title = {"title": _("Stop publishing or model calls")}
+        return super().add_view(request, form_url, {**(extra_context or {}), **title})
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        del request, obj
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Django's own delete would let go without waking what waits.
+        del request, obj
+        return False
+
+    def has_resume_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("pipeline.delete_switch")
+
+    def save_model(self, request: HttpRequest, obj: Switch, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
+        del form, change
+        switch = stopping.stop(
+            obj.what,  # type: ignore[arg-type]
+            platform=obj.platform,
+            workspace=obj.workspace,
+            reason=obj.reason,
+            actor=request.user.get_username(),
+        )
+        obj.pk = switch.pk
+
+    @admin.action(description=_("Resume"), permissions=["resume"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[Switch]) -> None:
+        actor = request.user.get_username()
+        resumed = sum(stopping.resume(switch, actor=actor) for switch in queryset.select_related("workspace"))
+        text = ngettext("%d thing goes on.", "%d things go on.", resumed) % resumed
+        self.message_user(request, text, messages.SUCCESS)

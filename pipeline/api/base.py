@@ -1,0 +1,95 @@
+"""What the pipeline's resources share: finding an object by its public id within the caller's reach."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from django.db.models import Value
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+from accounts import credits as credit_account
+from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
+from accounts.models import CreditBalance
+from config.ground import ids
+from config.ground.errors import Conflict, NotFound
+from config.ground.prepared import Prepared
+from pipeline.models import WorkspaceDefaults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.db.models import QuerySet
+
+    from accounts.tenancy import WorkspaceRow
+
+Row = TypeVar("Row", bound="WorkspaceRow")
+
+NO_CONTENT: Final = OpenApiResponse(description="Done; nothing to say.")
+POST: Final = [IDEMPOTENCY_KEY]
+
+
+def path_id(prefix: str) -> OpenApiParameter:
+    return OpenApiParameter(
+        "id",
+        {"type": "string", "pattern": f"^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"},
+        OpenApiParameter.PATH,
+    )
+
+
+IF_MATCH: Final = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description="The ETag that was read; 412 where it has changed."
+)
+
+
+_DEFAULTS: Final[Prepared[WorkspaceDefaults]] = Prepared(
+    lambda workspace: WorkspaceDefaults.objects.of(workspace).select_related(
+        "push_source", "test_push_source"
+    )
+)
+
+
+class PipelineResource(WorkspaceResource):
+    def rows(self, model: type[Row]) -> QuerySet[Any]:
+        """The caller's rows: its workspace's, live or test."""
+        # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the indexes of the lists.
+        bound: QuerySet[Any] = model.objects.of(self.caller.workspace).filter(test=Value(self.caller.test))
+        return bound
+
+    def find(self, rows: QuerySet[Any], prefix: str, public_id: str) -> Any:
+        """The one row of that public id; another workspace's answers as one that never was."""
+        key = ids.decode(prefix, public_id)
+        row = rows.filter(pk=key).first() if key else None
+        if row is None:
+            raise NotFound
+        return row
+
+    @contextmanager
+    def quota_first(self, price: int) -> Iterator[None]:
+        """The contract answers 402 before 409: a state that refuses is told only where the credits would do.
+
+        The act itself reserves last, so that the balance is locked for as short as can be; this only looks, and only
+        after a refusal.
+        """
+        try:
+            yield
+        except Conflict as conflict:
+            workspace, now = self.caller.workspace, timezone.now()
+            if self.caller.test or workspace.is_unlimited:
+                raise
+            report = credit_account.usage(workspace, now)
+            if price <= report.available:
+                raise
+            balance = CreditBalance(
+                period_start=credit_account.month_of(now),
+                granted=report.limit,
+                used=report.used,
+                reserved=report.reserved,
+                available=report.available,
+            )
+            raise credit_account.QuotaExceeded(needed=price, balance=balance) from conflict
+
+    def defaults(self) -> WorkspaceDefaults:
+        (defaults,) = _DEFAULTS.ask(workspace=self.caller.workspace.pk)
+        return defaults

@@ -1,0 +1,476 @@
+"""What the API answers, for the OpenAPI document; the answers themselves are made in `pipeline.payloads`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+
+from config.ground.api import MomentField, PublicIdField
+from pipeline import plugins
+from pipeline.api import inputs
+from pipeline.api.inputs import BODY_FORMATS, BUCKETS, GENERATED_STATUSES, SOURCE_TYPES, FirstPollField
+from pipeline.models.source_entry import DECIDED_BY, DECISIONS
+
+PREVIEW_DECISIONS = tuple("duplicate" if one == "unchanged" else one for one in DECISIONS)
+"""To who has no such source yet, an entry that is there already is a duplicate."""
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class ObjectField(serializers.JSONField):
+    """Any JSON object."""
+
+
+class Reason(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    stage = serializers.CharField(required=False)
+    at = MomentField(required=False)
+    by = serializers.CharField(required=False)
+
+
+def listing(child: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
+    """The envelope of a list of these."""
+    name = f"{child.__name__}List"
+    fields = {
+        "data": child(many=True),
+        "has_more": serializers.BooleanField(),
+        "next_cursor": serializers.CharField(allow_null=True),
+    }
+    envelope: type[serializers.Serializer[Any]] = type(name, (serializers.Serializer,), fields)
+    # An action named `list` would be documented as answering a list of envelopes.
+    extend_schema_serializer(many=False)(envelope)
+    return envelope
+
+
+def _texts() -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField())
+
+
+class Note(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class Health(serializers.Serializer[Any]):
+    last_success_at = MomentField(allow_null=True)
+    last_new_at = MomentField(allow_null=True)
+    next_poll_at = MomentField(allow_null=True)
+    interval_minutes = serializers.IntegerField(allow_null=True)
+    consecutive_failures = serializers.IntegerField()
+    failing_since = MomentField(allow_null=True)
+    error = Reason(allow_null=True)
+    notes = Note(many=True)
+
+
+class Source(serializers.Serializer[Any]):
+    id = PublicIdField("src")
+    name = serializers.CharField()
+    type = serializers.ChoiceField(choices=SOURCE_TYPES)
+    config = ObjectField()
+    status = serializers.ChoiceField(choices=inputs.SOURCE_STATUSES)
+    last_error = Reason(allow_null=True)
+    engines = _texts()
+    variants = serializers.IntegerField()
+    persona = PublicIdField("per", allow_null=True)
+    outlets = _texts()
+    poll_interval_minutes = serializers.IntegerField(allow_null=True)
+    autopilot = serializers.BooleanField()
+    first_poll = FirstPollField(allow_null=True)
+    max_age_days = serializers.IntegerField(allow_null=True)
+    max_burst = serializers.IntegerField(allow_null=True)
+    inbound_url = serializers.CharField(allow_null=True)
+    inbound_secret = serializers.CharField(
+        required=False, help_text="Only in the answer that made it: it is never shown again."
+    )
+    last_polled_at = MomentField(allow_null=True)
+    next_poll_at = MomentField(allow_null=True)
+    health = Health()
+    test = serializers.BooleanField()
+    version = serializers.IntegerField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class SourceEntry(serializers.Serializer[Any]):
+    id = PublicIdField("ent")
+    source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
+    external_id = serializers.CharField(allow_null=True)
+    url = serializers.CharField(allow_null=True)
+    title = serializers.CharField(allow_blank=True)
+    published_at = MomentField(allow_null=True)
+    decision = serializers.ChoiceField(choices=DECISIONS)
+    decided_by = serializers.ChoiceField(choices=DECIDED_BY)
+    code = serializers.CharField()
+    message = serializers.CharField(allow_blank=True)
+    raw_item = PublicIdField("raw", allow_null=True)
+    first_seen_at = MomentField()
+    decided_at = MomentField()
+
+
+class PreviewedEntry(serializers.Serializer[Any]):
+    external_id = serializers.CharField(allow_null=True)
+    url = serializers.CharField(allow_null=True)
+    title = serializers.CharField(allow_blank=True)
+    published_at = MomentField(allow_null=True)
+    excerpt = serializers.CharField(allow_blank=True, help_text="Of its text, without markup.")
+    decision = serializers.ChoiceField(choices=PREVIEW_DECISIONS)
+    decided_by = serializers.ChoiceField(choices=DECIDED_BY)
+    code = serializers.CharField()
+    message = serializers.CharField(allow_blank=True)
+
+
+class SourcePreview(serializers.Serializer[Any]):
+    title = serializers.CharField(allow_blank=True)
+    entries = PreviewedEntry(many=True)
+    notes = Note(many=True)
+    moved_to = serializers.CharField(allow_null=True)
+    price_in_credits = serializers.IntegerField(help_text="Of what the first poll would have made at once.")
+
+
+class NearDuplicate(serializers.Serializer[Any]):
+    raw_item = PublicIdField("raw")
+    score = serializers.FloatField(help_text="1: the same words.")
+
+
+class Media(serializers.Serializer[Any]):
+    """An address, or the id of an upload."""
+
+    url = serializers.CharField(required=False)
+    upload = PublicIdField("upl", required=False)
+    type = serializers.CharField(required=False, allow_blank=True)
+
+
+class Upload(serializers.Serializer[Any]):
+    id = PublicIdField("upl")
+    kind = serializers.ChoiceField(choices=["image", "audio", "video", "text"])
+    type = serializers.CharField(help_text="The MIME type, by the bytes.")
+    name = serializers.CharField(help_text="What the sender called it.", allow_blank=True)
+    url = serializers.CharField(allow_null=True, help_text="Null for text.")
+    bytes = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    width = serializers.IntegerField(allow_null=True)
+    height = serializers.IntegerField(allow_null=True)
+    test = serializers.BooleanField()
+    expires_at = MomentField(allow_null=True)
+    created_at = MomentField()
+
+
+class RawItem(serializers.Serializer[Any]):
+    id = PublicIdField("raw")
+    status = serializers.ChoiceField(choices=inputs.RAW_ITEM_STATUSES)
+    reason = Reason(allow_null=True)
+    version = serializers.IntegerField()
+    content_version = serializers.IntegerField()
+    source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
+    external_id = serializers.CharField(allow_null=True)
+    url = serializers.CharField(allow_null=True)
+    title = serializers.CharField(allow_blank=True)
+    language = serializers.CharField(allow_null=True)
+    author = serializers.CharField(allow_null=True)
+    published_at = MomentField(allow_null=True)
+    media = Media(many=True)
+    metadata = ObjectField()
+    engines = _texts()
+    variants = serializers.IntegerField()
+    persona = PublicIdField("per", allow_null=True)
+    near_duplicate = NearDuplicate(allow_null=True)
+    withdrawn_at = MomentField(allow_null=True)
+    test = serializers.BooleanField()
+    deleted_at = MomentField(allow_null=True)
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class RawItemDetail(RawItem):
+    generated = serializers.ListField(child=PublicIdField("gen"))
+    complete = serializers.BooleanField(help_text="Nothing more will come of it by itself.")
+
+
+class PushedRawItem(RawItem):
+    duplicate = serializers.BooleanField()
+    revised = serializers.BooleanField()
+
+
+class ErrorEntry(serializers.Serializer[Any]):
+    field = serializers.CharField(allow_null=True)
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class BatchEntry(serializers.Serializer[Any]):
+    index = serializers.IntegerField()
+    status = serializers.IntegerField()
+    raw_item = PushedRawItem(required=False)
+    error = serializers.CharField(required=False)
+    detail = ErrorEntry(many=True, required=False)
+
+
+class Batch(serializers.Serializer[Any]):
+    data = BatchEntry(many=True)  # type: ignore[assignment]  # the contract's name
+
+
+class PublicationError(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    # Named so by the contract; a class body can't hold it as an attribute.
+    message = serializers.CharField()
+    retryable = serializers.BooleanField()
+    platform_status = serializers.IntegerField(allow_null=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), "class": serializers.CharField()}
+
+
+class PublicationInItem(serializers.Serializer[Any]):
+    id = PublicIdField("pub")
+    version = serializers.IntegerField()
+    revision = serializers.IntegerField()
+    outlet = PublicIdField("out")
+    platform = serializers.CharField()
+    status = serializers.ChoiceField(choices=inputs.PUBLICATION_STATUSES)
+    external_id = serializers.CharField(allow_null=True)
+    url = serializers.CharField(allow_null=True)
+    attempts = serializers.IntegerField()
+    error = PublicationError(allow_null=True)
+    due_at = MomentField(allow_null=True)
+    next_attempt_at = MomentField(allow_null=True)
+    published_at = MomentField(allow_null=True)
+    test = serializers.BooleanField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class Publication(PublicationInItem):
+    generated_item = PublicIdField("gen")
+    metrics = ObjectField(allow_null=True)
+
+
+class Asset(serializers.Serializer[Any]):
+    id = PublicIdField("ast")
+    role = serializers.CharField()
+    position = serializers.IntegerField()
+    kind = serializers.CharField()
+    url = serializers.CharField()
+    mime_type = serializers.CharField()
+    bytes = serializers.IntegerField()
+    width = serializers.IntegerField(allow_null=True)
+    height = serializers.IntegerField(allow_null=True)
+    duration = serializers.FloatField(allow_null=True, help_text="Seconds.")
+    alt_text = serializers.CharField(allow_blank=True)
+
+
+class Variant(serializers.Serializer[Any]):
+    group = serializers.CharField()
+    index = serializers.IntegerField()
+    angle = serializers.CharField(allow_null=True)
+
+
+class Approval(serializers.Serializer[Any]):
+    required = serializers.BooleanField()  # type: ignore[assignment]  # the contract's name
+    by = serializers.CharField(allow_null=True)
+    at = MomentField(allow_null=True)
+    revision = serializers.IntegerField(allow_null=True)
+
+
+class Generator(serializers.Serializer[Any]):
+    provider = serializers.CharField()
+    model = serializers.CharField()
+    offline = serializers.BooleanField(help_text="True: made without AI, sentences taken from the source.")
+    prompt_version = serializers.CharField()
+    input_tokens = serializers.IntegerField()
+    output_tokens = serializers.IntegerField()
+    cost_usd = serializers.CharField()
+    credits = serializers.IntegerField()
+
+
+class Claim(serializers.Serializer[Any]):
+    text = serializers.CharField()
+    quote = serializers.CharField()
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+
+
+class Check(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    outcome = serializers.ChoiceField(choices=("passed", "warning", "failed"))
+    message = serializers.CharField()
+
+
+class Provenance(serializers.Serializer[Any]):
+    raw_version = serializers.IntegerField(allow_null=True)
+    persona_version = serializers.IntegerField(allow_null=True)
+    engine_version = serializers.IntegerField()
+    parent = PublicIdField("gen", allow_null=True)  # type: ignore[assignment]  # the contract's name
+
+
+class GeneratedItem(serializers.Serializer[Any]):
+    id = PublicIdField("gen")
+    bucket = serializers.ChoiceField(choices=BUCKETS)
+    engine_output = serializers.CharField()
+    status = serializers.ChoiceField(choices=GENERATED_STATUSES)
+    revision = serializers.IntegerField()
+    version = serializers.IntegerField()
+    variant = Variant()
+    title = serializers.CharField(allow_blank=True)
+    body = serializers.CharField(allow_blank=True)
+    body_format = serializers.ChoiceField(choices=BODY_FORMATS)
+    excerpt = serializers.CharField(allow_blank=True)
+    language = serializers.CharField(allow_null=True)
+    assets = Asset(many=True)
+    source = PublicIdField("src", allow_null=True)  # type: ignore[assignment]  # the contract's name
+    raw_item = PublicIdField("raw", allow_null=True)
+    raw_items = serializers.ListField(child=PublicIdField("raw"))
+    topic = PublicIdField("top", allow_null=True)
+    persona = PublicIdField("per", allow_null=True)
+    outlets = _texts()
+    overrides = ObjectField()
+    approval = Approval()
+    rejection = Reason(allow_null=True)
+    publications = PublicationInItem(many=True)
+    publish_at = MomentField(allow_null=True)
+    overdue_seconds = serializers.IntegerField()
+    held = serializers.CharField(allow_null=True)
+    flagged = serializers.CharField(allow_null=True)
+    generator = Generator(allow_null=True)
+    error = Reason(allow_null=True)
+    test = serializers.BooleanField()
+    created_at = MomentField()
+    ready_at = MomentField(allow_null=True)
+    published_at = MomentField(allow_null=True)
+    updated_at = MomentField()
+    content = ObjectField(required=False)
+    claims = Claim(many=True, required=False)
+    checks = Check(many=True, required=False)
+    provenance = Provenance(required=False)
+
+
+class Length(serializers.Serializer[Any]):
+    count = serializers.IntegerField()
+    limit = serializers.IntegerField(allow_null=True)
+    unit = serializers.CharField()
+
+
+class RehearsedMedia(serializers.Serializer[Any]):
+    url = serializers.CharField()
+    mime_type = serializers.CharField()
+    bytes = serializers.IntegerField()
+    alt_text = serializers.CharField(allow_blank=True)
+
+
+class Rehearsal(serializers.Serializer[Any]):
+    outlet = PublicIdField("out")
+    platform = serializers.CharField()
+    publish_at = MomentField()
+    ok = serializers.BooleanField()
+    credentials = serializers.ChoiceField(choices=inputs.OUTLET_STATUSES)
+    problems = ErrorEntry(many=True)
+    length = Length()
+    title = serializers.CharField(allow_blank=True)
+    body = serializers.CharField(allow_blank=True)
+    content = ObjectField(help_text="What would be sent, typed by bucket.")
+    media = RehearsedMedia(many=True)
+    settings = ObjectField()
+
+
+class DryRun(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField()
+    generated_item = PublicIdField("gen")
+    outlets = Rehearsal(many=True)
+
+
+class TextLimit(serializers.Serializer[Any]):
+    max = serializers.IntegerField(allow_null=True)
+    unit = serializers.CharField()
+
+
+class OutletLimits(serializers.Serializer[Any]):
+    text = TextLimit()
+
+
+class Feeds(serializers.Serializer[Any]):
+    atom = serializers.CharField()
+    rss = serializers.CharField()
+    json = serializers.CharField()
+
+
+class Outlet(serializers.Serializer[Any]):
+    id = PublicIdField("out")
+    name = serializers.CharField()
+    platform = serializers.ChoiceField(choices=plugins.kinds("platforms"))
+    buckets = serializers.ListField(child=serializers.ChoiceField(choices=BUCKETS))
+    status = serializers.ChoiceField(choices=inputs.OUTLET_STATUSES)
+    last_error = Reason(allow_null=True)
+    limits = OutletLimits()
+    default = serializers.BooleanField()
+    simulated = serializers.BooleanField()
+    feeds = Feeds(allow_null=True)
+    version = serializers.IntegerField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class Sections(serializers.Serializer[Any]):
+    who_you_are = serializers.CharField(allow_blank=True)
+    voice = serializers.CharField(allow_blank=True)
+    banned_words = _texts()
+    required_structures = serializers.ListField(child=ObjectField())
+    reference_posts = _texts()
+
+
+class Persona(serializers.Serializer[Any]):
+    id = PublicIdField("per")
+    name = serializers.CharField()
+    handle = serializers.CharField(allow_null=True)
+    language = serializers.CharField()
+    sections = Sections()
+    approved_lines = serializers.ListField(
+        child=serializers.CharField(), help_text="May be published word for word, without a model."
+    )
+    links = _texts()
+    brand = ObjectField()
+    default = serializers.BooleanField()
+    version = serializers.IntegerField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class Engine(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    bucket = serializers.ChoiceField(choices=BUCKETS)
+    credits = serializers.IntegerField(help_text="Price of one variant.")
+    made_from = _texts()
+    version = serializers.IntegerField()
+
+
+class EngineEstimate(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    bucket = serializers.ChoiceField(choices=BUCKETS)
+    credits = serializers.IntegerField(help_text="Price of one variant.")
+    variants = serializers.IntegerField()
+
+
+class Estimate(serializers.Serializer[Any]):
+    credits = serializers.IntegerField(help_text="What pushing it would reserve; 0 with a test token.")
+    engines = EngineEstimate(many=True)
+    not_possible = serializers.ListField(
+        child=serializers.CharField(), help_text="Engines left out, and why."
+    )
+    available = serializers.IntegerField(allow_null=True, help_text="Credits left; null where not limited.")
+
+
+class Event(serializers.Serializer[Any]):
+    id = PublicIdField("evt")
+    type = serializers.CharField()
+    timestamp = MomentField()
+    workspace = PublicIdField("ws")
+    data = ObjectField()  # type: ignore[assignment]  # the contract's name
+
+
+@extend_schema_serializer(many=False)
+class EventList(serializers.Serializer[Any]):
+    data = Event(many=True)  # type: ignore[assignment]  # the contract's name
+    has_more = serializers.BooleanField()
+    next_cursor = serializers.CharField(
+        allow_null=True, help_text="Where to go on; given on the last page too, for the next look."
+    )

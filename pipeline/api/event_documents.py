@@ -1,0 +1,69 @@
+"""The events as the OpenAPI document's webhooks."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.utils import OpenApiResponse, OpenApiWebhook, extend_schema
+from rest_framework import serializers
+
+from config.ground.api import MomentField, PublicIdField
+from pipeline import events
+from pipeline.api import documents
+
+_DATA: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
+    "raw": {"raw_item": documents.RawItem},
+    "generated": {"generated_item": documents.GeneratedItem},
+    "published": {"generated_item": documents.GeneratedItem, "publication": documents.Publication},
+    "source": {"source": documents.Source},
+    "outlet": {"outlet": documents.Outlet},
+}
+_SUMMARIES: Final = {
+    "raw.ingested": "A new raw item entered the queue.",
+    "raw.failed": "Nothing could be made from a raw item.",
+    "raw.skipped": "A raw item is kept but not worked on; it says why.",
+    "generated.ready": "A variant is ready for review; once per item.",
+    "generated.failed": "A variant could not be made; it says why.",
+    "published.success": "One outlet has the item.",
+    "published.failed": "One attempt failed; `will_retry` says whether another follows.",
+    "published.overdue": "A publication still waits 15 minutes after it was promised; once per promise.",
+    "source.failing": "A source could not be read several times in a row, or is gone.",
+    "outlet.needs_reconnect": "An outlet's permission has expired.",
+}
+
+
+def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
+    family = event_type.partition(".")[0]
+    name = "".join(part.title() for part in event_type.replace("_", ".").split("."))
+    data: dict[str, Any] = {key: of() for key, of in _DATA[family].items()}
+    if event_type == "published.failed":
+        data |= {
+            "error": documents.PublicationError(allow_null=True),
+            "will_retry": serializers.BooleanField(),
+            "next_attempt_at": MomentField(allow_null=True),
+        }
+    members: dict[str, Any] = {
+        "id": PublicIdField("evt", help_text="The same for every attempt and every endpoint: `webhook-id`."),
+        "type": serializers.ChoiceField(choices=(event_type,)),
+        "timestamp": MomentField(),
+        "workspace": PublicIdField("ws"),
+        "data": type(f"{name}Data", (serializers.Serializer,), data)(),
+    }
+    return type(f"{name}Event", (serializers.Serializer,), members)
+
+
+def _webhook(event_type: str) -> OpenApiWebhook:
+    default = "Sent by default." if events.TYPES[event_type] else "Sent to endpoints that ask for it."
+    return OpenApiWebhook(
+        name=event_type,
+        decorator=extend_schema(
+            summary=_SUMMARIES[event_type],
+            description=f"{default} Signed by Standard Webhooks: webhook-id, webhook-timestamp, webhook-signature.",
+            tags=["webhooks"],
+            request=_envelope(event_type),
+            responses={"2XX": OpenApiResponse(description="Taken; any other answer is tried again.")},
+        ),
+    )
+
+
+WEBHOOKS: Final = [_webhook(event_type) for event_type in events.TYPES]

@@ -1,0 +1,468 @@
+"""/v1/generated: what was made, what people decide about it, and publishing it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.db.models import Exists, OuterRef, Value
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented
+from config.ground import ids
+from config.ground.api import (
+    PAGING,
+    NoFields,
+    Parameter,
+    VersionConflict,
+    choice,
+    choices,
+    moment_or_date,
+    page_by,
+    plain_text,
+    public_id,
+    read_query,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+)
+from config.ground.errors import Detail, Invalid
+from config.ground.moments import as_z
+from config.ground.prepared import Prepared
+from config.ground.states import Overtaken
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.inputs import (
+    BUCKETS,
+    GENERATED_STATUSES,
+    GeneratedItemChanges,
+    PublishInput,
+    RejectInput,
+    moment_asked_for,
+    refuse_unless_schedulable,
+)
+from pipeline.connection import platform_of
+from pipeline.models import Asset, GeneratedItem, Publication
+from pipeline.stages import publish, push, review
+from pipeline.stages.publish import Wish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from rest_framework.request import Request
+
+
+def _include() -> Parameter:
+    known = tuple(payloads.GENERATED_ITEM_LONG_FIELDS)
+
+    def read(text: str) -> list[str]:
+        names = text.split(",")
+        for name in names:
+            if name not in known:
+                message = f"Name some of: {', '.join(known)}, with commas between them."
+                raise ValueError(message)
+        return names
+
+    pattern = f"^({'|'.join(known)})(,({'|'.join(known)}))*$"
+    return Parameter(
+        read,
+        description=f"Long fields to show, with commas between them: {', '.join(known)}.",
+        schema={"type": "string", "pattern": pattern},
+    )
+
+
+def _variant_group() -> Parameter:
+    from uuid import UUID  # noqa: PLC0415  the type alone is imported above
+
+    def read(text: str) -> UUID:
+        # UUID() alone takes braces, hyphens and the digits of every script.
+        if not re.fullmatch(r"[0-9a-f]{32}", text):
+            message = "Give a variant's group, 32 hexadecimal digits."
+            raise ValueError(message)
+        return UUID(hex=text)
+
+    return Parameter(read, schema={"type": "string", "pattern": "^[0-9a-f]{32}$"})
+
+
+FILTERS: Final[Mapping[str, Parameter]] = {
+    **PAGING,
+    "source": public_id("src"),
+    "status": choices(*GENERATED_STATUSES),
+    "bucket": choice(*BUCKETS),
+    "engine_output": plain_text(60),
+    "raw_item": public_id("raw"),
+    "persona": public_id("per"),
+    "outlet": public_id("out"),
+    "variant_group": _variant_group(),
+    "created_after": moment_or_date(),
+    "created_before": moment_or_date(),
+    "updated_after": moment_or_date(),
+    "updated_before": moment_or_date(),
+    "publish_after": moment_or_date(),
+    "publish_before": moment_or_date(),
+    "include": _include(),
+}
+_COLUMNS: Final[Mapping[str, str]] = {
+    "source": "source_id",
+    "status": "status__in",
+    "bucket": "bucket",
+    "engine_output": "engine_output",
+    "raw_item": "raw_item_id",
+    "persona": "persona_id",
+    "variant_group": "variant_group",
+    "created_after": "created_at__gte",
+    "created_before": "created_at__lt",
+    "updated_after": "updated_at__gte",
+    "updated_before": "updated_at__lt",
+    "publish_after": "publish_at__gte",
+    "publish_before": "publish_at__lt",
+}
+
+
+class GeneratedItemView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "generated:read",
+        "retrieve": "generated:read",
+        "partial_update": "generated:write",
+        "destroy": "generated:write",
+        "retry": "generated:write",
+        "regenerate": "generated:write",
+        "approve": "generated:approve",
+        "reject": "generated:approve",
+        "restore": "generated:approve",
+        "publish": "generated:publish",
+        "cancel": "generated:publish",
+    }
+
+    def _rows(self) -> Any:
+        return self.rows(GeneratedItem).filter(deleted_at=None)
+
+    @extend_schema(
+        operation_id="generated_list",
+        summary="List generated items",
+        parameters=documented(FILTERS),
+        responses=answers(
+            {200: documents.listing(documents.GeneratedItem), 304: OpenApiResponse(description="Unchanged.")}
+        ),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, FILTERS)
+        include = tuple(query.get("include", ()))
+        filters = {name: value for name, value in query.items() if name in _COLUMNS or name == "outlet"}
+
+        def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
+            caller = self.caller
+            return _PAGE.ask(
+                workspace=caller.workspace.pk,
+                test=caller.test,
+                after=after,
+                most=most,
+                is_ascending=is_ascending,
+                include=include,
+                **filters,
+            )
+
+        found = page_by(request, ask, query, key_of=itemgetter("id"))
+        now = timezone.now()
+        keys = [row["id"] for row in found.rows]
+        publications, assets = _publications(keys), _assets(keys)
+        data = [
+            payloads.generated_item(
+                row,
+                publications=publications.get(row["id"], ()),
+                assets=assets.get(row["id"], ()),
+                now=now,
+                include=include,
+            )
+            for row in found.rows
+        ]
+        return found.respond(request, data)
+
+    @extend_schema(
+        operation_id="generated_retrieve",
+        summary="Read a generated item",
+        parameters=[path_id("gen")],
+        responses=answers(
+            {200: documents.GeneratedItem, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "gen", id)
+        read_query(request, {})
+        shown = shown_whole(row)
+        return respond_with_tag(request, shown, tag=_tag(row, shown))
+
+    @extend_schema(
+        operation_id="generated_update",
+        summary="Edit a generated item",
+        parameters=[path_id("gen"), IF_MATCH],
+        request=GeneratedItemChanges,
+        responses=answers({200: documents.GeneratedItem}, 404, 409, 412, 413, 415),
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "gen", id)
+        changes = dict(self.read_body(request, GeneratedItemChanges))
+        is_bound = refuse_unless_match(request, row.version)
+        if "assets" in changes:
+            changes["alt_texts"] = _alt_texts(row, changes.pop("assets"))
+        try:
+            edited = review.edit(
+                row,
+                changes,
+                by=self.caller.actor,
+                now=timezone.now(),
+                expected_version=row.version if is_bound else None,
+            )
+        except Overtaken as error:
+            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
+            raise VersionConflict from error
+        return self._answer(edited, 200)
+
+    @extend_schema(
+        operation_id="generated_delete",
+        summary="Erase a generated item's content",
+        parameters=[path_id("gen")],
+        responses=answers({204: NO_CONTENT}, 404, 409),
+    )
+    def destroy(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "gen", id)
+        self.read_nothing(request)
+        review.erase(row, now=timezone.now())
+        return Response(status=204)
+
+    @extend_schema(
+        operation_id="generated_approve",
+        summary="Approve the newest revision",
+        parameters=[path_id("gen"), *POST],
+        request=NoFields,
+        responses=answers({200: documents.GeneratedItem}, 404, 409, 413, 415, 422),
+    )
+    def approve(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "gen", id)
+        self.read_body(request, NoFields)
+        return self._answer(review.approve(row, by=self.caller.actor, now=timezone.now()), 200)
+
+    @extend_schema(
+        operation_id="generated_reject",
+        summary="Reject a generated item",
+        parameters=[path_id("gen"), *POST],
+        request=RejectInput,
+        responses=answers({200: documents.GeneratedItem}, 404, 409, 413, 415, 422),
+    )
+    def reject(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "gen", id)
+        reason = self.read_body(request, RejectInput).get("reason", "")
+        return self._answer(review.reject(row, reason=reason, by=self.caller.actor, now=timezone.now()), 200)
+
+    @extend_schema(
+        operation_id="generated_restore",
+        summary="Undo a rejection",
+        parameters=[path_id("gen"), *POST],
+        request=NoFields,
+        responses=answers({200: documents.GeneratedItem}, 404, 409, 413, 415, 422),
+    )
+    def restore(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "gen", id)
+        self.read_body(request, NoFields)
+        return self._answer(review.restore(row, now=timezone.now()), 200)
+
+    @extend_schema(
+        operation_id="generated_retry",
+        summary="Make a failed item again",
+        parameters=[path_id("gen"), *POST],
+        request=NoFields,
+        responses=answers({202: documents.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+    )
+    def retry(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "gen", id)
+        self.read_body(request, NoFields)
+        with self.quota_first(push.engine_named(row.engine_output).credits):
+            queued = review.retry(row, workspace=self.caller.workspace, now=timezone.now())
+        return self._answer(queued, 202)
+
+    @extend_schema(
+        operation_id="generated_regenerate",
+        summary="Make another variant",
+        parameters=[path_id("gen"), *POST],
+        request=NoFields,
+        responses=answers({202: documents.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+    )
+    def regenerate(self, request: Request, id: str) -> Response:
+        """A new variant of the same group; the answer is the new item."""
+        row = self.find(self._rows(), "gen", id)
+        self.read_body(request, NoFields)
+        with self.quota_first(push.engine_named(row.engine_output).credits):
+            variant = review.regenerate(row, workspace=self.caller.workspace, now=timezone.now())
+        return self._answer(variant, 202)
+
+    @extend_schema(
+        operation_id="generated_publish",
+        summary="Publish now, schedule or re-time",
+        parameters=[path_id("gen"), *POST],
+        request=PublishInput,
+        responses=answers({202: documents.GeneratedItem, 200: documents.DryRun}, 404, 409, 413, 415, 422),
+    )
+    def publish(self, request: Request, id: str) -> Response:
+        """Publish now, schedule or re-time; `dry_run` runs every rule and stores nothing."""
+        row = self.find(self._rows().select_related("workspace"), "gen", id)
+        given = self.read_body(request, PublishInput)
+        now = timezone.now()
+        wish = self._wish(given, now)
+        if given.get("dry_run"):
+            return Response(_rehearsed(row, publish.dry_run(row, wish, now=now)))
+        item, _ = publish.request(row, wish, by=self.caller.actor, now=now)
+        return self._answer(item, 202)
+
+    @extend_schema(
+        operation_id="generated_cancel",
+        summary="Cancel a schedule",
+        parameters=[path_id("gen")],
+        responses=answers({200: documents.GeneratedItem}, 404, 409),
+    )
+    def cancel(self, request: Request, id: str) -> Response:
+        """Cancel what is scheduled."""
+        row = self.find(self._rows(), "gen", id)
+        self.read_nothing(request)
+        return self._answer(publish.cancel(row, now=timezone.now()), 200)
+
+    def _wish(self, given: dict[str, Any], now: Any) -> Wish:
+        overrides = given.get("overrides", {})
+        for key, override in overrides.items():
+            if "publish_at" in override:
+                refuse_unless_schedulable(override["publish_at"], now, f"overrides.{key}.publish_at")
+        return Wish(
+            outlets=given.get("outlets"),
+            publish_at=moment_asked_for(given, workspace_zone=self.caller.workspace.timezone, now=now),
+            overrides=overrides,
+            keep_siblings=given.get("keep_siblings", False),
+            late_policy=given.get("late_policy", "publish"),
+            max_lateness_minutes=given.get("max_lateness_minutes"),
+        )
+
+    def _answer(self, item: GeneratedItem, status: int) -> Response:
+        shown = shown_whole(item)
+        return Response(shown, status=status, headers={"ETag": _tag(item, shown)})
+
+
+def shown_whole(item: GeneratedItem) -> dict[str, Any]:
+    publications, assets = _publications([item.pk]), _assets([item.pk])
+    return payloads.generated_item(
+        payloads.row_of(item),
+        publications=publications.get(item.pk, ()),
+        assets=assets.get(item.pk, ()),
+        now=timezone.now(),
+    )
+
+
+def _tag(item: GeneratedItem, shown: Mapping[str, Any]) -> str:
+    """A publication's numbers change its version and not the item's; how late it is changes by itself."""
+    there = sum(one["version"] for one in shown["publications"])
+    late = shown["overdue_seconds"]
+    return strong_tag(item.version, *([there] if there else []), *([late] if late else []))
+
+
+def _alt_texts(item: GeneratedItem, given: Sequence[Mapping[str, Any]]) -> dict[UUID, str]:
+    """By asset; raises `Invalid` for one that isn't this item's."""
+    own = set(Asset.everywhere.filter(item=item, revoked_at=None).values_list("pk", flat=True))
+    details = [
+        Detail(
+            f"assets[{index}].id", "unknown_asset", "This item has no such asset; its `assets` lists them."
+        )
+        for index, one in enumerate(given)
+        if one["id"] not in own
+    ]
+    if details:
+        raise Invalid(*details)
+    return {one["id"]: one["alt_text"] for one in given}
+
+
+def _page(
+    *,
+    workspace: UUID,
+    test: bool,
+    after: UUID | None,
+    most: int,
+    is_ascending: bool,
+    include: tuple[str, ...],
+    outlet: UUID | None = None,
+    **filters: Any,
+) -> Any:
+    # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
+    rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
+    rows = rows.filter(**{_COLUMNS[name]: value for name, value in filters.items()})
+    if outlet is not None:
+        rows = rows.filter(Exists(Publication.everywhere.filter(item=OuterRef("pk"), outlet_id=outlet)))
+    if after is not None:
+        rows = rows.filter(id__gt=after) if is_ascending else rows.filter(id__lt=after)
+    columns = [name for long in include for name in payloads.GENERATED_ITEM_LONG_FIELDS[long]]
+    chosen = rows.order_by("id" if is_ascending else "-id").values(
+        *payloads.GENERATED_ITEM_LEAN_FIELDS, *columns
+    )
+    return chosen[:most]
+
+
+_PAGE: Final[Prepared[dict[str, Any]]] = Prepared(_page)
+_PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda keys: (
+        Publication.everywhere.filter(item_id__in=keys).order_by("id").values(*payloads.PUBLICATION_FIELDS)
+    )
+)
+_ASSETS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda keys: (
+        Asset.everywhere.filter(item_id__in=keys, revoked_at=None)
+        .order_by("position", "id")
+        .values(*payloads.ASSET_FIELDS)
+    )
+)
+
+
+def _publications(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
+    return _by_item(_PUBLICATIONS.ask(keys=list(keys)))
+
+
+def _assets(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
+    return _by_item(_ASSETS.ask(keys=list(keys)))
+
+
+def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:
+    grouped: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        grouped[row["item_id"]].append(row)
+    return grouped
+
+
+def _rehearsed(item: GeneratedItem, judged: Sequence[publish.Judged]) -> dict[str, Any]:
+    outlets = []
+    for one in judged:
+        length = platform_of(one.outlet.platform).length(one.payload)
+        outlets.append(
+            {
+                "outlet": ids.encode("out", one.outlet.pk),
+                "platform": one.outlet.platform,
+                "publish_at": as_z(one.due_at),
+                "ok": not one.problems and one.outlet.status == "ok",
+                "credentials": one.outlet.status,
+                "problems": [problem.as_json() for problem in one.problems],
+                "length": {"count": length.count, "limit": length.limit, "unit": length.unit},
+                "title": one.payload.title,
+                "body": one.payload.body,
+                "content": one.payload.content,
+                "media": [
+                    {
+                        "url": asset.url,
+                        "mime_type": asset.mime_type,
+                        "bytes": asset.bytes,
+                        "alt_text": asset.alt_text,
+                    }
+                    for asset in one.payload.assets
+                ],
+                "settings": one.payload.settings,
+            }
+        )
+    return {"dry_run": True, "generated_item": ids.encode("gen", item.pk), "outlets": outlets}

@@ -1,0 +1,301 @@
+"""/v1/sources/:id/deliveries and what is tried on them: what came to a webhook source, and what its mapping makes of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.db.models.functions import Substr
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented, secret_answer
+from config.ground import limits
+from config.ground.api import (
+    PAGING,
+    MomentField,
+    NoFields,
+    PublicIdField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+    choices,
+    page,
+    read_query,
+)
+from config.ground.errors import Conflict
+from config.ground.ids import encode
+from config.ground.moments import as_z, as_z_or_none
+from pipeline.api.base import POST, PipelineResource, path_id
+from pipeline.api.documents import ObjectField, listing
+from pipeline.api.inputs import JsonObjectField, OpenObjectField
+from pipeline.models import InboundDelivery, Source
+from pipeline.sources.webhook import DEFAULTS, MAPPING, ONLY_IF
+from pipeline.stages.receiving import secrets, trying
+from pipeline.states import INBOUND_DELIVERY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+
+STATUSES = tuple(INBOUND_DELIVERY)
+FILTERS = {**PAGING, "status": choices(*STATUSES)}
+DELIVERY_ID = OpenApiParameter(
+    "delivery",
+    {"type": "string", "pattern": "^ind_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
+    OpenApiParameter.PATH,
+)
+LIST_FIELDS = (
+    "id",
+    "source_id",
+    "test",
+    "sender_key",
+    "verification",
+    "status",
+    "reason",
+    "content_type",
+    "head",
+    "body_bytes",
+    "preset",
+    "made",
+    "notes",
+    "raw_item_id",
+    "repeats",
+    "replayed_at",
+    "created_at",
+    "excerpt",
+)
+
+MappingField = extend_schema_field(MAPPING.schema())(type("MappingField", (JsonObjectField,), {}))
+DefaultsField = extend_schema_field(DEFAULTS.schema())(type("DefaultsField", (JsonObjectField,), {}))
+ConditionField = extend_schema_field(ONLY_IF.schema())(type("ConditionField", (StrictCharField,), {}))
+
+
+class MappingTrialInput(StrictSerializer):
+    """A body, or a delivery that is kept with its own; and what isn't stored yet of the settings."""
+
+    schema_rules: ClassVar[Mapping[str, Any]] = {
+        "oneOf": [{"required": ["payload"]}, {"required": ["delivery"]}]
+    }
+
+    payload = OpenObjectField(most_bytes=limits.BODY_BYTES, required=False, help_text="A body as it is sent.")
+    delivery = PublicIdField("ind", required=False)
+    mapping = MappingField(most_bytes=limits.METADATA_BYTES, required=False)
+    defaults = DefaultsField(most_bytes=limits.METADATA_BYTES, required=False)
+    only_if = ConditionField(max_length=limits.MAPPING_CHARACTERS, required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("payload" in attrs) == ("delivery" in attrs):
+            message = "Give either payload or delivery."
+            raise serializers.ValidationError(message, code="one_of")
+        return attrs
+
+
+class RotateInput(StrictSerializer):
+    secret = StrictCharField(
+        max_length=300, required=False, help_text="Without it we make one, where the sender lets us."
+    )
+    overlap_seconds = StrictIntegerField(
+        min_value=0,
+        max_value=int(limits.TOKEN_OVERLAP_MOST.total_seconds()),
+        required=False,
+        help_text="How long the old one counts beside it; default a day.",
+    )
+
+
+class DeliveryNote(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class InboundDeliveryDocument(serializers.Serializer[Any]):
+    id = PublicIdField("ind")
+    source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
+    status = serializers.ChoiceField(choices=STATUSES)
+    reason = DeliveryNote(allow_null=True, help_text="Why it was refused or ignored, or made nothing.")
+    verification = serializers.CharField()
+    sender_key = serializers.CharField(allow_null=True, help_text="The sender's own id of it.")
+    repeats = serializers.IntegerField(help_text="How often it came again under that id.")
+    content_type = serializers.CharField()
+    headers = ObjectField(help_text="Those that say what it is; none that proves anything.")
+    body_bytes = serializers.IntegerField()
+    body_excerpt = serializers.CharField(
+        allow_null=True, help_text=f"At most {limits.INBOUND_EXCERPT} bytes; null where no body is kept."
+    )
+    preset = serializers.CharField(allow_null=True)
+    made = ObjectField(allow_null=True, help_text="The fields that were made, long ones shortened.")
+    notes = DeliveryNote(many=True, help_text="What was left out or cut.")
+    raw_item = PublicIdField("raw", allow_null=True)
+    test = serializers.BooleanField()
+    replayed_at = MomentField(allow_null=True)
+    created_at = MomentField()
+
+
+class MappingTrialPlan(serializers.Serializer[Any]):
+    engines = serializers.ListField(child=serializers.CharField())
+    variants = serializers.IntegerField()
+    credits = serializers.IntegerField()
+    why_not = serializers.ListField(child=serializers.CharField())
+
+
+class MappingTrial(serializers.Serializer[Any]):
+    outcome = serializers.ChoiceField(choices=("taken", "ignored", "failed"))
+    reason = DeliveryNote(allow_null=True)
+    raw_item = ObjectField(allow_null=True, help_text="The fields that it would have, long ones shortened.")
+    preset = serializers.CharField(allow_null=True)
+    notes = DeliveryNote(many=True)
+    plan = MappingTrialPlan(allow_null=True)
+
+
+class InboundSecretDocument(serializers.Serializer[Any]):
+    secret = serializers.CharField(allow_null=True, help_text="Shown now only; null where it was given.")
+
+
+InboundDeliveryDocument.__name__ = "InboundDelivery"
+InboundSecretDocument.__name__ = "InboundSecret"
+
+
+class InboundDeliveryView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "sources:read",
+        "replay": "sources:write",
+        "dry_run": "sources:read",
+        "rotate": "sources:write",
+    }
+
+    def _source(self, public_id: str) -> Source:
+        source: Source = self.find(self.rows(Source).filter(deleted_at=None), "src", public_id)
+        return source
+
+    def _delivery(self, source: Source, public_id: str) -> InboundDelivery:
+        delivery: InboundDelivery = self.find(
+            self.rows(InboundDelivery).filter(source=source), "ind", public_id
+        )
+        return delivery
+
+    @extend_schema(
+        operation_id="inbound_deliveries_list",
+        summary="List what came to a webhook source",
+        parameters=[path_id("src"), *documented(FILTERS)],
+        responses=answers(
+            {200: listing(InboundDeliveryDocument), 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
+    )
+    def list(self, request: Request, id: str) -> Response:
+        source = self._source(id)
+        query = read_query(request, FILTERS)
+        rows = self.rows(InboundDelivery).filter(source=source)
+        if "status" in query:
+            rows = rows.filter(status__in=query["status"])
+        rows = rows.annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).values(*LIST_FIELDS)
+        found = page(request, rows, query)
+        return found.respond(request, [shown(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="inbound_deliveries_replay",
+        summary="Take a delivery in again, with the mapping of now",
+        parameters=[path_id("src"), DELIVERY_ID, *POST],
+        request=NoFields,
+        responses=answers({200: InboundDeliveryDocument}, 404, 409, 413, 415, 422),
+    )
+    def replay(self, request: Request, id: str, delivery: str) -> Response:
+        row = self._delivery(self._source(id), delivery)
+        self.read_body(request, NoFields)
+        replayed = trying.replay(row, now=timezone.now()).delivery
+        return Response(shown(_row_of(replayed)) if replayed else None)
+
+    @extend_schema(
+        operation_id="inbound_deliveries_dry_run",
+        summary="See what a mapping makes of a body",
+        parameters=[path_id("src"), *POST],
+        request=MappingTrialInput,
+        responses=answers({200: MappingTrial}, 404, 409, 413, 415, 422),
+    )
+    def dry_run(self, request: Request, id: str) -> Response:
+        source = self._source(id)
+        given = self.read_body(request, MappingTrialInput)
+        if source.type != "webhook":
+            message = "Only webhook sources have a mapping."
+            raise Conflict.because("not_a_webhook", message, field="type")
+        delivery = given.get("delivery")
+        trial = trying.try_on(
+            source,
+            payload=given.get("payload"),
+            delivery=self._delivery(source, encode("ind", delivery)) if delivery else None,
+            wishes={name: given[name] for name in trying.WISHES if name in given},
+            now=timezone.now(),
+        )
+        return Response(_tried(trial))
+
+    @extend_schema(
+        operation_id="sources_rotate_secret",
+        summary="Give a webhook source another secret",
+        parameters=[path_id("src"), *POST],
+        request=RotateInput,
+        responses=answers({200: InboundSecretDocument}, 404, 409, 413, 415, 422),
+    )
+    def rotate(self, request: Request, id: str) -> Response:
+        source = self._source(id)
+        given = self.read_body(request, RotateInput)
+        overlap = given.get("overlap_seconds")
+        made = secrets.rotate(
+            source,
+            secret=given.get("secret"),
+            overlap=limits.TOKEN_OVERLAP_DEFAULT if overlap is None else timedelta(seconds=overlap),
+            actor=self.caller.actor,
+        )
+        return secret_answer(Response({"secret": made}))
+
+
+def shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `LIST_FIELDS` as the API shows it."""
+    excerpt = row["excerpt"]
+    return {
+        "id": encode("ind", row["id"]),
+        "source": encode("src", row["source_id"]),
+        "status": row["status"],
+        "reason": row["reason"],
+        "verification": row["verification"],
+        "sender_key": row["sender_key"],
+        "repeats": row["repeats"],
+        "content_type": row["content_type"],
+        "headers": row["head"],
+        "body_bytes": row["body_bytes"],
+        "body_excerpt": None if excerpt is None else bytes(excerpt).decode(errors="replace"),
+        "preset": row["preset"] or None,
+        "made": row["made"],
+        "notes": row["notes"],
+        "raw_item": encode("raw", row["raw_item_id"]) if row["raw_item_id"] else None,
+        "test": row["test"],
+        "replayed_at": as_z_or_none(row["replayed_at"]),
+        "created_at": as_z(row["created_at"]),
+    }
+
+
+def _row_of(delivery: InboundDelivery) -> dict[str, Any]:
+    excerpt = None if delivery.body is None else bytes(delivery.body)[: limits.INBOUND_EXCERPT]
+    return {
+        **{name: getattr(delivery, name) for name in LIST_FIELDS if name != "excerpt"},
+        "excerpt": excerpt,
+    }
+
+
+def _tried(trial: trying.Trial) -> dict[str, Any]:
+    plan = trial.plan
+    return {
+        "outcome": trial.outcome,
+        "reason": trial.reason,
+        "raw_item": trial.fields,
+        "preset": trial.preset or None,
+        "notes": list(trial.notes),
+        "plan": plan
+        and {
+            "engines": [engine.name for engine in plan.engines],
+            "variants": plan.variants,
+            "credits": plan.price,
+            "why_not": list(plan.why_not),
+        },
+    }

@@ -1,0 +1,109 @@
+"""/v1/publications: one item on one outlet, and what to do where it didn't work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented
+from config.ground.api import (
+    PAGING,
+    NoFields,
+    choices,
+    page,
+    public_id,
+    read_query,
+    respond_with_tag,
+    strong_tag,
+)
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import POST, PipelineResource, path_id
+from pipeline.api.inputs import PUBLICATION_STATUSES
+from pipeline.models import Publication
+from pipeline.stages import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+
+FILTERS = {
+    **PAGING,
+    "status": choices(*PUBLICATION_STATUSES),
+    "generated_item": public_id("gen"),
+    "outlet": public_id("out"),
+}
+
+
+class PublicationView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "generated:read",
+        "retrieve": "generated:read",
+        "reconcile": "generated:publish",
+        "retry": "generated:publish",
+    }
+
+    @extend_schema(
+        operation_id="publications_list",
+        summary="List publications",
+        parameters=documented(FILTERS),
+        responses=answers(
+            {200: documents.listing(documents.Publication), 304: OpenApiResponse(description="Unchanged.")}
+        ),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, FILTERS)
+        rows = self.rows(Publication)
+        if "status" in query:
+            rows = rows.filter(status__in=query["status"])
+        if "generated_item" in query:
+            rows = rows.filter(item_id=query["generated_item"])
+        if "outlet" in query:
+            rows = rows.filter(outlet_id=query["outlet"])
+        found = page(request, rows.values(*payloads.PUBLICATION_FIELDS), query)
+        return found.respond(request, [payloads.publication(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="publications_retrieve",
+        summary="Read a publication",
+        parameters=[path_id("pub")],
+        responses=answers({200: documents.Publication, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self.rows(Publication), "pub", id)
+        read_query(request, {})
+        return respond_with_tag(
+            request, payloads.publication(payloads.row_of(row)), tag=strong_tag(row.version)
+        )
+
+    @extend_schema(
+        operation_id="publications_reconcile",
+        summary="Look up an unknown outcome now",
+        parameters=[path_id("pub"), *POST],
+        request=NoFields,
+        responses=answers({202: documents.Publication}, 404, 409, 413, 415, 422),
+    )
+    def reconcile(self, request: Request, id: str) -> Response:
+        """Have an unknown outcome looked up at once."""
+        row = self.find(self.rows(Publication), "pub", id)
+        self.read_body(request, NoFields)
+        looked_up = publish.reconcile_now(row, now=timezone.now())
+        return Response(payloads.publication(payloads.row_of(looked_up)), status=202)
+
+    @extend_schema(
+        operation_id="publications_retry",
+        summary="Try a failed publication again",
+        parameters=[path_id("pub"), *POST],
+        request=NoFields,
+        responses=answers({202: documents.Publication}, 404, 409, 413, 415, 422),
+    )
+    def retry(self, request: Request, id: str) -> Response:
+        """Try a failed publication again at once."""
+        row = self.find(self.rows(Publication).select_related("item"), "pub", id)
+        self.read_body(request, NoFields)
+        again = publish.retry(row, by=self.caller.actor, now=timezone.now())
+        return Response(payloads.publication(payloads.row_of(again)), status=202)

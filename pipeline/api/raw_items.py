@@ -1,0 +1,292 @@
+"""/v1/raw and /v1/estimate: push raw content, see what became of it, ask what it would cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts import credits as credit_account
+from accounts.api.base import answers, documented
+from config.ground import limits
+from config.ground.api import (
+    PAGING,
+    NoFields,
+    choices,
+    moment_or_date,
+    page,
+    plain_text,
+    public_id,
+    read_query,
+    respond_with_tag,
+    strong_tag,
+)
+from config.ground.errors import CODES, AppError, Detail, Invalid
+from config.ground.ids import encode
+from config.ground.jsonio import flattened, raw_body, refuse_unless_json
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.inputs import RAW_ITEM_STATUSES, EstimateInput, RawBatchInput, RawItemInput
+from pipeline.models import GeneratedItem, Generation, Persona, RawItem, Source
+from pipeline.stages import push, uploads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from rest_framework.request import Request
+
+    from pipeline.models import WorkspaceDefaults
+
+FILTERS = {
+    **PAGING,
+    "source": public_id("src"),
+    "status": choices(*RAW_ITEM_STATUSES),
+    "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
+    "created_after": moment_or_date(),
+    "created_before": moment_or_date(),
+}
+_ANY_WORDS = "A sentence that an item of this source may well begin with."
+_PUSH_BODY = PolymorphicProxySerializer(
+    component_name="RawPush", serializers=[RawItemInput, RawBatchInput], resource_type_field_name=None
+)
+
+
+class RawItemView(PipelineResource):
+    body_limit: ClassVar[int] = limits.RAW_BODY_BYTES
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "raw:read",
+        "retrieve": "raw:read",
+        "create": "raw:write",
+        "retry": "raw:write",
+        "destroy": "raw:write",
+    }
+
+    @extend_schema(
+        operation_id="raw_list",
+        summary="List raw items",
+        parameters=documented(FILTERS),
+        responses=answers(
+            {200: documents.listing(documents.RawItem), 304: OpenApiResponse(description="Unchanged.")}
+        ),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, FILTERS)
+        rows = self.rows(RawItem).filter(deleted_at=None)
+        if "source" in query:
+            rows = rows.filter(source_id=query["source"])
+        if "status" in query:
+            rows = rows.filter(status__in=query["status"])
+        if "external_id" in query:
+            rows = rows.filter(external_id=query["external_id"])
+        if "created_after" in query:
+            rows = rows.filter(created_at__gte=query["created_after"])
+        if "created_before" in query:
+            rows = rows.filter(created_at__lt=query["created_before"])
+        found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
+        return found.respond(request, [payloads.raw_item(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="raw_push",
+        summary="Push raw content, one item or a batch",
+        parameters=POST,
+        request=_PUSH_BODY,
+        responses=answers(
+            {202: documents.PushedRawItem, 200: documents.PushedRawItem, 207: documents.Batch},
+            402,
+            409,
+            413,
+            415,
+            422,
+        ),
+    )
+    def create(self, request: Request) -> Response:
+        body = raw_body(request, most=self.body_limit)
+        refuse_unless_json(request)
+        data = request.data if body else {}
+        if isinstance(data, dict) and "items" in data:
+            return self._push_batch(self.read_body(request, RawBatchInput)["items"])
+        given = self.read_body(request, RawItemInput)
+        pushed = self._push(given, self.defaults())
+        shown = _shown(pushed)
+        headers = {"Location": f"/v1/raw/{shown['id']}"}
+        return Response(shown, status=202 if pushed.outcome == "new" else 200, headers=headers)
+
+    def _push_batch(self, items: Sequence[Any]) -> Response:
+        """Each item stands alone: one that is refused stops none of the others."""
+        defaults = self.defaults()
+        entries = []
+        for index, item in enumerate(items):
+            try:
+                pushed = self._push(_checked(item), defaults)
+            except AppError as error:
+                detail = error.detail or (Detail(None, error.code, CODES[error.code].message),)
+                refusal = {"error": error.code, "detail": [one.as_json() for one in detail]}
+                entries.append({"index": index, "status": error.status, **refusal})
+            else:
+                status = 202 if pushed.outcome == "new" else 200
+                entries.append({"index": index, "status": status, "raw_item": _shown(pushed)})
+        return Response({"data": entries}, status=207)
+
+    def _push(self, given: Mapping[str, Any], defaults: WorkspaceDefaults) -> push.Pushed:
+        source, content = _content(self, given, defaults)
+        return push.push(self.caller.workspace, source, content, defaults=defaults)
+
+    @extend_schema(
+        operation_id="raw_retrieve",
+        summary="Read a raw item and what came of it",
+        parameters=[path_id("raw")],
+        responses=answers(
+            {200: documents.RawItemDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self.rows(RawItem), "raw", id)
+        read_query(request, {})
+        made = (
+            GeneratedItem.objects.of(self.caller.workspace)
+            .filter(raw_item=row, deleted_at=None)
+            .order_by("id")
+        )
+        runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
+        open_runs = runs.filter(status__in=["queued", "running"]).exists()
+        shown = {
+            **payloads.raw_item(payloads.row_of(row)),
+            "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],
+            "complete": not open_runs and row.status not in {"queued", "processing", "waiting_quota"},
+        }
+        tag = strong_tag(row.version, len(shown["generated"]), int(shown["complete"]))
+        return respond_with_tag(request, shown, tag=tag)
+
+    @extend_schema(
+        operation_id="raw_retry",
+        summary="Try a failed, skipped or waiting raw item again",
+        parameters=[path_id("raw"), *POST],
+        request=NoFields,
+        responses=answers({202: documents.RawItem}, 402, 404, 409, 413, 415, 422),
+    )
+    def retry(self, request: Request, id: str) -> Response:
+        row = self.find(self.rows(RawItem), "raw", id)
+        self.read_body(request, NoFields)
+        price = sum(push.engine_named(name).credits for name in row.engines) * row.variants
+        with self.quota_first(price):
+            again = push.retry(row, workspace=self.caller.workspace, now=timezone.now())
+        return Response(payloads.raw_item(payloads.row_of(again)), status=202)
+
+    @extend_schema(
+        operation_id="raw_delete",
+        summary="Erase a raw item's content",
+        parameters=[path_id("raw")],
+        responses=answers({204: NO_CONTENT}, 404),
+    )
+    def destroy(self, request: Request, id: str) -> Response:
+        row = self.find(self.rows(RawItem).filter(deleted_at=None), "raw", id)
+        self.read_nothing(request)
+        push.erase(row, now=timezone.now())
+        return Response(status=204)
+
+
+class EstimateView(PipelineResource):
+    body_limit: ClassVar[int] = limits.RAW_BODY_BYTES
+    scopes: ClassVar[Mapping[str, str | None]] = {"create": None}
+
+    @extend_schema(
+        operation_id="estimate",
+        summary="What pushing it would cost; spends nothing",
+        parameters=POST,
+        request=EstimateInput,
+        responses=answers({200: documents.Estimate}, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        given = self.read_body(request, EstimateInput)
+        defaults = self.defaults()
+        source, content = _content(self, given, defaults)
+        now = timezone.now()
+        if not any(given.get(name) for name in ("title", "body", "url", "media")):
+            # A source alone: what one item with words would cost.
+            content = replace(content, title=_ANY_WORDS, body=_ANY_WORDS)
+        plan = push.estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
+        usage = credit_account.usage(self.caller.workspace, now)
+        return Response(
+            {
+                "credits": 0 if self.caller.test else plan.price,
+                "engines": [
+                    {
+                        "name": engine.name,
+                        "bucket": engine.bucket,
+                        "credits": engine.credits,
+                        "variants": plan.variants,
+                    }
+                    for engine in plan.engines
+                ],
+                "not_possible": list(plan.why_not),
+                "available": None if self.caller.workspace.is_unlimited else usage.available,
+            }
+        )
+
+
+def _checked(item: Any) -> dict[str, Any]:
+    checked = RawItemInput(data=item)
+    try:
+        checked.is_valid(raise_exception=True)
+    except serializers.ValidationError as error:
+        raise Invalid(*flattened(error.detail)) from error
+    return dict(checked.validated_data)
+
+
+def _content(
+    view: PipelineResource, given: Mapping[str, Any], defaults: WorkspaceDefaults
+) -> tuple[Source, push.RawContent]:
+    """The source and the content that a body speaks of; raises `Invalid` for references that lead nowhere."""
+    source = defaults.test_push_source if view.caller.test else defaults.push_source
+    if "source" in given:
+        found = view.rows(Source).filter(pk=given["source"], deleted_at=None).first()
+        if found is None:
+            raise Invalid.one(
+                "source", "unknown_source", "This workspace has no such source; GET /v1/sources."
+            )
+        source = found
+    persona = given.get("persona")
+    if (
+        persona is not None
+        and not Persona.objects.of(view.caller.workspace).filter(pk=persona, deleted_at=None).exists()
+    ):
+        raise Invalid.one(
+            "persona", "unknown_persona", "This workspace has no such persona; GET /v1/personas."
+        )
+    content = content_from(given, persona_id=persona)
+    return source, replace(
+        content, media=uploads.with_types(view.caller.workspace, content.media, test=view.caller.test)
+    )
+
+
+def content_from(given: Mapping[str, Any], *, persona_id: UUID | None) -> push.RawContent:
+    """A checked body of `POST /raw` as the push stage takes it."""
+    return push.RawContent(
+        external_id=given.get("external_id", ""),
+        url=given.get("url", ""),
+        title=given.get("title", ""),
+        body=given.get("body", ""),
+        body_format=given.get("body_format", ""),
+        language=given.get("language", ""),
+        author=given.get("author", ""),
+        published_at=given.get("published_at"),
+        media=given.get("media", ()),
+        metadata=given.get("metadata", {}),
+        engines=given.get("engines"),
+        variants=given.get("variants"),
+        persona_id=persona_id,
+    )
+
+
+def _shown(pushed: push.Pushed) -> dict[str, Any]:
+    return {
+        **payloads.raw_item(payloads.row_of(pushed.raw_item)),
+        "duplicate": pushed.outcome == "duplicate",
+        "revised": pushed.outcome == "revised",
+    }

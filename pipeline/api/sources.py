@@ -1,0 +1,239 @@
+"""/v1/sources: where raw content comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented, secret_answer
+from config.ground.api import (
+    PAGING,
+    NoFields,
+    VersionConflict,
+    choice,
+    choices,
+    page,
+    read_query,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+)
+from config.ground.moments import as_z_or_none
+from config.ground.states import Overtaken
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.inputs import SOURCE_STATUSES, SOURCE_TYPES, SourceChanges, SourceInput
+from pipeline.canonical import plain_text
+from pipeline.models import Source, SourceEntry
+from pipeline.models.source_entry import DECISIONS
+from pipeline.stages import collect
+from pipeline.stages.receiving import secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+
+    from pipeline.sources.base import Entry
+
+FILTERS = {**PAGING, "type": choice(*SOURCE_TYPES), "status": choices(*SOURCE_STATUSES)}
+EXCERPT_CHARACTERS: Final = 300
+ENTRY_FILTERS = {**PAGING, "decision": choices(*DECISIONS)}
+
+
+class SourceView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "sources:read",
+        "retrieve": "sources:read",
+        "create": "sources:write",
+        "partial_update": "sources:write",
+        "destroy": "sources:write",
+        "poll": "sources:write",
+        "preview": "sources:write",
+        "entries": "sources:read",
+    }
+
+    without_effect: ClassVar[frozenset[str]] = frozenset({"preview"})
+
+    def _rows(self) -> Any:
+        return self.rows(Source).filter(deleted_at=None)
+
+    @extend_schema(
+        operation_id="sources_list",
+        summary="List sources",
+        parameters=documented(FILTERS),
+        responses=answers(
+            {200: documents.listing(documents.Source), 304: OpenApiResponse(description="Unchanged.")}
+        ),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, FILTERS)
+        rows = self._rows()
+        if "type" in query:
+            rows = rows.filter(type=query["type"])
+        if "status" in query:
+            rows = rows.filter(status__in=query["status"])
+        found = page(request, rows.values(*payloads.SOURCE_FIELDS), query)
+        return found.respond(request, [payloads.source(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="sources_create",
+        summary="Register a source",
+        parameters=POST,
+        request=SourceInput,
+        responses=answers({201: documents.Source}, 402, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        given = self.read_body(request, SourceInput)
+        settings = collect.SourceSettings(**_as_settings(given))
+        registered = secrets.register(self.caller.workspace, settings, test=self.caller.test)
+        shown = payloads.source(payloads.row_of(registered.source))
+        answer = Response(
+            _with_secret(shown, registered),
+            status=201,
+            headers={"Location": f"/v1/sources/{shown['id']}", "ETag": _tag(shown)},
+        )
+        return secret_answer(answer) if registered.secret else answer
+
+    @extend_schema(
+        operation_id="sources_retrieve",
+        summary="Read a source",
+        parameters=[path_id("src")],
+        responses=answers({200: documents.Source, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "src", id)
+        read_query(request, {})
+        shown = payloads.source(payloads.row_of(row))
+        return respond_with_tag(request, shown, tag=_tag(shown))
+
+    @extend_schema(
+        operation_id="sources_update",
+        summary="Change, pause or resume a source",
+        parameters=[path_id("src"), IF_MATCH],
+        request=SourceChanges,
+        responses=answers({200: documents.Source}, 402, 404, 409, 412, 413, 415),
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "src", id)
+        given = self.read_body(request, SourceChanges)
+        is_bound = refuse_unless_match(request, row.version)
+        try:
+            changed = secrets.change(
+                row,
+                _as_settings(given),
+                workspace=self.caller.workspace,
+                now=timezone.now(),
+                expected_version=row.version if is_bound else None,
+            )
+        except Overtaken as error:
+            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
+            raise VersionConflict from error
+        shown = payloads.source(payloads.row_of(changed.source))
+        return Response(_with_secret(shown, changed), headers={"ETag": _tag(shown)})
+
+    @extend_schema(
+        operation_id="sources_delete",
+        summary="Delete a source; what was made from it stays",
+        parameters=[path_id("src")],
+        responses=answers({204: NO_CONTENT}, 404, 409),
+    )
+    def destroy(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "src", id)
+        self.read_nothing(request)
+        collect.delete(row, now=timezone.now())
+        return Response(status=204)
+
+    @extend_schema(
+        operation_id="sources_poll",
+        summary="Poll a source now",
+        parameters=[path_id("src"), *POST],
+        request=NoFields,
+        responses=answers({202: documents.Source}, 404, 409, 413, 415, 422),
+    )
+    def poll(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "src", id)
+        self.read_body(request, NoFields)
+        polled = collect.poll_now(row, now=timezone.now())
+        return Response(payloads.source(payloads.row_of(polled)), status=202)
+
+    @extend_schema(
+        operation_id="sources_preview",
+        summary="What a source would bring; creates nothing",
+        parameters=POST,
+        request=SourceInput,
+        responses=answers({200: documents.SourcePreview}, 409, 413, 415, 422),
+    )
+    def preview(self, request: Request) -> Response:
+        given = collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))
+        seen = collect.preview(self.caller.workspace, given, test=self.caller.test, now=timezone.now())
+        return Response(_as_preview(seen))
+
+    @extend_schema(
+        operation_id="sources_entries",
+        summary="The log of a source: what was done with each of its entries",
+        parameters=[path_id("src"), *documented(ENTRY_FILTERS)],
+        responses=answers(
+            {200: documents.listing(documents.SourceEntry), 304: OpenApiResponse(description="Unchanged.")},
+            404,
+        ),
+    )
+    def entries(self, request: Request, id: str) -> Response:
+        source = self.find(self._rows(), "src", id)
+        query = read_query(request, ENTRY_FILTERS)
+        rows = SourceEntry.objects.of(self.caller.workspace).filter(source=source)
+        if "decision" in query:
+            rows = rows.filter(decision__in=query["decision"])
+        found = page(request, rows.values(*payloads.SOURCE_ENTRY_FIELDS), query)
+        return found.respond(request, [payloads.source_entry(row) for row in found.rows])
+
+
+def _with_secret(shown: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:
+    """A secret that we made for a webhook source's sender is told in this one answer."""
+    return {**shown, "inbound_secret": registered.secret} if registered.secret else dict(shown)
+
+
+def _tag(shown: Mapping[str, Any]) -> str:
+    """Polls change what is shown without changing what a person set: what they write is in the tag too."""
+    written = (shown["last_polled_at"], shown["next_poll_at"], (shown["last_error"] or {}).get("at"))
+    return strong_tag(shown["version"], shown["status"], *(moment or "" for moment in written))
+
+
+def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(given)
+    if "persona" in settings:
+        settings["persona_id"] = settings.pop("persona")
+    return settings
+
+
+def _as_preview(seen: collect.Preview) -> dict[str, Any]:
+    return {
+        "title": seen.title,
+        "entries": [
+            {
+                "external_id": one.entry.external_id or None,
+                "url": one.entry.url or None,
+                "title": one.entry.title,
+                "published_at": as_z_or_none(one.entry.published_at),
+                "excerpt": _excerpt(one.entry),
+                "decision": "duplicate" if one.decision == "unchanged" else one.decision,
+                "decided_by": one.decided_by,
+                "code": one.code,
+                "message": one.message,
+            }
+            for one in seen.entries
+        ],
+        "notes": [{"code": one.code, "message": one.message} for one in seen.notes],
+        "moved_to": seen.moved_to or None,
+        "price_in_credits": seen.price_in_credits,
+    }
+
+
+def _excerpt(entry: Entry) -> str:
+    # Cut before it is read, too: a body may have 5 MB.
+    text = plain_text(entry.body[: EXCERPT_CHARACTERS * 20], entry.body_format)
+    return " ".join(text.split())[:EXCERPT_CHARACTERS]

@@ -1,0 +1,252 @@
+"""/v1/topics: what personas may speak of without a source document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented
+from config.ground import limits
+from config.ground.api import (
+    PAGING,
+    BoundedListField,
+    MomentField,
+    PublicIdField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+    VersionConflict,
+    choice,
+    page,
+    public_id,
+    read_query,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+)
+from config.ground.states import Overtaken
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.inputs import PatternField, WebAddressField
+from pipeline.models import Topic as TopicRow
+from pipeline.stages.brand import topics
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+
+FILTERS: Final = {
+    **PAGING,
+    "persona": public_id("per"),
+    "source": public_id("src"),
+    "is_active": choice("true", "false"),
+}
+_DAY: Final = (
+    "^((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|[12][0-9]))$"
+)
+_DAY_MESSAGES: Final = {"pattern": "Give a day of the year as MM-DD, such as 12-01."}
+
+
+class EvidenceInput(StrictSerializer):
+    schema_rules: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [{"required": ["url"]}, {"properties": {"text": {"minLength": 1}}, "required": ["text"]}]
+    }
+
+    url = WebAddressField(required=False)
+    text = StrictCharField(
+        max_length=limits.EVIDENCE_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="What it says; it may be said as a fact.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not any(attrs.values()):
+            message = "Give an address, a text or both."
+            raise serializers.ValidationError(message, code="required")
+        return attrs
+
+
+class SeasonInput(StrictSerializer):
+    """From a day of the year to another, both included; it may span the new year."""
+
+    # Its fields can't be attributes: `from` is a word of the language.
+    def get_fields(self) -> dict[str, Any]:
+        return {name: PatternField(_DAY, error_messages=_DAY_MESSAGES) for name in ("from", "to")}
+
+
+class _TopicFields(StrictSerializer):
+    notes = StrictCharField(
+        max_length=limits.TOPIC_NOTES_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="What may be said about it as a fact.",
+    )
+    angles = BoundedListField(
+        child=StrictCharField(max_length=limits.ANGLE_CHARACTERS),
+        max_length=limits.TOPIC_ANGLES,
+        required=False,
+        help_text="Ways to come at it; each rests on its own.",
+    )
+    evidence = BoundedListField(child=EvidenceInput(), max_length=limits.TOPIC_EVIDENCE, required=False)
+    weight = StrictIntegerField(min_value=1, max_value=limits.TOPIC_WEIGHT, required=False)
+    cooldown_days = StrictIntegerField(min_value=0, max_value=limits.TOPIC_COOLDOWN_DAYS, required=False)
+    max_per_month = StrictIntegerField(min_value=1, max_value=31, required=False, allow_null=True)
+    season = SeasonInput(required=False, allow_null=True)
+    is_active = StrictBooleanField(required=False)
+    persona = PublicIdField(
+        "per", required=False, allow_null=True, help_text="Who alone speaks of it; null: everybody."
+    )
+
+
+class TopicInput(_TopicFields):
+    title = PatternField(r"[\s\S]*\S[\s\S]*", max_length=limits.TOPIC_TITLE_CHARACTERS)
+
+
+class TopicChanges(_TopicFields):
+    title = PatternField(r"[\s\S]*\S[\s\S]*", max_length=limits.TOPIC_TITLE_CHARACTERS, required=False)
+
+
+class Evidence(serializers.Serializer[Any]):
+    url = serializers.CharField(allow_blank=True)
+    text = serializers.CharField(allow_blank=True)
+
+
+class Season(serializers.Serializer[Any]):
+    def get_fields(self) -> dict[str, Any]:
+        return {name: serializers.CharField() for name in ("from", "to")}
+
+
+class Topic(serializers.Serializer[Any]):
+    id = PublicIdField("top")
+    title = serializers.CharField()
+    notes = serializers.CharField(allow_blank=True)
+    angles = serializers.ListField(child=serializers.CharField())
+    evidence = Evidence(many=True)
+    weight = serializers.IntegerField()
+    cooldown_days = serializers.IntegerField()
+    max_per_month = serializers.IntegerField(allow_null=True)
+    season = Season(allow_null=True)
+    is_active = serializers.BooleanField()
+    persona = PublicIdField("per", allow_null=True)
+    source = PublicIdField(  # type: ignore[assignment]  # the API's own name
+        "src", allow_null=True, help_text="The source in whose own list it stands."
+    )
+    last_used_at = MomentField(allow_null=True)
+    test = serializers.BooleanField()
+    version = serializers.IntegerField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class TopicView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "sources:read",
+        "retrieve": "sources:read",
+        "create": "sources:write",
+        "partial_update": "sources:write",
+        "destroy": "sources:write",
+    }
+
+    def _rows(self) -> Any:
+        return self.rows(TopicRow).filter(deleted_at=None)
+
+    @extend_schema(
+        operation_id="topics_list",
+        summary="List topics",
+        parameters=documented(FILTERS),
+        responses=answers({200: documents.listing(Topic), 304: OpenApiResponse(description="Unchanged.")}),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, FILTERS)
+        rows = self._rows()
+        if "persona" in query:
+            rows = rows.filter(persona_id=query["persona"])
+        if "source" in query:
+            rows = rows.filter(source_id=query["source"])
+        if "is_active" in query:
+            rows = rows.filter(is_active=query["is_active"] == "true")
+        found = page(request, rows.values(*payloads.TOPIC_FIELDS), query)
+        return found.respond(request, [payloads.topic(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="topics_create",
+        summary="Add a topic to the pool",
+        parameters=POST,
+        request=TopicInput,
+        responses=answers({201: Topic}, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        given = self.read_body(request, TopicInput)
+        topic = topics.create(
+            self.caller.workspace, _as_settings(given), test=self.caller.test, now=timezone.now()
+        )
+        shown = payloads.topic(payloads.row_of(topic))
+        headers = {"Location": f"/v1/topics/{shown['id']}", "ETag": _tag(topic)}
+        return Response(shown, status=201, headers=headers)
+
+    @extend_schema(
+        operation_id="topics_retrieve",
+        summary="Read a topic",
+        parameters=[path_id("top")],
+        responses=answers({200: Topic, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "top", id)
+        read_query(request, {})
+        shown = payloads.topic(payloads.row_of(row))
+        return respond_with_tag(request, shown, tag=_tag(row))
+
+    @extend_schema(
+        operation_id="topics_update",
+        summary="Change a topic, switch it off or on",
+        parameters=[path_id("top"), IF_MATCH],
+        request=TopicChanges,
+        responses=answers({200: Topic}, 404, 409, 412, 413, 415),
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "top", id)
+        given = self.read_body(request, TopicChanges)
+        is_bound = refuse_unless_match(request, row.version)
+        try:
+            changed = topics.change(
+                row,
+                _as_settings(given),
+                now=timezone.now(),
+                expected_version=row.version if is_bound else None,
+            )
+        except Overtaken as error:
+            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
+            raise VersionConflict from error
+        return Response(payloads.topic(payloads.row_of(changed)), headers={"ETag": _tag(changed)})
+
+    @extend_schema(
+        operation_id="topics_delete",
+        summary="Delete a topic; what was made of it stays",
+        parameters=[path_id("top")],
+        responses=answers({204: NO_CONTENT}, 404, 409),
+    )
+    def destroy(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "top", id)
+        self.read_nothing(request)
+        topics.delete(row, now=timezone.now())
+        return Response(status=204)
+
+
+def _tag(row: TopicRow) -> str:
+    """Use changes what is shown without changing what a person set."""
+    return strong_tag(row.version, row.last_used_at.isoformat() if row.last_used_at else "")
+
+
+def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(given)
+    if "persona" in settings:
+        settings["persona_id"] = settings.pop("persona")
+    return settings

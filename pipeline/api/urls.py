@@ -1,0 +1,84 @@
+"""Addresses of this app under /v1; each answers the same with a trailing slash."""
+
+from typing import Any, Final
+
+from django.urls import re_path
+
+from pipeline.api.catalogue import EngineView, OutletView, PersonaView
+from pipeline.api.event_feed import EventView
+from pipeline.api.generated import GeneratedItemView
+from pipeline.api.inbound_deliveries import InboundDeliveryView
+from pipeline.api.publications import PublicationView
+from pipeline.api.raw_items import EstimateView, RawItemView
+from pipeline.api.sources import SourceView
+from pipeline.api.topics import TopicView
+from pipeline.api.uploads import UploadView
+
+_ONE = r"(?P<id>[^/]+)"
+_ITEM: Final[dict[str, Any]] = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+
+urlpatterns = [
+    re_path(r"^sources/?$", SourceView.as_view({"get": "list", "post": "create"}), name="sources"),
+    re_path(r"^sources/preview/?$", SourceView.as_view({"post": "preview"}), name="source-preview"),
+    re_path(rf"^sources/{_ONE}/entries/?$", SourceView.as_view({"get": "entries"}), name="source-entries"),
+    re_path(rf"^sources/{_ONE}/?$", SourceView.as_view(_ITEM), name="source"),
+    re_path(rf"^sources/{_ONE}/poll/?$", SourceView.as_view({"post": "poll"}), name="source-poll"),
+    re_path(
+        rf"^sources/{_ONE}/deliveries/?$",
+        InboundDeliveryView.as_view({"get": "list"}),
+        name="inbound-deliveries",
+    ),
+    re_path(
+        rf"^sources/{_ONE}/deliveries/(?P<delivery>[^/]+)/replay/?$",
+        InboundDeliveryView.as_view({"post": "replay"}),
+        name="inbound-delivery-replay",
+    ),
+    re_path(
+        rf"^sources/{_ONE}/dry-run/?$",
+        InboundDeliveryView.as_view({"post": "dry_run"}),
+        name="source-dry-run",
+    ),
+    re_path(
+        rf"^sources/{_ONE}/rotate-secret/?$",
+        InboundDeliveryView.as_view({"post": "rotate"}),
+        name="source-rotate-secret",
+    ),
+    re_path(r"^raw/?$", RawItemView.as_view({"get": "list", "post": "create"}), name="raw"),
+    re_path(
+        rf"^raw/{_ONE}/?$", RawItemView.as_view({"get": "retrieve", "delete": "destroy"}), name="raw-item"
+    ),
+    re_path(rf"^raw/{_ONE}/retry/?$", RawItemView.as_view({"post": "retry"}), name="raw-retry"),
+    re_path(r"^uploads/?$", UploadView.as_view({"post": "create"}), name="uploads"),
+    re_path(r"^estimate/?$", EstimateView.as_view({"post": "create"}), name="estimate"),
+    re_path(r"^generated/?$", GeneratedItemView.as_view({"get": "list"}), name="generated"),
+    re_path(rf"^generated/{_ONE}/?$", GeneratedItemView.as_view(_ITEM), name="generated-item"),
+    *(
+        re_path(
+            rf"^generated/{_ONE}/{act}/?$", GeneratedItemView.as_view({"post": act}), name=f"generated-{act}"
+        )
+        for act in ("approve", "reject", "restore", "retry", "regenerate")
+    ),
+    re_path(
+        rf"^generated/{_ONE}/publish/?$",
+        GeneratedItemView.as_view({"post": "publish", "delete": "cancel"}),
+        name="generated-publish",
+    ),
+    re_path(r"^publications/?$", PublicationView.as_view({"get": "list"}), name="publications"),
+    re_path(rf"^publications/{_ONE}/?$", PublicationView.as_view({"get": "retrieve"}), name="publication"),
+    *(
+        re_path(
+            rf"^publications/{_ONE}/{act}/?$",
+            PublicationView.as_view({"post": act}),
+            name=f"publication-{act}",
+        )
+        for act in ("reconcile", "retry")
+    ),
+    re_path(r"^outlets/?$", OutletView.as_view({"get": "list"}), name="outlets"),
+    re_path(rf"^outlets/{_ONE}/?$", OutletView.as_view({"get": "retrieve"}), name="outlet"),
+    re_path(r"^personas/?$", PersonaView.as_view({"get": "list"}), name="personas"),
+    re_path(rf"^personas/{_ONE}/?$", PersonaView.as_view({"get": "retrieve"}), name="persona"),
+    re_path(r"^topics/?$", TopicView.as_view({"get": "list", "post": "create"}), name="topics"),
+    re_path(rf"^topics/{_ONE}/?$", TopicView.as_view(_ITEM), name="topic"),
+    re_path(r"^engines/?$", EngineView.as_view({"get": "list"}), name="engines"),
+    re_path(r"^events/?$", EventView.as_view({"get": "list"}), name="events"),
+]

@@ -1,0 +1,7 @@
+"""The pipeline app."""
+
+from django.apps import AppConfig
+
+
+class PipelineConfig(AppConfig):
+    name = "pipeline"

@@ -1,0 +1,231 @@
+"""What every engine offers: what it can be made from, its price, its rules for a draft.
+
+The dataclasses here are the pipeline's common words for content on its way from a raw item to a generated item;
+writers produce them, engines judge them, stages store them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pipeline.plugins import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from pipeline.render.plan import Layout, Media
+
+Bucket = Literal["video", "image", "text", "blog", "newsletter"]
+BUCKETS: tuple[Bucket, ...] = ("video", "image", "text", "blog", "newsletter")
+ANGLES = ("number", "contrast", "question", "story", "how-to", "myth", "warning")
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A raw item as a writer sees it: plain words, markup already taken off."""
+
+    title: str
+    text: str
+    url: str = ""
+    author: str = ""
+    language: str = ""
+    published_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class PersonaCard:
+    """Who speaks. `brand` is the brand kit; `required_structures` are `{"kind", "most" | "text"}` (`persona_rules.KINDS`).
+
+    What is a fact of it stands in `who_you_are` and `approved_lines`; `voice` and `reference_posts` say how it sounds.
+    """
+
+    name: str
+    handle: str = ""
+    language: str = "en"
+    links: tuple[str, ...] = ()
+    who_you_are: str = ""
+    voice: str = ""
+    banned_words: tuple[str, ...] = ()
+    required_structures: tuple[Mapping[str, Any], ...] = ()
+    reference_posts: tuple[str, ...] = ()
+    approved_lines: tuple[str, ...] = ()
+    brand: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A statement of the source: `quote` is verbatim, `text[start:end]` of the source's text, in code points."""
+
+    id: str
+    text: str
+    quote: str
+    start: int
+    end: int
+    kind: str = "sentence"
+    score: float = 0.0
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A brief without a source document: what to speak of, how to come at it, and what was said already."""
+
+    topic: str
+    angle: str = ""
+    said: tuple[str, ...] = ()
+    """The newest titles of the persona, not to be repeated."""
+
+
+APPROVED = "approved"
+"""The `kind` of a fact that is an approved line: it may be published word for word."""
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a draft may say: the facts that were found verbatim in the source, best first.
+
+    With a `lane` there was no source document: the facts are the persona's and its topic's own sentences.
+    """
+
+    title: str
+    language: str
+    url: str
+    facts: tuple[Fact, ...]
+    summary: str = ""
+    is_suspect: bool = False
+    """The source holds what reads like orders to a model; nothing made from it goes out without a person."""
+    lane: Lane | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a draft says and where the source says it; offsets in code points of the source's text."""
+
+    text: str
+    quote: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule and how the draft did; `failed` stops the item, `warning` is shown to the reviewer."""
+
+    code: str
+    outcome: Literal["passed", "warning", "failed"]
+    message: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The words of one variant; `content` is typed by bucket as the API's contract lists."""
+
+    title: str
+    body: str
+    body_format: Literal["text", "markdown", "html"]
+    content: Mapping[str, Any]
+    claims: tuple[Claim, ...]
+    language: str
+    angle: str = ""
+
+
+def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of one variant: an engine's own fields, and the angle and claims that each variant has.
+
+    Everything is required. Lengths, ranges and patterns have no place in it: the grammar of structured output
+    doesn't enforce them, and the vendor declines them; `Engine.check` does.
+    """
+    claim = {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "description": "The words of the draft that say it."},
+            "fact": {"type": "string", "description": "The id of the fact that they rest on."},
+        },
+        "required": ["text", "fact"],
+        "additionalProperties": False,
+    }
+    properties = {
+        "angle": {"type": "string", "enum": list(ANGLES)},
+        **fields,
+        "claims": {"type": "array", "items": claim},
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def claims_of(answer: Mapping[str, Any], brief: Brief) -> tuple[Claim, ...]:
+    """The claims of an answer, each with the quote of the fact that it cites. Raises `Refused` for an unknown one."""
+    facts = {fact.id: fact for fact in brief.facts}
+    unknown = sorted({claim["fact"] for claim in answer["claims"]} - set(facts))
+    if unknown:
+        message = f"No fact has the id {', '.join(repr(name) for name in unknown)}."
+        raise Refused(message, code="unknown_fact")
+    cited = [(claim["text"], facts[claim["fact"]]) for claim in answer["claims"]]
+    return tuple(Claim(text=text, quote=fact.quote, start=fact.start, end=fact.end) for text, fact in cited)
+
+
+class Engine(ABC):
+    """One engine output. Pure: no clock, no network, no chance but what is seeded from `seed`."""
+
+    kind: ClassVar[str]
+    name: ClassVar[str]
+    """As the API says it, e.g. `Short Post`."""
+    bucket: ClassVar[Bucket]
+    version: ClassVar[int]
+    credits: ClassVar[int]
+    """The price of one variant."""
+    made_from: ClassVar[tuple[str, ...]]
+    """What it needs, as the API says it: `text`, `image`, `video`, `topic`."""
+    draft_tokens: ClassVar[int] = 2_000
+    """What a model may use to answer for all variants, its thinking included."""
+    sizes: ClassVar[tuple[tuple[int, int], ...]] = ()
+    """In which `plan` lays it out, in pixels, the preferred one first; none for what isn't drawn."""
+
+    @abstractmethod
+    def why_not(self, source: SourceText) -> str | None:
+        """None where it can be made from this; else one sentence that says what is missing."""
+
+    @abstractmethod
+    def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
+        """Drafts from verbatim sentences only, at most `variants`, all different; fewer where the source has less.
+
+        Raises `Refused` where not even one can be made.
+        """
+
+    @abstractmethod
+    def check(
+        self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
+    ) -> tuple[Check, ...]:
+        """Every rule of this engine with its outcome, passed ones too."""
+
+    def draft_schema(self) -> Mapping[str, Any] | None:
+        """What a model answers for one variant, made with `variant_schema`; None where no model is asked.
+
+        It must be the same each time: the vendor compiles it once and keeps it for a day.
+        """
+        return None
+
+    def rules(self) -> str:
+        """What a model has to know of this engine to write for it; the same each time, nothing of the source."""
+        return ""
+
+    def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
+        """The draft that one answered variant stands for; `answer` keeps to `draft_schema`.
+
+        Raises `Refused` with a sentence for what no schema says, and the model is told once.
+        """
+        raise NotImplementedError
+
+    def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout | None:
+        """What is to be drawn at `media.size`, one of `sizes`; None where nothing is.
+
+        Raises `Refused` with a sentence for words that can't be drawn.
+        """
+        del draft, persona, media
+        return None

@@ -1,0 +1,217 @@
+"""The outbox: facts written beside the change, and handed to their readers without gaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from config.ground import hands
+from config.ground.crash import crash_point
+from config.ground.ids import encode, uuid7
+from config.ground.jsonio import dump
+from config.ground.limits import EVENT_BYTES
+from config.ground.moments import as_z
+from config.ground.prepared import insert
+from config.ground.requests import request_id
+from pipeline.models import Event, EventPosition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+
+TYPES: Final[Mapping[str, bool]] = {
+    "raw.ingested": True,
+    "generated.ready": True,
+    "published.success": True,
+    "published.failed": True,
+    "raw.failed": False,
+    "raw.skipped": False,
+    "generated.failed": False,
+    "source.failing": False,
+    "outlet.needs_reconnect": False,
+    "published.overdue": False,
+}
+"""Every type, and whether an endpoint gets it without asking."""
+
+LONG_FIELDS: Final = ("body", "content", "claims", "checks", "metadata", "provenance", "overrides")
+"""What gives way to the id when a body would be too large, in this order; then whatever is longest."""
+KEPT_FIELDS: Final = frozenset({"id", "status", "version", "test", "code", "truncated"})
+
+
+_had_their_turn: Final[set[UUID]] = set()
+"""Workspaces that this process has dispatched for since the last round began."""
+
+
+class OutsideTransaction(RuntimeError):
+    """A fact without its change: our own bug."""
+
+
+def record(
+    event_type: str,
+    *,
+    workspace_id: UUID,
+    test: bool,
+    data: Mapping[str, Any],
+    now: datetime | None = None,
+    raw_item_id: UUID | None = None,
+    generated_item_id: UUID | None = None,
+    publication_id: UUID | None = None,
+    source_id: UUID | None = None,
+    will_retry: bool | None = None,
+    request: str = "",
+) -> Event:
+    """Write the fact in the transaction of the change; refuses outside one.
+
+    `data` is what the event's envelope holds; the bytes that will be signed are made here, once. `request` is the id
+    of the request that caused it, by default the one that this thread is busy with.
+    """
+    if not connection.in_atomic_block:
+        message = f"{event_type} must be recorded in the transaction of its change."
+        raise OutsideTransaction(message)
+    if event_type not in TYPES:
+        raise LookupError(event_type)
+    now = now or timezone.now()
+    event_id = uuid7()
+    event = Event(
+        id=event_id,
+        workspace_id=workspace_id,
+        test=test,
+        type=event_type,
+        body=envelope(event_id, event_type, workspace_id, data, now),
+        raw_item_id=raw_item_id,
+        generated_item_id=generated_item_id,
+        publication_id=publication_id,
+        source_id=source_id,
+        will_retry=will_retry,
+        request_id=request or request_id(),
+        created_at=now,
+    )
+    insert([event])
+    hands.nudge("webhooks.dispatch")
+    if event_type.startswith("published."):
+        hands.nudge("analytics.count")
+    return event
+
+
+def envelope(
+    event_id: UUID, event_type: str, workspace_id: UUID, data: Mapping[str, Any], now: datetime
+) -> bytes:
+    """The exact bytes of an event; long text gives way to the object's id, named in `truncated`."""
+    outer: dict[str, Any] = {
+        "id": encode("evt", event_id),
+        "type": event_type,
+        "timestamp": as_z(now),
+        "workspace": encode("ws", workspace_id),
+        "data": dict(data),
+    }
+    body = dump(outer)
+    for field in LONG_FIELDS:
+        if len(body) <= EVENT_BYTES:
+            return body
+        outer["data"] = {name: _without(thing, field) for name, thing in outer["data"].items()}
+        body = dump(outer)
+    while len(body) > EVENT_BYTES:
+        name, field = _longest(outer["data"])
+        outer["data"] = {**outer["data"], name: _without(outer["data"][name], field)}
+        body = dump(outer)
+    return body
+
+
+def _without(thing: Any, field: str) -> Any:
+    if not isinstance(thing, dict) or field not in thing:
+        return thing
+    left = {key: value for key, value in thing.items() if key != field}
+    return {**left, "truncated": [*thing.get("truncated", ()), field]}
+
+
+def _longest(data: Mapping[str, Any]) -> tuple[str, str]:
+    """The object and the field of it that take most: where many small things are too long together."""
+    sizes = {
+        (name, field): len(dump(value))
+        for name, thing in data.items()
+        if isinstance(thing, dict)
+        for field, value in thing.items()
+        if field not in KEPT_FIELDS
+    }
+    return max(sizes, key=lambda place: sizes[place])
+
+
+def dispatch_batch(
+    write_deliveries: Callable[[UUID, Sequence[Event]], None],
+    *,
+    limit: int = 50,
+    now: datetime | None = None,
+) -> int:
+    """Give the next events of one workspace their places and hand them on, in one transaction; returns how many.
+
+    The workspace's position row is the lock: two dispatchers can't give the same place, and a place is given only
+    to what is committed, so that a reader by position never finds a gap filled later.
+    """
+    workspace_id = _next_to_dispatch()
+    if workspace_id is None:
+        return 0
+    EventPosition.everywhere.get_or_create(workspace_id=workspace_id)
+    with transaction.atomic():
+        position = EventPosition.everywhere.select_for_update().get(workspace_id=workspace_id)
+        events = list(
+            Event.everywhere.filter(workspace_id=workspace_id, dispatched_at__isnull=True).order_by("id")[
+                :limit
+            ]
+        )
+        crash_point("dispatch.claimed")
+        if not events:
+            # Another dispatcher held the lock and did them; there may be more of other workspaces.
+            return 1 if _undispatched().exists() else 0
+        now = now or timezone.now()
+        for place, event in enumerate(events, start=position.last + 1):
+            event.position = place
+            event.dispatched_at = now
+        Event.everywhere.bulk_update(events, ["position", "dispatched_at"])
+        EventPosition.everywhere.filter(pk=position.pk).update(last=position.last + len(events))
+        write_deliveries(workspace_id, events)
+        crash_point("dispatch.written")
+    return len(events)
+
+
+def _undispatched() -> QuerySet[Event]:
+    waiting: QuerySet[Event] = Event.everywhere.filter(dispatched_at__isnull=True)
+    return waiting
+
+
+def _next_to_dispatch() -> UUID | None:
+    """The workspaces take turns, or one's single event would wait for all that another had before it."""
+    # By the order of ids, which only the index of what waits can give.
+    waiting = _undispatched().order_by("id").values_list("workspace_id", flat=True)
+    workspace_id = waiting.exclude(workspace_id__in=list(_had_their_turn)).first()
+    if workspace_id is None and _had_their_turn:
+        _had_their_turn.clear()
+        workspace_id = waiting.first()
+    if workspace_id is not None:
+        _had_their_turn.add(workspace_id)
+    return workspace_id
+
+
+def count_batch(
+    write: Callable[[Sequence[Event]], None], *, limit: int = 200, now: datetime | None = None
+) -> int:
+    """Hand the next uncounted events to the counter and mark them, in one transaction; returns how many."""
+    with transaction.atomic():
+        waiting: QuerySet[Event] = Event.everywhere.filter(counted_at__isnull=True).order_by("id")
+        if connection.vendor == "postgresql":
+            # Two counters take different rows instead of waiting for each other.
+            waiting = waiting.select_for_update(skip_locked=True)
+        events = list(waiting[:limit])
+        if not events:
+            return 0
+        crash_point("count.claimed")
+        write([event for event in events if event.type.startswith("published.")])
+        Event.everywhere.filter(pk__in=[event.pk for event in events]).update(
+            counted_at=now or timezone.now()
+        )
+        crash_point("count.written")
+    return len(events)

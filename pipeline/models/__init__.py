@@ -1,0 +1,55 @@
+"""The nouns of the product."""
+
+from pipeline.models.brand_slot import BrandPick, BrandSlot
+from pipeline.models.event import Event, EventPosition
+from pipeline.models.generated_item import Asset, GeneratedItem, Revision
+from pipeline.models.generation import Generation, GenerationInput
+from pipeline.models.host_slot import HostSlot
+from pipeline.models.inbound import InboundDelivery, InboundSecret
+from pipeline.models.model_call import ModelCall
+from pipeline.models.outlet import Outlet
+from pipeline.models.persona import Persona, PersonaVersion, Topic
+from pipeline.models.publication import Attempt, Publication
+from pipeline.models.raw_item import RawBody, RawItem, RawPrint
+from pipeline.models.shared_brief import SharedBrief
+from pipeline.models.simulated_post import SimulatedPost
+from pipeline.models.source import Source
+from pipeline.models.source_entry import SourceEntry
+from pipeline.models.switch import Switch
+from pipeline.models.upload import Upload, UploadUse
+from pipeline.models.websub import WebSubSubscription
+from pipeline.models.workspace_defaults import WorkspaceDefaults
+
+__all__ = [
+    "Asset",
+    "Attempt",
+    "BrandPick",
+    "BrandSlot",
+    "Event",
+    "EventPosition",
+    "GeneratedItem",
+    "Generation",
+    "GenerationInput",
+    "HostSlot",
+    "InboundDelivery",
+    "InboundSecret",
+    "ModelCall",
+    "Outlet",
+    "Persona",
+    "PersonaVersion",
+    "Publication",
+    "RawBody",
+    "RawItem",
+    "RawPrint",
+    "Revision",
+    "SharedBrief",
+    "SimulatedPost",
+    "Source",
+    "SourceEntry",
+    "Switch",
+    "Topic",
+    "Upload",
+    "UploadUse",
+    "WebSubSubscription",
+    "WorkspaceDefaults",
+]

@@ -1,0 +1,59 @@
+"""The outbox: every fact, as the bytes that are signed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+
+
+class Event(WorkspaceRow):
+    """Written in the transaction of the change that it tells of.
+
+    Each reader has its own mark, never "id greater than the last": the row of a slow transaction would be skipped.
+    """
+
+    test = models.BooleanField(default=False)
+    type = models.CharField(max_length=40)
+    body = models.BinaryField(null=True)
+    """The exact bytes that are signed and sent; None once their time of keeping is over."""
+    raw_item_id = models.UUIDField(null=True)
+    generated_item_id = models.UUIDField(null=True)
+    publication_id = models.UUIDField(null=True)
+    source_id = models.UUIDField(null=True)
+    will_retry = models.BooleanField(null=True)
+    """Of `published.failed` only: False where it is final."""
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    position = models.BigIntegerField(null=True)
+    """Its place in `GET /events`, given by the dispatcher under the workspace's lock."""
+    dispatched_at = models.DateTimeField(null=True)
+    counted_at = models.DateTimeField(null=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "event"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["workspace", "position"], name="event_position_once"),
+        ]
+        indexes: ClassVar = [
+            # The dispatcher's and the counter's: both hold only what still waits.
+            models.Index(
+                fields=["id"], name="event_undispatched", condition=models.Q(dispatched_at__isnull=True)
+            ),
+            models.Index(fields=["id"], name="event_uncounted", condition=models.Q(counted_at__isnull=True)),
+            # The retention job empties by age.
+            models.Index(fields=["created_at"], name="event_age", condition=models.Q(body__isnull=False)),
+        ]
+
+
+class EventPosition(WorkspaceRow):
+    """The last place given in a workspace's feed of events."""
+
+    last = models.BigIntegerField(default=0)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "event_position"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["workspace"], name="event_position_one")]

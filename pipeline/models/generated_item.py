@@ -1,0 +1,150 @@
+"""What was made: generated items, their revisions and their files."""
+
+from __future__ import annotations
+
+import secrets
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+
+
+class GeneratedItem(WorkspaceRow):
+    """One variant of one engine run; the row holds the newest revision's words."""
+
+    test = models.BooleanField(default=False)
+    generation = models.ForeignKey("pipeline.Generation", on_delete=models.PROTECT, related_name="items")
+    source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.PROTECT, related_name="+")
+    raw_item = models.ForeignKey(
+        "pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="generated"
+    )
+    topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="+")
+    persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
+    parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    """The item that this one was regenerated from."""
+    bucket = models.CharField(max_length=10)
+    engine_output = models.CharField(max_length=60)
+    engine_version = models.PositiveIntegerField()
+    status = models.CharField(max_length=20, default="queued")
+    held = models.CharField(max_length=20, blank=True)
+    """Why nothing of it is sent though it is due; empty where nothing holds it."""
+    flagged = models.CharField(max_length=20, blank=True, db_default="", default="")
+    """What befell its source after it was published: `source_changed` or `source_withdrawn`."""
+    revision = models.PositiveIntegerField(default=0)
+    """Rises with every change of the words; 0 until they exist."""
+    version = models.PositiveIntegerField(default=1)
+    """Rises with every change of the object."""
+    variant_group = models.UUIDField()
+    variant_index = models.PositiveSmallIntegerField(default=0)
+    angle = models.CharField(max_length=20, blank=True)
+    title = models.CharField(max_length=500, blank=True)
+    body = models.TextField(blank=True)
+    body_format = models.CharField(max_length=10, default="text")
+    content = models.JSONField(default=dict)
+    excerpt = models.CharField(max_length=300, blank=True)
+    language = models.CharField(max_length=35, blank=True)
+    outlets = models.JSONField(default=list)
+    """Public ids of the outlets where it goes by default, in order."""
+    overrides = models.JSONField(default=dict)
+    """By public id of an outlet: `{"title", "body", "settings"}`."""
+    approval_required = models.BooleanField(default=False)
+    approved_by = models.CharField(max_length=200, blank=True)
+    approved_at = models.DateTimeField(null=True)
+    approved_revision = models.PositiveIntegerField(null=True)
+    rejection = models.JSONField(null=True)
+    """`{"code": "by_person" | "superseded", "message", "by", "at"}`."""
+    generator = models.JSONField(default=dict)
+    claims = models.JSONField(default=list)
+    checks = models.JSONField(default=list)
+    error = models.JSONField(null=True)
+    raw_version = models.PositiveIntegerField(null=True)
+    persona_version = models.PositiveIntegerField(null=True)
+    publish_at = models.DateTimeField(null=True)
+    """The earliest promise of its publications that are still to come."""
+    created_at = models.DateTimeField(default=timezone.now)
+    ready_at = models.DateTimeField(null=True)
+    published_at = models.DateTimeField(null=True)
+    updated_at = models.DateTimeField(default=timezone.now)
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "generated_item"
+        indexes: ClassVar = [
+            models.Index(fields=["workspace", "test", "-id"], name="generated_item_list"),  # GET /generated
+            models.Index(fields=["workspace", "test", "status", "-id"], name="generated_item_by_status"),
+            models.Index(fields=["workspace", "test", "bucket", "-id"], name="generated_item_by_bucket"),
+            models.Index(fields=["source", "-id"], name="generated_item_by_source"),
+            models.Index(
+                fields=["variant_group"], name="generated_item_variants"
+            ),  # siblings, when one is published
+            # A brand lane's memory: what the persona has said of late.
+            models.Index(
+                fields=["persona", "-created_at"],
+                name="generated_item_said",
+                condition=models.Q(revision__gt=0, deleted_at=None),
+            ),
+            # The first page and the digest: what waits for review, and what could not be made.
+            models.Index(
+                fields=["workspace", "-id"],
+                name="generated_item_waiting",
+                condition=models.Q(status="ready", approved_at=None, deleted_at=None, test=False),
+            ),
+            models.Index(
+                fields=["workspace", "-updated_at"],
+                name="generated_item_failed",
+                condition=models.Q(status="failed", deleted_at=None, test=False),
+            ),
+        ]
+
+
+class Revision(WorkspaceRow):
+    """The words as they were approved or sent; never changed."""
+
+    item = models.ForeignKey(GeneratedItem, on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=500, blank=True)
+    body = models.TextField(blank=True)
+    body_format = models.CharField(max_length=10)
+    content = models.JSONField(default=dict)
+    overrides = models.JSONField(default=dict)
+    made_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "revision"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["item", "number"], name="revision_once")]
+
+
+def unguessable() -> str:
+    """128 bits for an address that nobody can guess."""
+    return secrets.token_urlsafe(16)
+
+
+class Asset(WorkspaceRow):
+    """A file of a generated item, served at `/media/<secret>/<name>` until it is revoked."""
+
+    item = models.ForeignKey(GeneratedItem, on_delete=models.CASCADE, related_name="assets")
+    role = models.CharField(max_length=20)
+    position = models.PositiveSmallIntegerField(default=0)
+    kind = models.CharField(max_length=10)
+    name = models.CharField(max_length=120)
+    path = models.CharField(max_length=300)
+    secret = models.CharField(max_length=32, unique=True, default=unguessable)
+    mime_type = models.CharField(max_length=60)
+    bytes = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    width = models.PositiveIntegerField(null=True)
+    height = models.PositiveIntegerField(null=True)
+    duration = models.FloatField(null=True)
+    """Seconds."""
+    alt_text = models.TextField(blank=True)
+    revoked_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "asset"
+        indexes: ClassVar = [
+            models.Index(fields=["item", "position"], name="asset_of_item")
+        ]  # the item's JSON

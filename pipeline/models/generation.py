@@ -1,0 +1,55 @@
+"""One engine run over one or several raw items, or over a topic."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+from config.ground.due import DueModel, claim_indexes
+
+
+class Generation(WorkspaceRow, DueModel):
+    """Makes one generated item per variant. `stage` says how far it is; `answers` keeps what was paid for."""
+
+    test = models.BooleanField(default=False)
+    engine = models.CharField(max_length=40)
+    """The engine's kind, e.g. `short_post`."""
+    raw_item = models.ForeignKey(
+        "pipeline.RawItem", null=True, on_delete=models.CASCADE, related_name="generations"
+    )
+    raw_version = models.PositiveIntegerField(null=True)
+    topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="+")
+    persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
+    persona_version = models.PositiveIntegerField(null=True)
+    variants = models.PositiveSmallIntegerField(default=1)
+    status = models.CharField(max_length=10, default="queued")
+    stage = models.CharField(max_length=10, default="brief")
+    answers = models.JSONField(default=dict)
+    """Stored answers by stage: a killed hand never pays for one twice."""
+    credits_reserved = models.PositiveIntegerField(default=0)
+    error = models.JSONField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "generation"
+        indexes: ClassVar = claim_indexes("generation")
+
+
+class GenerationInput(WorkspaceRow):
+    """The raw items of a generation beyond its first: a digest is made from several."""
+
+    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="further_inputs")
+    raw_item = models.ForeignKey("pipeline.RawItem", on_delete=models.CASCADE, related_name="+")
+    raw_version = models.PositiveIntegerField()
+    position = models.PositiveSmallIntegerField()
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "generation_input"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["generation", "raw_item"], name="generation_input_once")
+        ]

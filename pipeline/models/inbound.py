@@ -1,0 +1,79 @@
+"""What was sent to a webhook source's own address, and the secrets that its senders prove themselves by."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+from config.ground.sealed import ClosedTextField
+
+
+class InboundSecret(WorkspaceRow):
+    """Apart from the source, whose row is read and shown everywhere."""
+
+    source = models.OneToOneField("pipeline.Source", on_delete=models.CASCADE, related_name="inbound_secret")
+    kind = models.CharField(max_length=20)
+    """The verification that it is for; that of another kind is none."""
+    secret = ClosedTextField()
+    previous = ClosedTextField(null=True)
+    """Counts beside the current one until `previous_until`."""
+    previous_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "inbound_secret"
+
+
+class InboundDelivery(WorkspaceRow):
+    """One POST to a source's address. Of the newest twenty the body is kept, to be looked at and replayed."""
+
+    # The log's index leads with the source.
+    source = models.ForeignKey(
+        "pipeline.Source", on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
+    test = models.BooleanField(default=False)
+    sender_key = models.CharField(max_length=200, null=True)
+    """The sender's own id of it, unique for its source; None where it has none, or failed the verification."""
+    verification = models.CharField(max_length=20)
+    status = models.CharField(max_length=10, default="received")
+    reason = models.JSONField(null=True)
+    """`{"code", "message"}` where it was refused or ignored, or makes nothing."""
+    content_type = models.CharField(max_length=200, blank=True)
+    head = models.JSONField(default=dict)
+    """The headers that say what it is, by lower-case name; none that proves or opens anything."""
+    body = models.BinaryField(null=True)
+    """The bytes as they came; None when newer ones took their place, or when it was refused."""
+    body_bytes = models.PositiveIntegerField(default=0)
+    preset = models.CharField(max_length=40, blank=True)
+    made = models.JSONField(null=True)
+    """The fields that the mapping made, long ones shortened."""
+    notes = models.JSONField(default=list)
+    """`[{"code", "message"}]`: what was left out, and why."""
+    raw_item = models.ForeignKey(
+        "pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="deliveries"
+    )
+    repeats = models.PositiveIntegerField(default=0)
+    """How often the sender sent it again under the same id."""
+    replayed_at = models.DateTimeField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "inbound_delivery"
+        constraints: ClassVar = [
+            # Two tries of the same delivery at the same moment: one of them finds the other's row.
+            models.UniqueConstraint(fields=["source", "sender_key"], name="inbound_delivery_once"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["source", "-id"], name="inbound_delivery_log"),
+            # Which bodies are to go, however many rows there are without one.
+            models.Index(
+                fields=["source", "-id"],
+                name="inbound_delivery_bodies",
+                condition=models.Q(body__isnull=False),
+            ),
+            models.Index(fields=["workspace"], name="inbound_delivery_workspace"),
+        ]

@@ -1,0 +1,109 @@
+"""Who speaks, and of what: a persona with its brand kit, its versions, and the pool of topics."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+from config.ground import limits
+
+SECTIONS: Final = ("who_you_are", "voice", "banned_words", "required_structures", "reference_posts")
+"""The five of the editor; two are texts, three are lists."""
+CONTENT: Final = ("name", "handle", "language", "links", "brand", *SECTIONS, "approved_lines")
+"""What makes a new version when it changes."""
+
+
+class Persona(WorkspaceRow):
+    """The current state; `PersonaVersion` keeps what each generation was made with."""
+
+    name = models.CharField(max_length=120)
+    handle = models.CharField(max_length=60, blank=True)
+    language = models.CharField(max_length=35, default="en")
+    who_you_are = models.TextField(blank=True)
+    """What may be said of it as a fact, and whom it speaks to."""
+    voice = models.TextField(blank=True)
+    banned_words = models.JSONField(default=list)
+    """Words and phrases that no draft may hold, in any case."""
+    required_structures = models.JSONField(default=list)
+    """`{"kind", "most" | "text"}` each; what each kind asks for stands in `engines/persona_rules.py`."""
+    reference_posts = models.JSONField(default=list)
+    """Posts that sound as the persona does: examples of the voice, never a source of facts."""
+    approved_lines = models.JSONField(default=list)
+    """Sentences that may be published word for word, without a model."""
+    links = models.JSONField(default=list)
+    brand = models.JSONField(default=dict)
+    """`{"primary": "#…", "accent": "#…", "font": …, "portrait": asset id, "logo": asset id}`; every key optional."""
+    version = models.PositiveIntegerField(default=1)
+    deleted_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "persona"
+        indexes: ClassVar = [models.Index(fields=["workspace", "-id"], name="persona_list")]  # GET /personas
+
+
+class PersonaVersion(WorkspaceRow):
+    """A persona as it was; never changed."""
+
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    content = models.JSONField()
+    """By the names of `CONTENT`."""
+    made_by = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "persona_version"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["persona", "number"], name="persona_version_once")
+        ]
+
+
+class Topic(WorkspaceRow):
+    """Something that a persona may speak of without a source document.
+
+    One with a `source` stands in that source's own list (`config.topics`) and is picked by it alone.
+    """
+
+    test = models.BooleanField(default=False)
+    persona = models.ForeignKey(Persona, null=True, on_delete=models.SET_NULL, related_name="topics")
+    """Who alone speaks of it; None for every persona of the workspace."""
+    source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.CASCADE, related_name="topics")
+    title = models.CharField(max_length=300)
+    notes = models.TextField(blank=True)
+    """What may be said about it as a fact."""
+    angles = models.JSONField(default=list)
+    """Ways to come at it; without any the whole topic is one."""
+    evidence = models.JSONField(default=list)
+    """`{"url", "text"}` each, one of them empty at most; the texts may be said as facts."""
+    weight = models.PositiveSmallIntegerField(default=1)
+    cooldown_days = models.PositiveSmallIntegerField(default=limits.TOPIC_COOLDOWN_DAYS_DEFAULT)
+    """For how long the topic rests with an angle after both were used."""
+    max_per_month = models.PositiveSmallIntegerField(null=True)
+    season_from = models.CharField(max_length=5, blank=True)
+    """`MM-DD`, first day; with `season_to` before it the season spans the new year. Both or neither."""
+    season_to = models.CharField(max_length=5, blank=True)
+    is_active = models.BooleanField(default=True)
+    last_used_at = models.DateTimeField(null=True)
+    version = models.PositiveIntegerField(default=1)
+    deleted_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "topic"
+        constraints: ClassVar = [
+            # A source's own list is written by whoever picks from it first; two at once write it once.
+            models.UniqueConstraint(
+                fields=["source", "title"],
+                condition=models.Q(source__isnull=False),
+                name="topic_of_source_once",
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["workspace", "test", "-id"], name="topic_list")  # GET /topics, and each pick
+        ]

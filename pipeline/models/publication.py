@@ -1,0 +1,104 @@
+"""One item on one outlet, and every call that was made for it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+from config.ground.due import DueModel, claim_indexes
+
+
+class Publication(WorkspaceRow, DueModel):
+    """`due_at` is when it was promised; `wake_at` when the next call, or the next look-up, is made."""
+
+    test = models.BooleanField(default=False)
+    item = models.ForeignKey("pipeline.GeneratedItem", on_delete=models.PROTECT, related_name="publications")
+    outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.PROTECT, related_name="publications")
+    platform = models.CharField(max_length=40)
+    status = models.CharField(max_length=12, default="scheduled")
+    revision = models.PositiveIntegerField()
+    """The revision that is to be sent, or was."""
+    version = models.PositiveIntegerField(default=1)
+    overrides = models.JSONField(default=dict)
+    """`{"title", "body", "settings"}` for this outlet."""
+    late_policy = models.CharField(max_length=10, default="publish")
+    max_lateness_minutes = models.PositiveIntegerField(null=True)
+    step = models.CharField(max_length=10, default="prepare")
+    step_state = models.JSONField(default=dict)
+    attempt_count = models.PositiveIntegerField(default=0)
+    """Calls that may have made it public; a look-up is not one."""
+    lookups = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(null=True)
+    error = models.JSONField(null=True)
+    external_id = models.CharField(max_length=300, blank=True)
+    url = models.CharField(max_length=2048, blank=True)
+    unknown_since = models.DateTimeField(null=True)
+    unknown_told_at = models.DateTimeField(null=True)
+    overdue_told_at = models.DateTimeField(null=True)
+    published_at = models.DateTimeField(null=True)
+    metrics = models.JSONField(null=True)
+    """The newest numbers that its platform gave, by metric; None until the first."""
+    requested_by = models.CharField(max_length=200, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "publication"
+        constraints: ClassVar = [
+            # An item is on an outlet once: a second request at the same moment meets the first one's row.
+            models.UniqueConstraint(
+                fields=["item", "outlet"],
+                condition=~models.Q(status__in=["cancelled", "removed"]),
+                name="publication_once",
+            ),
+        ]
+        indexes: ClassVar = [
+            *claim_indexes("publication"),
+            models.Index(fields=["workspace", "test", "-id"], name="publication_list"),  # GET /publications
+            # The workspace's own feed reads its newest.
+            models.Index(fields=["outlet", "-published_at"], name="publication_of_outlet"),
+            # The operator's pages, the doctor and the metrics count what nothing takes up again by itself.
+            models.Index(
+                fields=["workspace", "-id"],
+                name="publication_dead",
+                condition=models.Q(status__in=["failed", "unknown"]),
+            ),
+            # The first page: what is promised and late, what failed, what came out.
+            models.Index(
+                fields=["workspace", "due_at"],
+                name="publication_promised",
+                condition=models.Q(status__in=["publishing", "scheduled"], test=False),
+            ),
+            models.Index(
+                fields=["workspace", "-updated_at"],
+                name="publication_failed",
+                condition=models.Q(status__in=["failed", "unknown"], test=False),
+            ),
+            models.Index(
+                fields=["workspace", "-published_at"],
+                name="publication_done",
+                condition=models.Q(status="published", test=False),
+            ),
+        ]
+
+
+class Attempt(WorkspaceRow):
+    """A call that may make a publication public; committed before the call, so that a kill leaves its trace."""
+
+    publication = models.ForeignKey(Publication, on_delete=models.CASCADE, related_name="attempts_made")
+    number = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField()
+    status = models.CharField(max_length=10, default="started")
+    error = models.JSONField(null=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "attempt"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["publication", "number"], name="attempt_once")
+        ]

@@ -1,0 +1,106 @@
+"""What came in: one piece of raw content, its versions and bodies."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.tenancy import WorkspaceRow
+from config.ground.due import DueModel, claim_indexes
+
+
+class RawItem(WorkspaceRow, DueModel):
+    """`wake_at` is set only while it waits for credits. A deleted one stays as a tombstone with its `dedup_key`."""
+
+    test = models.BooleanField(default=False)
+    source = models.ForeignKey("pipeline.Source", on_delete=models.PROTECT, related_name="raw_items")
+    dedup_key = models.CharField(max_length=600)
+    """`x:<source>:<external id>`, `u:<canonical address>` or `h:<content hash>`: the first that is known."""
+    external_id = models.CharField(max_length=512, blank=True)
+    url = models.CharField(max_length=2048, blank=True)
+    title = models.CharField(max_length=500, blank=True)
+    language = models.CharField(max_length=35, blank=True)
+    author = models.CharField(max_length=200, blank=True)
+    published_at = models.DateTimeField(null=True)
+    media = models.JSONField(default=list)
+    metadata = models.JSONField(default=dict)
+    engines = models.JSONField(default=list)
+    """Names of the engine outputs that it is made into, already resolved from source and workspace."""
+    variants = models.PositiveSmallIntegerField(default=1)
+    persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
+    content_hash = models.CharField(max_length=64)
+    version = models.PositiveIntegerField(default=1)
+    """Rises with every change of the object."""
+    content_version = models.PositiveIntegerField(default=1)
+    """Rises with every change of the content; names a `RawBody`."""
+    status = models.CharField(max_length=15, default="queued")
+    reason = models.JSONField(null=True)
+    """`{"code", "message", "stage"}` where it was skipped or failed, or waits."""
+    near_duplicate = models.JSONField(null=True)
+    """`{"raw_item", "score"}` of the nearest one of the 90 days before it, where one is near."""
+    withdrawn_at = models.DateTimeField(null=True)
+    """Since when its source doesn't list it any more, though it lists older ones."""
+    request_id = models.CharField(max_length=64, blank=True)
+    deleted_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "raw_item"
+        constraints: ClassVar = [
+            # Two pushes of the same thing at the same moment: one of them finds the other's row.
+            models.UniqueConstraint(fields=["workspace", "test", "dedup_key"], name="raw_item_once"),
+        ]
+        indexes: ClassVar = [
+            *claim_indexes("raw_item"),
+            models.Index(fields=["workspace", "test", "-id"], name="raw_item_list"),  # GET /raw
+            models.Index(fields=["source", "-id"], name="raw_item_by_source"),  # GET /raw?source=
+        ]
+
+
+class RawBody(WorkspaceRow):
+    """One version of a raw item's content, in a table of its own because it may have 5 MiB."""
+
+    raw_item = models.ForeignKey(RawItem, on_delete=models.CASCADE, related_name="bodies")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=500, blank=True)
+    body = models.TextField(blank=True)
+    body_format = models.CharField(max_length=10, default="text")
+    content_hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "raw_body"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["raw_item", "number"], name="raw_body_once")]
+
+
+class RawPrint(WorkspaceRow):
+    """What a raw item is recognised by beside its `dedup_key`. Its id is the raw item's.
+
+    In a table of its own, because a raw item's row is written many times, and each time with all its indexes.
+    """
+
+    test = models.BooleanField(default=False)
+    second_key = models.BigIntegerField(null=True)
+    """64 bits of a hash of its canonical address, or of its source and content where it has none. See `identity`."""
+    bits = models.BigIntegerField(null=True)
+    """SimHash of its text, see `pipeline.likeness`; None where the text is too short to say anything."""
+    band_0 = models.PositiveIntegerField(null=True)
+    band_1 = models.PositiveIntegerField(null=True)
+    band_2 = models.PositiveIntegerField(null=True)
+    band_3 = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "raw_print"
+        constraints: ClassVar = [
+            # Two sources that bring the same page at the same moment: one of them finds the other's row.
+            models.UniqueConstraint(fields=["workspace", "test", "second_key"], name="raw_print_once"),
+        ]
+        indexes: ClassVar = [
+            # Read for each new raw item: who shares a quarter of its bits?
+            models.Index(fields=["workspace", f"band_{number}"], name=f"raw_print_band_{number}")
+            for number in range(4)
+        ]

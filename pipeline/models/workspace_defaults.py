@@ -1,0 +1,24 @@
+"""What a workspace uses where a request doesn't say."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from accounts.tenancy import WorkspaceRow
+
+
+class WorkspaceDefaults(WorkspaceRow):
+    push_source = models.ForeignKey("pipeline.Source", on_delete=models.PROTECT, related_name="+")
+    test_push_source = models.ForeignKey("pipeline.Source", on_delete=models.PROTECT, related_name="+")
+    persona = models.ForeignKey("pipeline.Persona", on_delete=models.PROTECT, related_name="+")
+    engines = models.JSONField(default=list)
+    """Names of engine outputs."""
+    outlets = models.JSONField(default=list)
+    """Public ids of outlets; a test token's default is the simulated one."""
+    test_outlets = models.JSONField(default=list)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "workspace_defaults"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["workspace"], name="workspace_defaults_one")]

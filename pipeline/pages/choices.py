@@ -1,0 +1,54 @@
+"""What the forms of several pages choose from: engine outputs with their prices, outlets, personas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from config.ground.ids import encode
+from pipeline import plugins
+from pipeline.engines.base import Engine
+from pipeline.models import Outlet, Persona
+from pipeline.pages import buckets
+from pipeline.platforms.base import Platform
+
+if TYPE_CHECKING:
+    from accounts.models import Workspace
+
+Choices = list[tuple[str, str]]
+
+
+def engines() -> Choices:
+    """By the name of the engine output, with its bucket and price."""
+    return [(one.name, _engine(one)) for one in plugins.every("engines", Engine)]
+
+
+def outlets(workspace: Workspace) -> Choices:
+    rows = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
+    return [(encode("out", one.pk), _outlet(one)) for one in rows]
+
+
+def personas(workspace: Workspace) -> Choices:
+    rows = Persona.objects.of(workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
+    return [(encode("per", key), name) for key, name in rows]
+
+
+def credits_told(count: int) -> str:
+    return ngettext("%d credit", "%d credits", count) % count
+
+
+def _engine(engine: Engine) -> str:
+    return _two_lines(engine.name, f"{buckets.TOLD[engine.bucket]} · {credits_told(engine.credits)}")
+
+
+def _outlet(outlet: Outlet) -> str:
+    platform = plugins.get("platforms", outlet.platform, Platform)
+    about = _("Reaches nobody; for trying out") if outlet.is_simulated else str(platform.label)
+    return _two_lines(outlet.name, about)
+
+
+def _two_lines(name: str, about: str) -> str:
+    return format_html('<span>{}<br><span class="soft small">{}</span></span>', name, about)

@@ -1,0 +1,74 @@
+"""What a workspace makes and where it goes, where nobody says otherwise: persona, engines, outlets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.pages import typed
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from pipeline.pages import choices
+from pipeline.stages import defaults as stage
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from accounts.models import Workspace
+
+
+class DefaultsForm(forms.Form):
+    persona = forms.ChoiceField(
+        label=gettext_lazy("Persona"),
+        help_text=gettext_lazy("Who speaks in what is made."),
+    )
+    engines = forms.MultipleChoiceField(
+        label=gettext_lazy("Engines"),
+        help_text=gettext_lazy("What each new text becomes. One item of each, for these credits."),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one; a push without any makes nothing.")},
+    )
+    outlets = forms.MultipleChoiceField(
+        label=gettext_lazy("Outlets"),
+        required=False,
+        help_text=gettext_lazy("Where an item goes when it is published without naming any."),
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        fields["persona"].choices = choices.personas(workspace)
+        fields["engines"].choices = choices.engines()
+        fields["outlets"].choices = choices.outlets(workspace)
+
+
+@page("edit")
+def defaults(request: HttpRequest, place: Place) -> HttpResponse:
+    now = stage.read(place.workspace)
+    initial = {"persona": now.persona, "engines": list(now.engines), "outlets": list(now.outlets)}
+    form = typed.form_for(request, DefaultsForm, workspace=place.workspace, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        wanted = stage.Defaults(
+            persona=form.cleaned_data["persona"],
+            engines=_in_order(now.engines, form.cleaned_data["engines"]),
+            outlets=_in_order(now.outlets, form.cleaned_data["outlets"]),
+        )
+        try:
+            stage.change(place.workspace, wanted, actor=place.user.email)
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("Saved. What is pushed from now on follows it."))
+            return redirect(place.address("defaults"))
+    return render(request, "pages/defaults.html", {"place": place, "form": form})
+
+
+def _in_order(before: tuple[str, ...], chosen: list[str]) -> tuple[str, ...]:
+    """Those that stay keep their places, new ones come behind: boxes can't say an order."""
+    return (*(one for one in before if one in chosen), *(one for one in chosen if one not in before))

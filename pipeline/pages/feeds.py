@@ -1,0 +1,111 @@
+"""A workspace's own public feed: Atom, RSS and JSON Feed at an unguessable address."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils.http import http_date, parse_http_date_safe
+
+from config.ground import ids
+from config.ground.errors import NotFound
+from config.ground.limits import FEED_PUBLISHED
+from config.ground.requests import error_response
+from pipeline.markup import to_html
+from pipeline.models import Outlet, Publication, Revision
+from pipeline.payloads import feed_addresses
+from pipeline.platforms.feed import entry_id
+from pipeline.platforms.feed_documents import (
+    ATOM_TYPE,
+    JSON_TYPE,
+    RSS_TYPE,
+    FeedEntry,
+    FeedMeta,
+    render_atom,
+    render_json_feed,
+    render_rss,
+)
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+FORMS: Final = {
+    "atom": (render_atom, ATOM_TYPE),
+    "rss": (render_rss, RSS_TYPE),
+    "json": (render_json_feed, JSON_TYPE),
+}
+MAX_AGE_SECONDS: Final = 60
+
+
+def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
+    """The newest published items; 304 where the reader has them, 404 for an address that was never given out."""
+    if request.method not in {"GET", "HEAD"}:
+        return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
+    outlet = Outlet.everywhere.filter(secret=secret, platform="feed", deleted_at=None).first()
+    if outlet is None:
+        raise NotFound
+    entries = _entries(outlet)
+    updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
+    render, media_type = FORMS[form]
+    body = render(
+        FeedMeta(
+            id=f"tag:{ids.encode('out', outlet.pk)},2026:feed",
+            title=str(outlet.config.get("title") or outlet.workspace.name),
+            self_url=feed_addresses(secret)[form],
+            home_url=settings.PUBLIC_URL,
+            updated=updated,
+            author=outlet.workspace.name,
+        ),
+        entries,
+    )
+    tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+    headers = {
+        "ETag": tag,
+        "Last-Modified": http_date(updated.timestamp()),
+        "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
+    }
+    if _is_known(request, tag, updated.timestamp()):
+        return HttpResponse(status=304, headers=headers)
+    return HttpResponse(body, content_type=media_type, headers=headers)
+
+
+def _is_known(request: HttpRequest, tag: str, updated: float) -> bool:
+    wanted = request.META.get("HTTP_IF_NONE_MATCH")
+    if wanted is not None:
+        # The tag decides alone where it is given (RFC 9110, 13.2.2).
+        return tag in {one.strip().removeprefix("W/") for one in wanted.split(",")}
+    since = parse_http_date_safe(request.META.get("HTTP_IF_MODIFIED_SINCE", ""))
+    return since is not None and int(updated) <= since
+
+
+def _entries(outlet: Outlet) -> list[FeedEntry]:
+    rows = list(
+        Publication.everywhere.filter(outlet=outlet, status="published", item__deleted_at=None)
+        .select_related("item")
+        .order_by("-published_at", "-id")[:FEED_PUBLISHED]
+    )
+    revisions = {
+        (revision.item_id, revision.number): revision
+        for revision in Revision.everywhere.filter(item_id__in=[row.item_id for row in rows])
+    }
+    # An item that is erased at this moment has no words any more.
+    known = [(row, revisions.get((row.item_id, row.revision))) for row in rows]
+    return [_entry(row, sent) for row, sent in known if sent is not None]
+
+
+def _entry(row: Publication, sent: Revision) -> FeedEntry:
+    """The revision that was sent, whatever has become of the item since."""
+    body = row.overrides.get("body", sent.body)
+    published_at = row.published_at or row.updated_at
+    return FeedEntry(
+        id=entry_id(ids.encode("pub", row.pk)),
+        title=row.overrides.get("title", sent.title),
+        url=row.url,
+        content_html=to_html(body, sent.body_format),
+        content_text=body if sent.body_format == "text" else "",
+        published_at=published_at,
+        updated_at=published_at,
+        language=row.item.language,
+    )

@@ -1,0 +1,41 @@
+"""The first page of a workspace: what entered, what waits, what is due, what failed; for a newcomer what to do first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts.pages.place import Place, page
+from pipeline.overview import overview
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import HttpRequest, HttpResponse
+
+SPANS: Final[Mapping[str, tuple[Any, timedelta]]] = {
+    "day": (_("Last day"), timedelta(days=1)),
+    "week": (_("Last week"), timedelta(days=7)),
+}
+
+
+@page("look", methods=("GET",))
+def home(request: HttpRequest, place: Place) -> HttpResponse:
+    chosen = request.GET.get("since", "day")
+    if chosen not in SPANS:
+        chosen = "day"
+    now = timezone.now()
+    seen = overview(place.workspace, since=now - SPANS[chosen][1], now=now)
+    context = {
+        "place": place,
+        "seen": seen,
+        "spans": {name: label for name, (label, _span) in SPANS.items()},
+        "chosen": chosen,
+        "public_url": settings.PUBLIC_URL,
+    }
+    return render(request, "pages/home.html", context)

@@ -1,0 +1,177 @@
+"""What came to a webhook source, what became of it, and trying and replaying it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.db.models.functions import Substr
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed
+from accounts.pages.live import look_again
+from accounts.pages.place import Place, page
+from config.ground import limits
+from config.ground.errors import AppError
+from config.ground.ids import decode, encode
+from pipeline.models import InboundDelivery, Source
+from pipeline.pages.inbound import words
+from pipeline.pages.inbound.forms import TryForm
+from pipeline.payloads import row_of
+from pipeline.payloads import source as shown_source
+from pipeline.stages.receiving import secrets, trying
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest
+
+_LOOKED_AT_SECONDS: Final = 5
+
+
+@page("look", methods=("GET",))
+def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    source = find_source(place, src)
+    rows = InboundDelivery.objects.of(place.workspace).filter(source=source).order_by("-id").defer("body")
+    listed = [
+        {"delivery": row, "result": words.RESULTS[row.status]} for row in rows[: limits.INBOUND_BODIES_KEPT]
+    ]
+    context = {**_context(place, source), "rows": listed}
+    part = look_again(
+        request, "deliveries", "pages/source_deliveries_list.html", context, seconds=_LOOKED_AT_SECONDS
+    )
+    if isinstance(part, HttpResponse):
+        return part
+    return render(request, "pages/source_deliveries.html", {**context, "log": part})
+
+
+@page("look", methods=("GET",))
+def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
+    source = find_source(place, src)
+    row = _find_delivery(place, source, ind)
+    excerpt = row.excerpt
+    context = {
+        **_context(place, source),
+        "delivery": row,
+        "public_id": encode("ind", row.pk),
+        "result": words.RESULTS[row.status],
+        "proof": words.PROOFS[row.verification],
+        "excerpt": None if excerpt is None else bytes(excerpt).decode(errors="replace"),
+        "is_cut": row.body_bytes > limits.INBOUND_EXCERPT,
+        "made": None if row.made is None else _as_text(row.made),
+    }
+    return render(request, "pages/source_delivery.html", context)
+
+
+@page("edit", methods=("POST",))
+def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
+    row = _find_delivery(place, find_source(place, src), ind)
+    if typed.is_first(request):
+        try:
+            received = trying.replay(row, now=timezone.now())
+        except AppError as error:
+            messages.error(request, str(error))
+        else:
+            made_nothing = received.outcome in {"failed", "ignored"}
+            tell = messages.warning if made_nothing else messages.success
+            tell(request, _("It made nothing again.") if made_nothing else _("It was taken in again."))
+    return redirect(place.address("source_delivery", src=src, ind=ind))
+
+
+@page("edit")
+def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    source = find_source(place, src)
+    delivery = _named_delivery(request, place, source)
+    form = typed.form_for(
+        request,
+        TryForm,
+        has_delivery=delivery is not None,
+        initial=TryForm.values_of(source.config),
+    )
+    trial = None
+    if request.method == "POST" and form.is_valid():
+        try:
+            if "save" in request.POST:
+                _save(source, form, place)
+                messages.success(request, _("The mapping is saved."))
+                return redirect(place.address("source_deliveries", src=src))
+            trial = trying.try_on(
+                source,
+                payload=form.cleaned_data.get("payload"),
+                delivery=delivery,
+                wishes=form.wishes(),
+                now=timezone.now(),
+            )
+        except AppError as error:
+            _blame(form, error)
+    context = {
+        **_context(place, source),
+        "form": form,
+        "delivery": delivery,
+        "delivery_id": encode("ind", delivery.pk) if delivery else "",
+        "trial": trial,
+        "result": words.RESULTS[trial.outcome] if trial else None,
+        "made": _as_text(dict(trial.fields)) if trial and trial.fields is not None else None,
+    }
+    return render(request, "pages/source_dry_run.html", context)
+
+
+def find_source(place: Place, src: UUID) -> Source:
+    """One of this workspace's webhook sources with an address of its own; 404 for everything else."""
+    there = Source.objects.of(place.workspace).filter(type="webhook", is_push=False, deleted_at=None)
+    source: Source | None = there.filter(pk=src).first()
+    if source is None:
+        raise Http404
+    return source
+
+
+def _context(place: Place, source: Source) -> dict[str, Any]:
+    kind = secrets.kind_of(source)
+    return {
+        "place": place,
+        "source": source,
+        "inbound_url": shown_source(row_of(source))["inbound_url"],
+        "proof": words.PROOFS[kind],
+        "has_secret": kind != "address",
+    }
+
+
+def _find_delivery(place: Place, source: Source, ind: UUID) -> Any:
+    found = InboundDelivery.objects.of(place.workspace).filter(source=source, pk=ind)
+    row = found.defer("body").annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def _named_delivery(request: HttpRequest, place: Place, source: Source) -> InboundDelivery | None:
+    """The delivery that the address or the form names, None where neither names one."""
+    named = request.POST.get("delivery") or request.GET.get("delivery", "")
+    if not named:
+        return None
+    found = decode("ind", named)
+    if found is None:
+        raise Http404
+    row: InboundDelivery = _find_delivery(place, source, found)
+    return row
+
+
+def _save(source: Source, form: TryForm, place: Place) -> None:
+    config = {**source.config, **form.wishes()}
+    kept = {name: value for name, value in config.items() if value is not None}
+    secrets.change(source, {"config": kept}, workspace=place.workspace, now=timezone.now())
+
+
+def _blame(form: TryForm, error: AppError) -> None:
+    """Beside the field that it names: `mapping.title` is the form's `title`."""
+    for detail in error.detail:
+        name = (detail.field or "").rpartition(".")[2]
+        form.add_error(name if name in form.fields else None, detail.message)
+
+
+def _as_text(fields: dict[str, Any]) -> str:
+    return json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False, indent=2)

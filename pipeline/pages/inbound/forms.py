@@ -1,0 +1,80 @@
+"""The forms of a webhook source's deliveries."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from config.ground import limits
+from config.ground.errors import AppError
+from config.ground.jsonio import parse_json
+from pipeline.pages.inbound.words import FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class TryForm(forms.Form):
+    """A body and a mapping; each empty field of the mapping is left out of it."""
+
+    payload = forms.CharField(
+        label=_("What is sent"),
+        required=False,
+        help_text=_("JSON, as the sender sends it."),
+        widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono"}),
+    )
+
+    def __init__(self, *args: Any, has_delivery: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if has_delivery:
+            del self.fields["payload"]
+        for name, label in FIELDS.items():
+            self.fields[name] = _expression(label)
+        self.fields["only_if"] = _expression(_("Only if"), _("A condition; what doesn’t meet it is ignored."))
+
+    def clean_payload(self) -> dict[str, Any]:
+        try:
+            payload = parse_json((self.cleaned_data.get("payload") or "{}").encode())
+        except AppError as error:
+            raise forms.ValidationError(str(error)) from error
+        if not isinstance(payload, dict):
+            raise forms.ValidationError(_("Give a JSON object."))
+        return payload
+
+    def wishes(self) -> dict[str, Any]:
+        """The settings that the form says, None for those that it leaves empty."""
+        mapping = {name: self.cleaned_data[name] for name in FIELDS if self.cleaned_data[name]}
+        return {"mapping": mapping or None, "only_if": self.cleaned_data["only_if"] or None}
+
+    @staticmethod
+    def values_of(config: Mapping[str, Any]) -> dict[str, Any]:
+        example = json.dumps({"title": "…", "body": "…", "url": "https://…"}, ensure_ascii=False, indent=2)
+        return {"payload": example, "only_if": config.get("only_if", ""), **config.get("mapping", {})}
+
+
+def _expression(label: Any, help_text: Any = "") -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=limits.MAPPING_CHARACTERS,
+        help_text=help_text,
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off", "class": "mono"}),
+    )
+
+
+class RotateSecretForm(forms.Form):
+    secret = forms.CharField(
+        label=_("Your own secret"),
+        required=False,
+        max_length=300,
+        help_text=_("Where the sender makes it, as Slack and Stripe do. Leave it empty to have one made."),
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+    stops_now = forms.BooleanField(
+        label=_("The old one stops at once"),
+        required=False,
+        help_text=_("Otherwise it counts beside the new one for a day."),
+    )

@@ -1,0 +1,74 @@
+"""The secret of a webhook source's sender: shown once, exchanged for another."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from accounts.pages import shown_once, typed
+from accounts.pages.place import Place, page
+from config.ground import limits
+from config.ground.errors import AppError
+from config.ground.ids import encode
+from pipeline.pages.inbound.deliveries import find_source
+from pipeline.pages.inbound.forms import RotateSecretForm
+from pipeline.stages.receiving import secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from accounts.models import User
+
+    View = Callable[..., HttpResponse]
+
+
+def _fresh_log_in_required(view: View) -> View:
+    checked: View = reauthentication_required(view)
+    return checked
+
+
+@page("manage", methods=("GET",))
+def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    source = find_source(place, src)
+    secret = shown_once.take(request, encode("src", src))
+    context = {"place": place, "source": source, "secret": secret}
+    answer = render(request, "pages/source_secret.html", context)
+    if secret:
+        answer["Cache-Control"] = "no-store"
+    return answer
+
+
+@page("manage")
+@_fresh_log_in_required
+def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    source = find_source(place, src)
+    form = typed.form_for(request, RotateSecretForm)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("source_secret", src=src))
+        user: User = place.user
+        overlap = timedelta(0) if form.cleaned_data["stops_now"] else limits.TOKEN_OVERLAP_DEFAULT
+        try:
+            made = secrets.rotate(
+                source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=user.email
+            )
+        except AppError as error:
+            typed.sent_in_vain(request)
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("There is a new secret."))
+            if made is None:
+                return redirect(place.address("source_deliveries", src=src))
+            shown_once.keep(request, encode("src", src), made)
+            return redirect(place.address("source_secret", src=src))
+    return render(
+        request, "pages/source_secret_rotate.html", {"place": place, "source": source, "form": form}
+    )

@@ -1,0 +1,146 @@
+"""The persona's editor: five sections, its approved lines, its name and links; and the brand kit."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from config.ground import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.models import Persona
+
+_BETWEEN_POSTS: Final = re.compile(r"^\s*-{3,}\s*$", re.MULTILINE)
+_WITH_TEXT: Final = ("starts_with", "ends_with")
+_WITH_MOST: Final = ("max_words", "max_hashtags", "max_emoji")
+
+
+def _area(label: Any, help_text: Any, rows: int, most: int = 20_000) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        help_text=help_text,
+        required=False,
+        max_length=most,
+        widget=forms.Textarea(attrs={"rows": rows}),
+    )
+
+
+def _most(label: Any) -> forms.IntegerField:
+    return forms.IntegerField(label=label, required=False, min_value=0, max_value=1000)
+
+
+class NewPersonaForm(forms.Form):
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=limits.NAME_CHARACTERS,
+        help_text=_("Who speaks: a person, a desk or a brand. It stands on pictures."),
+    )
+    language = forms.CharField(
+        label=_("Language"), max_length=35, initial="en", help_text=_("BCP 47, such as en or pt-BR.")
+    )
+
+
+class PersonaForm(forms.Form):
+    name = forms.CharField(
+        label=_("Name"), max_length=limits.NAME_CHARACTERS, help_text=_("It stands on pictures.")
+    )
+    handle = forms.CharField(
+        label=_("Handle"), max_length=60, required=False, help_text=_("Such as @newsroom.")
+    )
+    language = forms.CharField(label=_("Language"), max_length=35, help_text=_("Such as en or pt-BR."))
+    links = _area(_("Links"), _("Its own pages, one in a line; only these may stand in a post."), 2)
+    who_you_are = _area(_("1. Who you are"), _("What may be said of it as a fact, and whom it speaks to."), 5)
+    voice = _area(_("2. Voice"), _("How it sounds: calm or cheeky, short or winding, formal or not."), 4)
+    banned_words = _area(
+        _("3. Banned words"), _("Words and phrases that no post may hold, one in a line."), 4
+    )
+    ends_with_question = forms.BooleanField(label=_("Every post ends with a question"), required=False)
+    starts_with = forms.CharField(label=_("Begins with"), max_length=200, required=False)
+    ends_with = forms.CharField(label=_("Ends with"), max_length=200, required=False)
+    max_words = _most(_("Words, at most"))
+    max_hashtags = _most(_("Hashtags, at most"))
+    max_emoji = _most(_("Emoji, at most"))
+    other = _area(
+        _("More, in your own words"), _("One in a line. A model is told; no program can check it."), 2
+    )
+    reference_posts = _area(
+        _("5. Reference posts"),
+        _("Posts that sound right, with a line of three dashes between two. They show the voice, no facts."),
+        8,
+    )
+    approved_lines = _area(
+        _("Approved lines"), _("Sentences that may be published word for word, one in a line."), 4
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+    def values(self) -> dict[str, Any]:
+        """As the stage takes them."""
+        given = self.cleaned_data
+        return {
+            **{name: given[name] for name in ("name", "handle", "language", "who_you_are", "voice")},
+            **{name: given[name].splitlines() for name in ("links", "banned_words", "approved_lines")},
+            "reference_posts": _BETWEEN_POSTS.split(given["reference_posts"].replace("\r\n", "\n")),
+            "required_structures": self._structures(given),
+        }
+
+    def _structures(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        if given["ends_with_question"]:
+            found.append({"kind": "ends_with_question"})
+        found += [{"kind": kind, "text": given[kind]} for kind in _WITH_TEXT if given[kind]]
+        found += [{"kind": kind, "most": given[kind]} for kind in _WITH_MOST if given[kind] is not None]
+        lines = (line.strip() for line in given["other"].splitlines())
+        return found + [{"kind": "other", "text": line} for line in lines if line]
+
+
+def values_of(persona: Persona) -> dict[str, Any]:
+    """What the editor begins with."""
+    by_kind: dict[str, Any] = {"other": []}
+    for one in persona.required_structures:
+        if one["kind"] == "other":
+            by_kind["other"].append(one["text"])
+        else:
+            by_kind[one["kind"]] = one.get("text", one.get("most", True))
+    return {
+        **{name: getattr(persona, name) for name in ("name", "handle", "language", "who_you_are", "voice")},
+        **{name: "\n".join(getattr(persona, name)) for name in ("links", "banned_words", "approved_lines")},
+        **by_kind,
+        "other": "\n".join(by_kind["other"]),
+        "reference_posts": "\n---\n".join(persona.reference_posts),
+        "version": persona.version,
+    }
+
+
+def _colour(label: Any) -> forms.CharField:
+    return forms.CharField(
+        label=label, required=False, max_length=7, widget=forms.TextInput(attrs={"type": "color"})
+    )
+
+
+class LookForm(forms.Form):
+    own_colours = forms.BooleanField(label=_("Use our own colours"), required=False)
+    primary = _colour(_("Ground"))
+    accent = _colour(_("Accent"))
+    portrait = forms.FileField(
+        label=_("Portrait"),
+        required=False,
+        help_text=_(
+            "JPEG, PNG or WebP, at most 20 MiB. It is cut square, and where it was taken is removed."
+        ),
+        widget=forms.FileInput(attrs={"accept": "image/jpeg,image/png,image/webp"}),
+    )
+    without_portrait = forms.BooleanField(label=_("Take the portrait off"), required=False)
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+
+class TryForm(forms.Form):
+    words = forms.CharField(
+        label=_("Some words to try it with"),
+        max_length=5000,
+        widget=forms.Textarea(attrs={"rows": 5}),
+    )

@@ -1,0 +1,77 @@
+"""The personas of a workspace: the list, a new one, deleting one and taking that back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed, undo
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from pipeline.models import Persona, WorkspaceDefaults
+from pipeline.pages.personas.forms import NewPersonaForm
+from pipeline.pages.personas.parts import find_persona, tell
+from pipeline.stages.brand import personas as stage
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("look", methods=("GET",))
+def personas(request: HttpRequest, place: Place) -> HttpResponse:
+    rows = Persona.objects.of(place.workspace).filter(deleted_at=None).order_by("name", "id")
+    defaults = WorkspaceDefaults.objects.of(place.workspace).first()
+    context = {
+        "place": place,
+        "rows": list(rows),
+        "default": defaults.persona_id if defaults else None,
+    }
+    return render(request, "pages/personas.html", context)
+
+
+@page("edit")
+def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
+    form = typed.form_for(request, NewPersonaForm)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("personas"))
+        try:
+            made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=timezone.now())
+        except AppError as error:
+            typed.sent_in_vain(request)
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("%(name)s is there. Say who it is.") % {"name": made.name})
+            return redirect(place.address("persona", per=made.pk))
+    return render(request, "pages/persona_create.html", {"place": place, "form": form})
+
+
+@page("edit", methods=("POST",))
+def persona_delete(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    persona = find_persona(place, per)
+    try:
+        stage.delete(persona, by=place.user.email, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+        return redirect(place.address("persona", per=per))
+    said = _("%(name)s is deleted. What was made with it stays.") % {"name": persona.name}
+    undo.offer(request, said, place.address("persona_restore", per=per))
+    return redirect(place.address("personas"))
+
+
+@page("edit", methods=("POST",))
+def persona_restore(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    persona = find_persona(place, per, deleted=True)
+    try:
+        stage.restore(persona, by=place.user.email, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        messages.success(request, _("%(name)s is there again.") % {"name": persona.name})
+    return redirect(place.address("persona", per=per))

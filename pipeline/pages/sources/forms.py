@@ -1,0 +1,181 @@
+"""The forms of the sources' pages: an address, and what is made of what comes from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.core import signing
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from config.ground import limits
+from config.ground.ids import decode, encode
+from pipeline.pages import choices
+from pipeline.pages.making.forms import address_in
+from pipeline.stages.finding import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accounts.models import Workspace
+    from pipeline.models import Source
+
+_SALT: Final = "sources.found"
+_WEEK_MINUTES: Final = 60 * 24 * 7
+_FIRST: Final = (
+    ("newest", gettext_lazy("The newest few")),
+    ("all", gettext_lazy("Everything that is there")),
+    ("none", gettext_lazy("Nothing: only what comes from now on")),
+)
+
+
+class AddressForm(forms.Form):
+    address = forms.CharField(
+        label=gettext_lazy("Paste an address"),
+        max_length=limits.URL_CHARACTERS,
+        help_text=gettext_lazy(
+            "A feed, a page or a site, a channel on YouTube, an account on TikTok. We say what it is."
+        ),
+        widget=forms.TextInput(
+            attrs={
+                "placeholder": "https://example.org/news",
+                "autocomplete": "off",
+                "spellcheck": "false",
+                "inputmode": "url",
+            }
+        ),
+    )
+
+    def clean_address(self) -> str:
+        address = address_in(self.cleaned_data["address"])
+        if not address:
+            message = _("Give the address of one page or feed, such as https://example.org/news.")
+            raise forms.ValidationError(message, code="address")
+        return address
+
+
+class SettingsForm(forms.Form):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=limits.NAME_CHARACTERS,
+        required=False,
+        help_text=gettext_lazy("As you want to find it in the list."),
+    )
+    engines = forms.MultipleChoiceField(
+        label=gettext_lazy("Formats"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("What each new entry becomes. None ticked: what the workspace makes."),
+    )
+    persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
+    outlets = forms.MultipleChoiceField(
+        label=gettext_lazy("Outlets"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("Where it goes when it is published. None ticked: the workspace's."),
+    )
+    autopilot = forms.BooleanField(
+        label=gettext_lazy("Autopilot: publish what passes all checks without asking"), required=False
+    )
+    first_poll = forms.ChoiceField(
+        label=gettext_lazy("What the first poll takes"), choices=_FIRST, widget=forms.RadioSelect
+    )
+    newest = forms.IntegerField(
+        label=gettext_lazy("How many are few"), min_value=1, max_value=limits.FEED_ENTRIES
+    )
+    poll_interval_minutes = forms.IntegerField(
+        label=gettext_lazy("Minutes between two polls"),
+        required=False,
+        min_value=1,
+        max_value=_WEEK_MINUTES,
+        help_text=gettext_lazy("Empty: as often as the source changes."),
+    )
+    max_age_days = forms.IntegerField(
+        label=gettext_lazy("Not older than, in days"), required=False, min_value=1, max_value=3650
+    )
+    max_burst = forms.IntegerField(
+        label=gettext_lazy("New entries of one poll, at most"),
+        required=False,
+        min_value=1,
+        max_value=limits.FEED_ENTRIES,
+        help_text=gettext_lazy("The rest stay in the log, and can be taken in one by one."),
+    )
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        fields["engines"].choices = choices.engines()
+        fields["persona"].choices = [("", _("The workspace's")), *choices.personas(workspace)]
+        fields["outlets"].choices = choices.outlets(workspace)
+
+    def values(self) -> dict[str, Any]:
+        """As the stage takes them."""
+        given = self.cleaned_data
+        first: Any = given["first_poll"]
+        names = ("engines", "outlets", "autopilot", "poll_interval_minutes", "max_age_days", "max_burst")
+        return {
+            **{name: given[name] for name in names},
+            "name": given["name"].strip(),
+            "persona_id": decode("per", given["persona"]) if given["persona"] else None,
+            "first_poll": {"newest": given["newest"]} if first == "newest" else first,
+        }
+
+
+class ChooseForm(SettingsForm):
+    """`found` is what the address turned out to be, signed; `kind` is the number of the way that was chosen."""
+
+    field_order = ("kind",)
+    kind = forms.ChoiceField(label=gettext_lazy("What to read"), widget=forms.RadioSelect)
+    found = forms.CharField(widget=forms.HiddenInput)
+    newest = forms.IntegerField(
+        label=gettext_lazy("How many are few"),
+        min_value=1,
+        max_value=limits.FEED_ENTRIES,
+        initial=limits.FIRST_POLL_NEWEST,
+    )
+
+    def __init__(self, *args: Any, found: Sequence[Found], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        fields["kind"].choices = [(str(number), _kind(one)) for number, one in enumerate(found)]
+
+
+def _kind(found: Found) -> str:
+    return format_html(
+        '<span>{}<br><span class="soft small anywhere">{}</span></span>', found.label, found.about
+    )
+
+
+def sealed(found: Sequence[Found]) -> str:
+    return signing.dumps([[one.type, one.config, one.label, one.about] for one in found], salt=_SALT)
+
+
+def opened(text: str) -> list[Found]:
+    """What `sealed` made, and nothing else; empty for everything that isn't ours, or is a day old."""
+    try:
+        return [Found(*one) for one in signing.loads(text, salt=_SALT, max_age=24 * 3600)]
+    except signing.BadSignature:
+        return []
+
+
+FRESH: Final[Mapping[str, Any]] = {
+    "kind": "0",
+    "first_poll": "newest",
+    "newest": limits.FIRST_POLL_NEWEST,
+}
+"""What the form of a new source begins with."""
+
+
+def values_of(source: Source) -> dict[str, Any]:
+    """What the form of a source begins with."""
+    first: Any = source.first_poll
+    newest = first["newest"] if isinstance(first, dict) else limits.FIRST_POLL_NEWEST
+    names = ("name", "engines", "outlets", "autopilot", "poll_interval_minutes", "max_age_days", "max_burst")
+    return {
+        **{name: getattr(source, name) for name in names},
+        "persona": encode("per", source.persona_id) if source.persona_id else "",
+        "first_poll": first if isinstance(first, str) else "newest",
+        "newest": newest,
+    }

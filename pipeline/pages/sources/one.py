@@ -1,0 +1,122 @@
+"""One source: how it is doing, what it listed and what was done with that, its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from config.ground.ids import decode, encode
+from pipeline.models import Source, SourceEntry
+from pipeline.pages.sources import words
+from pipeline.pages.sources.forms import SettingsForm, values_of
+from pipeline.stages import collect
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from pipeline.models import RawItem
+
+ENTRIES: Final = 50
+
+
+def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
+    rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
+    found: Source | None = (rows if deleted else rows.filter(deleted_at=None)).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@page("look", methods=("GET",))
+def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    row = find_source(place, src)
+    chosen = request.GET.get("decision", "")
+    chosen = chosen if chosen in words.DECISIONS else ""
+    entries, older = _entries(request, place, row, chosen)
+    context = {
+        **_head(place, row, "log"),
+        "entries": entries,
+        "older": older,
+        "is_first_page": "before" not in request.GET,
+        "decisions": {name: told for name, (_tone, told) in words.DECISIONS.items()},
+        "chosen": chosen,
+    }
+    return render(request, "pages/source.html", context)
+
+
+def _head(place: Place, row: Source, tab: str) -> dict[str, Any]:
+    kind = words.kind_of(row)
+    token = row.inbound_token
+    return {
+        "place": place,
+        "source": row,
+        "tab": tab,
+        "kind": kind.label,
+        "fetches": kind.fetches,
+        "where": words.place_of(row),
+        "health": words.health_of(row),
+        "is_polled": row.status in {"active", "failing"} and kind.fetches,
+        "inbound": f"{settings.PUBLIC_URL}/hooks/{token}" if token and place.may_edit else "",
+    }
+
+
+def _entries(
+    request: HttpRequest, place: Place, row: Source, decision: str
+) -> tuple[list[dict[str, Any]], str]:
+    """A page of the log, newest first, and the id before which the next one begins; empty where it is the last."""
+    rows = SourceEntry.objects.of(place.workspace).filter(source=row).select_related("raw_item")
+    if decision:
+        rows = rows.filter(decision=decision)
+    before = decode("ent", request.GET.get("before", ""))
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows.order_by("-pk")[: ENTRIES + 1])
+    shown = [_entry(one) for one in found[:ENTRIES]]
+    older = encode("ent", found[ENTRIES - 1].pk) if len(found) > ENTRIES else ""
+    return shown, older
+
+
+def _entry(one: SourceEntry) -> dict[str, Any]:
+    raw = one.raw_item
+    kept = raw if raw is not None and raw.deleted_at is None else None
+    return {
+        "entry": one,
+        "decision": words.decision_of(one.decision),
+        "by": words.DECIDED_BY.get(one.decided_by, ""),
+        "raw": kept,
+        "may_admit": kept is not None and _is_left_aside(kept),
+    }
+
+
+def _is_left_aside(raw: RawItem) -> bool:
+    """As the raw item says it: what was decided last of the entry may be that its words have changed since."""
+    return raw.status == "skipped" and (raw.reason or {}).get("code") in words.ADMITTED
+
+
+@page("edit")
+def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    row = find_source(place, src)
+    form = typed.form_for(request, SettingsForm, workspace=place.workspace, initial=values_of(row))
+    if request.method == "POST" and form.is_valid():
+        values = form.values()
+        if not values["name"]:
+            del values["name"]
+        try:
+            collect.change(row, values, workspace=place.workspace, now=timezone.now())
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("Saved. What comes from now on follows it."))
+            return redirect(place.address("source_page", src=src))
+    return render(request, "pages/source_edit.html", {**_head(place, row, "settings"), "form": form})

@@ -1,0 +1,84 @@
+"""What people read about sources: how they are doing, and what was done with each entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from pipeline import plugins
+from pipeline.sources.base import Source as SourceKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.utils.functional import _StrPromise
+
+    from pipeline.models import Source
+
+DECISIONS: Final[Mapping[str, tuple[str, _StrPromise]]] = {
+    "new": ("good", gettext_lazy("New")),
+    "revised": ("info", gettext_lazy("Changed")),
+    "unchanged": ("", gettext_lazy("Known")),
+    "withdrawn": ("warn", gettext_lazy("Withdrawn")),
+    "too_old": ("", gettext_lazy("Too old")),
+    "over_burst": ("warn", gettext_lazy("Too many at once")),
+    "before_first_poll": ("", gettext_lazy("There before")),
+    "filtered": ("", gettext_lazy("Left out")),
+    "malformed": ("bad", gettext_lazy("Broken")),
+}
+DECIDED_BY: Final[Mapping[str, _StrPromise]] = {
+    "external_id": gettext_lazy("by its id"),
+    "url": gettext_lazy("by its address"),
+    "content": gettext_lazy("by its words"),
+    "source": gettext_lazy("by the source"),
+}
+ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
+"""Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
+
+
+@dataclass(frozen=True)
+class Health:
+    tone: str
+    icon: str
+    label: str
+    sentence: str
+
+
+def health_of(source: Source) -> Health:
+    """In plain words; the moments stand beside it."""
+    said = str((source.last_error or {}).get("message", ""))
+    if source.status == "paused":
+        return Health("", "circle-pause", _("Paused"), _("Nothing is fetched until you resume it."))
+    if source.status == "gone":
+        return Health("bad", "circle-alert", _("Gone"), said)
+    if source.status == "failing":
+        return Health("bad", "circle-alert", _("Failing"), said)
+    if not kind_of(source).fetches:
+        return Health("info", "webhook", _("Listens"), _("What is sent to it is taken in at once."))
+    if said:
+        return Health("warn", "triangle-alert", _("Last poll failed"), said)
+    if source.last_polled_at is None:
+        return Health("info", "clock", _("New"), _("It is polled for the first time within a minute."))
+    return Health("good", "circle-check", _("Reads well"), "")
+
+
+def kind_of(source: Source) -> SourceKind:
+    return plugins.get("sources", source.type, SourceKind)
+
+
+def place_of(source: Source) -> str:
+    """The address or the name that it reads."""
+    config: Mapping[str, Any] = source.config
+    for name in ("url", "sitemap", "handle", "channel", "playlist", "username", "hashtag"):
+        if config.get(name):
+            return str(config[name])
+    links = config.get("links") or ()
+    return str(links[0]) if links else ""
+
+
+def decision_of(decision: str) -> tuple[str, str]:
+    tone, words = DECISIONS.get(decision, ("", decision))
+    return tone, str(words)

@@ -1,0 +1,133 @@
+"""A topic of the pool, as people write it down."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from config.ground import limits
+
+if TYPE_CHECKING:
+    from pipeline.models import Persona, Topic
+
+_EVIDENCE: Final = re.compile(r"(https?://\S+)(?:\s+(.+))?", re.IGNORECASE)
+
+
+class TopicForm(forms.Form):
+    title = forms.CharField(
+        label=_("Topic"),
+        max_length=limits.TOPIC_TITLE_CHARACTERS,
+        help_text=_("What posts may be about, without any source document."),
+    )
+    notes = forms.CharField(
+        label=_("What is so"),
+        required=False,
+        max_length=limits.TOPIC_NOTES_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=_("Facts that may be said of it. Nothing else is."),
+    )
+    angles = forms.CharField(
+        label=_("Angles"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Ways to come at it, one in a line; each rests by itself."),
+    )
+    evidence = forms.CharField(
+        label=_("Evidence"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_(
+            "Addresses or sentences that prove it, one in a line; an address may be followed by what it proves."
+        ),
+    )
+    weight = forms.IntegerField(
+        label=_("Weight"),
+        min_value=1,
+        max_value=limits.TOPIC_WEIGHT,
+        initial=1,
+        help_text=_("Twice the weight is picked about twice as often."),
+    )
+    cooldown_days = forms.IntegerField(
+        label=_("Rests, in days"),
+        min_value=0,
+        max_value=limits.TOPIC_COOLDOWN_DAYS,
+        initial=limits.TOPIC_COOLDOWN_DAYS_DEFAULT,
+        help_text=_("Until then it isn’t picked again."),
+    )
+    max_per_month = forms.IntegerField(
+        label=_("In a month, at most"),
+        required=False,
+        min_value=1,
+        max_value=31,
+        help_text=_("Empty: no limit."),
+    )
+    season_from = forms.CharField(
+        label=_("Season from"),
+        required=False,
+        max_length=5,
+        widget=forms.TextInput(attrs={"placeholder": "12-01"}),
+        help_text=_("Empty: the whole year."),
+    )
+    season_to = forms.CharField(
+        label=_("Season to"),
+        required=False,
+        max_length=5,
+        help_text=_("Month and day."),
+        widget=forms.TextInput(attrs={"placeholder": "12-24"}),
+    )
+    everybody = forms.BooleanField(label=_("Every persona of the workspace may speak of it"), required=False)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    """What was shown; a new topic has none."""
+
+    def changes(self, persona: Persona, topic: Topic) -> dict[str, Any]:
+        """As the stage takes them; evidence whose line stayed as it was shown is left as it is."""
+        kept = dict(zip(_evidence_lines(topic), topic.evidence, strict=True))
+        lines = [" ".join(line.split()) for line in self.cleaned_data["evidence"].splitlines()]
+        evidence = [kept.get(line) or _evidence(line) for line in lines if line]
+        return {**self.values(persona), "evidence": evidence}
+
+    def values(self, persona: Persona) -> dict[str, Any]:
+        """As the stage takes them."""
+        given = self.cleaned_data
+        season = {"from": given["season_from"], "to": given["season_to"]}
+        return {
+            **{name: given[name] for name in ("title", "notes", "weight", "cooldown_days", "max_per_month")},
+            "angles": given["angles"].splitlines(),
+            "evidence": [_evidence(line) for line in given["evidence"].splitlines() if line.strip()],
+            "season": season if any(season.values()) else None,
+            "persona_id": None if given["everybody"] else persona.pk,
+        }
+
+
+def values_of(topic: Topic) -> dict[str, Any]:
+    """What the form of a topic begins with."""
+    names = (
+        "title",
+        "notes",
+        "weight",
+        "cooldown_days",
+        "max_per_month",
+        "season_from",
+        "season_to",
+        "version",
+    )
+    return {
+        **{name: getattr(topic, name) for name in names},
+        "angles": "\n".join(topic.angles),
+        "evidence": "\n".join(_evidence_lines(topic)),
+        "everybody": topic.persona_id is None,
+    }
+
+
+def _evidence(line: str) -> dict[str, str]:
+    line = line.strip()
+    found = _EVIDENCE.fullmatch(line)
+    return {"url": found[1], "text": found[2] or ""} if found else {"url": "", "text": line}
+
+
+def _evidence_lines(topic: Topic) -> list[str]:
+    """Each on one line, whatever breaks its text has."""
+    return [" ".join(f"{one['url']} {one['text']}".split()) for one in topic.evidence]

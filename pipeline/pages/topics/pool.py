@@ -1,0 +1,149 @@
+"""The topic pool, as one persona sees it: add, change, pause, delete and take that back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed, undo
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from pipeline.models import Topic
+from pipeline.pages.personas.parts import find_persona, head, tell
+from pipeline.pages.topics.forms import TopicForm, values_of
+from pipeline.sources.brand import is_in_season
+from pipeline.stages.brand import topics as stage
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from pipeline.models import Persona
+
+
+def _of(place: Place, persona: Persona) -> Any:
+    """Those that it may speak of: its own, and everybody's; a source's own list belongs to the source."""
+    mine = Q(persona=persona) | Q(persona=None)
+    return Topic.objects.of(place.workspace).filter(mine, test=False, source=None)
+
+
+def _find(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -> Topic:
+    rows = _of(place, persona).filter(pk=top)
+    found: Topic | None = (rows if deleted else rows.filter(deleted_at=None)).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@page("edit", methods=("GET",))
+def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    persona = find_persona(place, per)
+    today = timezone.now().astimezone(ZoneInfo(place.workspace.timezone)).strftime("%m-%d")
+    rows = [
+        {"topic": one, "state": _state(one, today)}
+        for one in _of(place, persona).filter(deleted_at=None).order_by("title", "id")
+    ]
+    return render(request, "pages/topics.html", {**head(place, persona, "topics"), "rows": rows})
+
+
+def _state(topic: Topic, today: str) -> tuple[str, str]:
+    """Tone and words; `today` is month and day, where the workspace is."""
+    if not topic.is_active:
+        return "", _("Paused")
+    if not is_in_season(today, topic.season_from, topic.season_to):
+        return "info", _("Out of season")
+    return "good", _("In the pool")
+
+
+@page("edit")
+def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    persona = find_persona(place, per)
+    form = typed.form_for(request, TopicForm)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("topics", per=per))
+        try:
+            made = stage.create(place.workspace, form.values(persona), now=timezone.now())
+        except AppError as error:
+            typed.sent_in_vain(request)
+            _blame(form, error)
+        else:
+            messages.success(request, _("%(title)s is in the pool.") % {"title": made.title})
+            return redirect(place.address("topics", per=per))
+    return render(request, "pages/topic.html", {**head(place, persona, "topics"), "form": form})
+
+
+@page("edit")
+def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
+    persona = find_persona(place, per)
+    row = _find(place, persona, top)
+    form = typed.form_for(request, TopicForm, initial=values_of(row))
+    if request.method == "POST" and form.is_valid():
+        try:
+            stage.change(
+                row,
+                form.changes(persona, row),
+                now=timezone.now(),
+                expected_version=form.cleaned_data["version"],
+            )
+        except AppError as error:
+            if error.code == "version_conflict":
+                tell(request, error)
+                return redirect(place.address("topic", per=per, top=top))
+            _blame(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect(place.address("topics", per=per))
+    context = {**head(place, persona, "topics"), "form": form, "topic": row}
+    return render(request, "pages/topic.html", context)
+
+
+def _blame(form: TopicForm, error: AppError) -> None:
+    for detail in error.detail:
+        field = (detail.field or "").replace("season.", "season_")
+        field = field.split("[")[0].split(".")[0]
+        form.add_error(field if field in form.fields else None, detail.message)
+
+
+@page("edit", methods=("POST",))
+def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
+    """Pauses one that is in the pool, and puts a paused one back."""
+    row = _find(place, find_persona(place, per), top)
+    is_active = request.POST.get("active") == "yes"
+    try:
+        stage.change(row, {"is_active": is_active}, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        said = _("%(title)s is in the pool again.") if is_active else _("%(title)s is paused.")
+        messages.success(request, said % {"title": row.title})
+    return redirect(place.address("topics", per=per))
+
+
+@page("edit", methods=("POST",))
+def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
+    row = _find(place, find_persona(place, per), top)
+    try:
+        stage.delete(row, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        said = _("%(title)s is deleted. What was made of it stays.") % {"title": row.title}
+        undo.offer(request, said, place.address("topic_restore", per=per, top=top))
+    return redirect(place.address("topics", per=per))
+
+
+@page("edit", methods=("POST",))
+def topic_restore(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
+    row = _find(place, find_persona(place, per), top, deleted=True)
+    stage.restore(row, now=timezone.now())
+    messages.success(request, _("%(title)s is in the pool again.") % {"title": row.title})
+    return redirect(place.address("topics", per=per))

@@ -1,0 +1,55 @@
+"""Addresses of the pages about what a workspace makes."""
+
+from accounts.pages.place import page_path, register_ids
+from pipeline.pages import defaults, home, usage
+from pipeline.pages.inbound import deliveries, secret
+from pipeline.pages.making import pages as making
+from pipeline.pages.personas import editor, looks
+from pipeline.pages.personas import listing as personas
+from pipeline.pages.sources import acts, adding, listing, one
+from pipeline.pages.topics import pool
+
+register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind")
+
+_SOURCE = "sources/<src:src>"
+_PERSONA = "personas/<per:per>"
+_TOPIC = f"{_PERSONA}/topics/<top:top>"
+_DELIVERIES = "sources/<src:src>/deliveries"
+
+urlpatterns = [
+    page_path(_DELIVERIES, deliveries.source_deliveries, "source_deliveries"),
+    page_path(f"{_DELIVERIES}/<ind:ind>", deliveries.source_delivery, "source_delivery"),
+    page_path(f"{_DELIVERIES}/<ind:ind>/replay", deliveries.source_delivery_replay, "source_delivery_replay"),
+    page_path("sources/<src:src>/dry-run", deliveries.source_dry_run, "source_dry_run"),
+    page_path("sources/<src:src>/secret", secret.source_secret, "source_secret"),
+    page_path("sources/<src:src>/secret/rotate", secret.source_secret_rotate, "source_secret_rotate"),
+    page_path("", home.home, "home"),
+    page_path("new/", making.making, "making"),
+    page_path("new/<raw:raw>", making.made, "made"),
+    page_path("sources/", listing.sources, "sources_page"),
+    page_path("sources/add", adding.source_add, "source_add"),
+    page_path("sources/add/choose", adding.source_choose, "source_choose"),
+    page_path(_SOURCE, one.source, "source_page"),
+    page_path(f"{_SOURCE}/edit", one.source_edit, "source_edit"),
+    page_path(f"{_SOURCE}/pause", acts.source_pause, "source_pause"),
+    page_path(f"{_SOURCE}/poll", acts.source_poll, "source_poll_now"),
+    page_path(f"{_SOURCE}/delete", acts.source_delete, "source_delete"),
+    page_path(f"{_SOURCE}/restore", acts.source_restore, "source_restore"),
+    page_path(f"{_SOURCE}/entries/<raw:raw>/admit", acts.source_admit, "source_admit"),
+    page_path("personas/", personas.personas, "personas"),
+    page_path("personas/new", personas.persona_create, "persona_create"),
+    page_path(_PERSONA, editor.persona, "persona"),
+    page_path(f"{_PERSONA}/look", looks.persona_look, "persona_look"),
+    page_path(f"{_PERSONA}/versions", editor.persona_versions, "persona_versions"),
+    page_path(f"{_PERSONA}/back", editor.persona_back, "persona_back"),
+    page_path(f"{_PERSONA}/delete", personas.persona_delete, "persona_delete"),
+    page_path(f"{_PERSONA}/restore", personas.persona_restore, "persona_restore"),
+    page_path(f"{_PERSONA}/topics", pool.topics, "topics"),
+    page_path(f"{_PERSONA}/topics/add", pool.topic_add, "topic_add"),
+    page_path(_TOPIC, pool.topic, "topic"),
+    page_path(f"{_TOPIC}/pause", pool.topic_pause, "topic_pause"),
+    page_path(f"{_TOPIC}/delete", pool.topic_delete, "topic_delete"),
+    page_path(f"{_TOPIC}/restore", pool.topic_restore, "topic_restore"),
+    page_path("settings/usage", usage.usage, "usage"),
+    page_path("settings/content", defaults.defaults, "defaults"),
+]

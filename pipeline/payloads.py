@@ -1,0 +1,577 @@
+"""How each resource looks in JSON: one place for the API and the events.
+
+Functions take a row as a dict of `.values(*FIELDS)` or an instance's dict, so that a list of a hundred items makes no
+model instances.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+
+from config.ground.ids import encode
+from config.ground.moments import as_z, as_z_or_none
+from pipeline.models.persona import SECTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.db.models import Model
+
+
+def row_of(thing: Model) -> dict[str, Any]:
+    """An instance as `.values()` would give it."""
+    return {field.attname: getattr(thing, field.attname) for field in thing._meta.concrete_fields}
+
+
+def _id(prefix: str, value: UUID | None) -> str | None:
+    return None if value is None else encode(prefix, value)
+
+
+SOURCE_FIELDS: Final = (
+    "id",
+    "test",
+    "name",
+    "type",
+    "config",
+    "is_push",
+    "engines",
+    "variants",
+    "persona_id",
+    "outlets",
+    "poll_interval_minutes",
+    "autopilot",
+    "first_poll",
+    "max_age_days",
+    "max_burst",
+    "status",
+    "last_error",
+    "inbound_token",
+    "last_polled_at",
+    "last_new_at",
+    "interval_seconds",
+    "failures",
+    "failing_since",
+    "notes",
+    "due_at",
+    "wake_at",
+    "version",
+    "created_at",
+    "updated_at",
+)
+
+
+def source(row: Mapping[str, Any]) -> dict[str, Any]:
+    inbound = row["inbound_token"]
+    is_polled = row["status"] in {"active", "failing"}
+    # A brand lane isn't polled; its next slot is what it promises.
+    next_at = row["wake_at"] or (row["due_at"] if row["type"] == "brand" else None)
+    next_poll_at = as_z_or_none(next_at) if is_polled else None
+    return {
+        "id": encode("src", row["id"]),
+        "name": row["name"],
+        "type": row["type"],
+        "config": row["config"],
+        "status": row["status"],
+        "last_error": row["last_error"],
+        "engines": row["engines"],
+        "variants": row["variants"],
+        "persona": _id("per", row["persona_id"]),
+        "outlets": row["outlets"],
+        "poll_interval_minutes": row["poll_interval_minutes"],
+        "autopilot": row["autopilot"],
+        "first_poll": row["first_poll"],
+        "max_age_days": row["max_age_days"],
+        "max_burst": row["max_burst"],
+        "inbound_url": f"{settings.PUBLIC_URL}/hooks/{inbound}" if inbound else None,
+        "last_polled_at": as_z_or_none(row["last_polled_at"]),
+        "next_poll_at": next_poll_at,
+        "health": {
+            "last_success_at": as_z_or_none(row["last_polled_at"]),
+            "last_new_at": as_z_or_none(row["last_new_at"]),
+            "next_poll_at": next_poll_at,
+            "interval_minutes": _interval_minutes(row),
+            "consecutive_failures": row["failures"],
+            "failing_since": as_z_or_none(row["failing_since"]),
+            "error": row["last_error"],
+            "notes": row["notes"] or [],
+        },
+        "test": row["test"],
+        "version": row["version"],
+        "created_at": as_z(row["created_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }
+
+
+def _interval_minutes(row: Mapping[str, Any]) -> int | None:
+    """The wait between two polls as it is now; None for a source that has never been polled and has none set."""
+    seconds = row["interval_seconds"]
+    minutes: int | None = row["poll_interval_minutes"]
+    return minutes or (round(seconds / 60) if seconds else None)
+
+
+SOURCE_ENTRY_FIELDS: Final = (
+    "id",
+    "source_id",
+    "external_id",
+    "url",
+    "title",
+    "published_at",
+    "decision",
+    "decided_by",
+    "code",
+    "message",
+    "raw_item_id",
+    "first_seen_at",
+    "decided_at",
+)
+
+
+def source_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": encode("ent", row["id"]),
+        "source": encode("src", row["source_id"]),
+        "external_id": row["external_id"] or None,
+        "url": row["url"] or None,
+        "title": row["title"],
+        "published_at": as_z_or_none(row["published_at"]),
+        "decision": row["decision"],
+        "decided_by": row["decided_by"],
+        "code": row["code"],
+        "message": row["message"],
+        "raw_item": _id("raw", row["raw_item_id"]),
+        "first_seen_at": as_z(row["first_seen_at"]),
+        "decided_at": as_z(row["decided_at"]),
+    }
+
+
+RAW_ITEM_FIELDS: Final = (
+    "id",
+    "test",
+    "source_id",
+    "external_id",
+    "url",
+    "title",
+    "language",
+    "author",
+    "published_at",
+    "media",
+    "metadata",
+    "engines",
+    "variants",
+    "persona_id",
+    "version",
+    "content_version",
+    "status",
+    "reason",
+    "near_duplicate",
+    "withdrawn_at",
+    "deleted_at",
+    "created_at",
+    "updated_at",
+)
+
+
+def raw_item(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": encode("raw", row["id"]),
+        "status": row["status"],
+        "reason": row["reason"],
+        "version": row["version"],
+        "content_version": row["content_version"],
+        "source": encode("src", row["source_id"]),
+        "external_id": row["external_id"] or None,
+        "url": row["url"] or None,
+        "title": row["title"],
+        "language": row["language"] or None,
+        "author": row["author"] or None,
+        "published_at": as_z_or_none(row["published_at"]),
+        "media": row["media"],
+        "metadata": row["metadata"],
+        "engines": row["engines"],
+        "variants": row["variants"],
+        "persona": _id("per", row["persona_id"]),
+        "near_duplicate": row["near_duplicate"],
+        "withdrawn_at": as_z_or_none(row["withdrawn_at"]),
+        "test": row["test"],
+        "deleted_at": as_z_or_none(row["deleted_at"]),
+        "created_at": as_z(row["created_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }
+
+
+GENERATED_ITEM_LEAN_FIELDS: Final = (
+    "id",
+    "test",
+    "bucket",
+    "engine_output",
+    "engine_version",
+    "status",
+    "held",
+    "flagged",
+    "revision",
+    "version",
+    "variant_group",
+    "variant_index",
+    "angle",
+    "title",
+    "body",
+    "body_format",
+    "excerpt",
+    "language",
+    "source_id",
+    "raw_item_id",
+    "topic_id",
+    "persona_id",
+    "outlets",
+    "overrides",
+    "approval_required",
+    "approved_by",
+    "approved_at",
+    "approved_revision",
+    "rejection",
+    "generator",
+    "error",
+    "publish_at",
+    "created_at",
+    "ready_at",
+    "published_at",
+    "updated_at",
+)
+GENERATED_ITEM_LONG_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "content": ("content",),
+    "claims": ("claims",),
+    "checks": ("checks",),
+    "provenance": ("raw_version", "persona_version", "parent_id"),
+}
+"""What lists leave out unless `include=` names it, and the columns behind it."""
+GENERATED_ITEM_FIELDS: Final = (
+    *GENERATED_ITEM_LEAN_FIELDS,
+    *(name for names in GENERATED_ITEM_LONG_FIELDS.values() for name in names),
+)
+
+
+def generated_item(
+    row: Mapping[str, Any],
+    *,
+    publications: Iterable[Mapping[str, Any]] = (),
+    assets: Iterable[Mapping[str, Any]] = (),
+    raw_items: Sequence[UUID] | None = None,
+    now: datetime,
+    include: Iterable[str] = tuple(GENERATED_ITEM_LONG_FIELDS),
+) -> dict[str, Any]:
+    """`publications` and `assets` are rows of this item; `raw_items` its inputs where there are several."""
+    publish_at = row["publish_at"]
+    raw_item_id = row["raw_item_id"]
+    inputs = raw_items or ([raw_item_id] if raw_item_id else [])
+    is_overdue = publish_at is not None and row["status"] in {"scheduled", "publishing"} and publish_at < now
+    shown: dict[str, Any] = {
+        "id": encode("gen", row["id"]),
+        "bucket": row["bucket"],
+        "engine_output": row["engine_output"],
+        "status": row["status"],
+        "revision": row["revision"],
+        "version": row["version"],
+        "variant": {
+            "group": row["variant_group"].hex,
+            "index": row["variant_index"],
+            "angle": row["angle"] or None,
+        },
+        "title": row["title"],
+        "body": row["body"],
+        "body_format": row["body_format"],
+        "excerpt": row["excerpt"],
+        "language": row["language"] or None,
+        "assets": [asset(one) for one in assets],
+        "source": _id("src", row["source_id"]),
+        "raw_item": _id("raw", raw_item_id),
+        "raw_items": [encode("raw", one) for one in inputs],
+        "topic": _id("top", row["topic_id"]),
+        "persona": _id("per", row["persona_id"]),
+        "outlets": row["outlets"],
+        "overrides": row["overrides"],
+        "approval": {
+            "required": row["approval_required"],
+            "by": row["approved_by"] or None,
+            "at": as_z_or_none(row["approved_at"]),
+            "revision": row["approved_revision"],
+        },
+        "rejection": row["rejection"],
+        "publications": [publication_in_item(one) for one in publications],
+        "publish_at": as_z_or_none(publish_at),
+        "overdue_seconds": int((now - publish_at).total_seconds()) if is_overdue else 0,
+        "held": row["held"] or None,
+        "flagged": row["flagged"] or None,
+        "generator": row["generator"] or None,
+        "error": row["error"],
+        "test": row["test"],
+        "created_at": as_z(row["created_at"]),
+        "ready_at": as_z_or_none(row["ready_at"]),
+        "published_at": as_z_or_none(row["published_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }
+    if "content" in include:
+        shown["content"] = row["content"]
+    if "claims" in include:
+        shown["claims"] = row["claims"]
+    if "checks" in include:
+        shown["checks"] = row["checks"]
+    if "provenance" in include:
+        shown["provenance"] = {
+            "raw_version": row["raw_version"],
+            "persona_version": row["persona_version"],
+            "engine_version": row["engine_version"],
+            "parent": _id("gen", row["parent_id"]),
+        }
+    return shown
+
+
+ASSET_FIELDS: Final = (
+    "id",
+    "item_id",
+    "role",
+    "position",
+    "kind",
+    "name",
+    "secret",
+    "mime_type",
+    "bytes",
+    "width",
+    "height",
+    "duration",
+    "alt_text",
+)
+
+
+def asset(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": encode("ast", row["id"]),
+        "role": row["role"],
+        "position": row["position"],
+        "kind": row["kind"],
+        "url": f"{settings.PUBLIC_URL}/media/{row['secret']}/{row['name']}",
+        "mime_type": row["mime_type"],
+        "bytes": row["bytes"],
+        "width": row["width"],
+        "height": row["height"],
+        "duration": row["duration"],
+        "alt_text": row["alt_text"],
+    }
+
+
+UPLOAD_FIELDS: Final = (
+    "id",
+    "kind",
+    "mime_type",
+    "name",
+    "secret",
+    "bytes",
+    "sha256",
+    "width",
+    "height",
+    "test",
+    "expires_at",
+    "created_at",
+)
+
+
+def upload(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": encode("upl", row["id"]),
+        "kind": row["kind"],
+        "type": row["mime_type"],
+        "name": row["name"],
+        "url": upload_address(row),
+        "bytes": row["bytes"],
+        "sha256": row["sha256"],
+        "width": row["width"],
+        "height": row["height"],
+        "test": row["test"],
+        "expires_at": as_z_or_none(row["expires_at"]),
+        "created_at": as_z(row["created_at"]),
+    }
+
+
+def upload_address(row: Mapping[str, Any]) -> str | None:
+    """None for text: what somebody handed over as HTML must not be shown as a page of ours."""
+    if row["kind"] == "text":
+        return None
+    return f"{settings.PUBLIC_URL}/media/{row['secret']}/{row['kind']}"
+
+
+PUBLICATION_FIELDS: Final = (
+    "id",
+    "test",
+    "version",
+    "item_id",
+    "outlet_id",
+    "platform",
+    "status",
+    "revision",
+    "external_id",
+    "url",
+    "attempt_count",
+    "error",
+    "due_at",
+    "next_attempt_at",
+    "published_at",
+    "metrics",
+    "created_at",
+    "updated_at",
+)
+
+
+def publication(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **publication_in_item(row),
+        "generated_item": encode("gen", row["item_id"]),
+        "metrics": row["metrics"],
+    }
+
+
+def publication_in_item(row: Mapping[str, Any]) -> dict[str, Any]:
+    """As its item lists it: without its numbers, which change without the item changing."""
+    return {
+        "id": encode("pub", row["id"]),
+        "version": row["version"],
+        "revision": row["revision"],
+        "outlet": encode("out", row["outlet_id"]),
+        "platform": row["platform"],
+        "status": row["status"],
+        "external_id": row["external_id"] or None,
+        "url": row["url"] or None,
+        "attempts": row["attempt_count"],
+        "error": row["error"],
+        "due_at": as_z_or_none(row["due_at"]),
+        "next_attempt_at": as_z_or_none(row["next_attempt_at"]),
+        "published_at": as_z_or_none(row["published_at"]),
+        "test": row["test"],
+        "created_at": as_z(row["created_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }
+
+
+OUTLET_FIELDS: Final = (
+    "id",
+    "name",
+    "platform",
+    "config",
+    "secret",
+    "status",
+    "last_error",
+    "is_default",
+    "is_simulated",
+    "version",
+    "created_at",
+    "updated_at",
+)
+
+
+def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
+    from pipeline import plugins  # noqa: PLC0415  the registry imports every platform
+    from pipeline.platforms.base import Platform  # noqa: PLC0415
+
+    platform = plugins.get("platforms", row["platform"], Platform)
+    return {
+        "id": encode("out", row["id"]),
+        "name": row["name"],
+        "platform": row["platform"],
+        "buckets": list(platform.buckets),
+        "status": row["status"],
+        "last_error": row["last_error"],
+        "limits": {"text": {"max": platform.text_limit, "unit": platform.text_unit}},
+        "default": is_default,
+        "simulated": row["is_simulated"],
+        "feeds": feed_addresses(row["secret"]) if row["platform"] == "feed" else None,
+        "version": row["version"],
+        "created_at": as_z(row["created_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }
+
+
+def feed_addresses(secret: str) -> dict[str, str]:
+    return {
+        "atom": f"{settings.PUBLIC_URL}/feeds/{secret}.atom",
+        "rss": f"{settings.PUBLIC_URL}/feeds/{secret}.rss",
+        "json": f"{settings.PUBLIC_URL}/feeds/{secret}.json",
+    }
+
+
+PERSONA_FIELDS: Final = (
+    "id",
+    "name",
+    "handle",
+    "language",
+    "links",
+    "brand",
+    *SECTIONS,
+    "approved_lines",
+    "version",
+    "created_at",
+    "updated_at",
+)
+
+
+def persona(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
+    return {
+        "id": encode("per", row["id"]),
+        "name": row["name"],
+        "handle": row["handle"] or None,
+        "language": row["language"],
+        "sections": {name: row[name] for name in SECTIONS},
+        "approved_lines": row["approved_lines"],
+        "links": row["links"],
+        "brand": row["brand"],
+        "default": is_default,
+        "version": row["version"],
+        "created_at": as_z(row["created_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }
+
+
+TOPIC_FIELDS: Final = (
+    "id",
+    "test",
+    "persona_id",
+    "source_id",
+    "title",
+    "notes",
+    "angles",
+    "evidence",
+    "weight",
+    "cooldown_days",
+    "max_per_month",
+    "season_from",
+    "season_to",
+    "is_active",
+    "last_used_at",
+    "version",
+    "created_at",
+    "updated_at",
+)
+
+
+def topic(row: Mapping[str, Any]) -> dict[str, Any]:
+    season = {"from": row["season_from"], "to": row["season_to"]} if row["season_from"] else None
+    return {
+        "id": encode("top", row["id"]),
+        "title": row["title"],
+        "notes": row["notes"],
+        "angles": row["angles"],
+        "evidence": row["evidence"],
+        "weight": row["weight"],
+        "cooldown_days": row["cooldown_days"],
+        "max_per_month": row["max_per_month"],
+        "season": season,
+        "is_active": row["is_active"],
+        "persona": _id("per", row["persona_id"]),
+        "source": _id("src", row["source_id"]),
+        "last_used_at": as_z_or_none(row["last_used_at"]),
+        "test": row["test"],
+        "version": row["version"],
+        "created_at": as_z(row["created_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }

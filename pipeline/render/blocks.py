@@ -1,0 +1,58 @@
+"""Laid-out text as data: what `text.layout` answers, and what a stored layout is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Direction = Literal["ltr", "rtl"]
+Align = Literal["start", "center", "end"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How text looks, apart from its size. `optical` is Inter's optical size, 14 for small text to 32 for titles."""
+
+    weight: int = 400
+    optical: int = 28
+    line_height: float = 1.3
+    align: Align = "start"
+    hang: float = 0.0
+    """How many pixels a quotation mark that opens a line may stand out to the left, so that the words line up."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stretch of one font and one direction; `x` is its left edge from the block's left edge."""
+
+    text: str
+    font: str
+    x: float
+    width: float
+    direction: Direction
+    is_accented: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """`text` in the order of reading, `runs` from left to right; `baseline` from the block's top edge."""
+
+    text: str
+    x: float
+    baseline: float
+    width: float
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Laid-out text, in pixels from its own top left corner; `width` is the box's, `height` that of the lines."""
+
+    width: float
+    height: float
+    size: int
+    weight: int
+    optical: int
+    language: str
+    direction: Direction
+    lines: tuple[Line, ...]

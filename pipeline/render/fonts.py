@@ -1,0 +1,131 @@
+"""The bundled fonts: what each can draw, and ready faces at a weight and a size."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Final
+
+from PIL import ImageFont
+
+FOLDER: Final = Path(__file__).parent / "fonts"
+
+INTER: Final = "Inter"
+HEBREW: Final = "NotoSansHebrew"
+ARABIC: Final = "NotoSansArabic"
+EMOJI: Final = "NotoColorEmoji"
+
+ORDER: Final = (INTER, HEBREW, ARABIC, EMOJI)
+"""Who is asked first for a character."""
+
+STRIKE: Final = 109
+"""The one size in pixels that the emoji exist in; other sizes are scaled from it."""
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """The design axes of a variable font, in the order of the file."""
+
+    lightest: int
+    heaviest: int
+    has_optical_size: bool
+
+
+_AXES: Final = {
+    INTER: _Axes(100, 900, has_optical_size=True),
+    HEBREW: _Axes(100, 900, has_optical_size=False),
+    ARABIC: _Axes(100, 900, has_optical_size=False),
+}
+SMALLEST_OPTICAL: Final = 14
+LARGEST_OPTICAL: Final = 32
+
+
+@cache
+def _bytes(font: str) -> bytes:
+    return (FOLDER / f"{font}.ttf").read_bytes()
+
+
+@cache
+def coverage(font: str) -> frozenset[int]:
+    """The code points that the font has a glyph for, by its own table, without those that mean nothing in general."""
+    data = _bytes(font)
+    start = _table(data, b"cmap")
+    (count,) = struct.unpack_from(">H", data, start + 2)
+    covered: set[int] = set()
+    for place in range(count):
+        platform, encoding, offset = struct.unpack_from(">HHL", data, start + 4 + 8 * place)
+        if (platform, encoding) not in _UNICODE:
+            continue
+        (form,) = struct.unpack_from(">H", data, start + offset)
+        if form == 4:
+            covered |= _segments(data, start + offset)
+        elif form == 12:
+            covered |= _groups(data, start + offset)
+    return frozenset(code for code in covered if not _is_private(code))
+
+
+def _is_private(code: int) -> bool:
+    return 0xE000 <= code <= 0xF8FF or code >= 0xF0000
+
+
+_UNICODE: Final = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}
+
+
+def _table(data: bytes, tag: bytes) -> int:
+    (count,) = struct.unpack_from(">H", data, 4)
+    for place in range(count):
+        name, _, offset, _ = struct.unpack_from(">4sLLL", data, 12 + 16 * place)
+        if name == tag:
+            return int(offset)
+    message = f"The font has no table {tag!r}."
+    raise ValueError(message)
+
+
+def _segments(data: bytes, start: int) -> set[int]:
+    """Format 4 of a character map: up to U+FFFF."""
+    (doubled,) = struct.unpack_from(">H", data, start + 6)
+    count = doubled // 2
+    ends = struct.unpack_from(f">{count}H", data, start + 14)
+    firsts = struct.unpack_from(f">{count}H", data, start + 16 + doubled)
+    deltas = struct.unpack_from(f">{count}H", data, start + 16 + 2 * doubled)
+    ranges_at = start + 16 + 3 * doubled
+    offsets = struct.unpack_from(f">{count}H", data, ranges_at)
+    covered: set[int] = set()
+    for place, (first, end, delta, offset) in enumerate(zip(firsts, ends, deltas, offsets, strict=True)):
+        for code in range(first, end + 1):
+            glyph = code + delta
+            if offset:
+                (glyph,) = struct.unpack_from(">H", data, ranges_at + 2 * place + offset + 2 * (code - first))
+                glyph += delta if glyph else 0
+            if glyph & 0xFFFF and code != 0xFFFF:
+                covered.add(code)
+    return covered
+
+
+def _groups(data: bytes, start: int) -> set[int]:
+    """Format 12 of a character map: all of Unicode."""
+    (count,) = struct.unpack_from(">L", data, start + 12)
+    covered: set[int] = set()
+    for place in range(count):
+        first, end, glyph = struct.unpack_from(">LLL", data, start + 16 + 12 * place)
+        covered.update(range(first if glyph else first + 1, end + 1))
+    return covered
+
+
+@lru_cache(maxsize=256)
+def face(font: str, size: int, weight: int, optical: int) -> ImageFont.FreeTypeFont:
+    """A face for drawing, kept for the process. Emoji come in their one size, whatever is asked for."""
+    axes = _AXES.get(font)
+    opened = ImageFont.truetype(
+        FOLDER / f"{font}.ttf",
+        size if axes else STRIKE,
+        layout_engine=ImageFont.Layout.RAQM,
+    )
+    if axes is not None:
+        position: list[float] = [min(max(weight, axes.lightest), axes.heaviest)]
+        if axes.has_optical_size:
+            position.insert(0, min(max(optical, SMALLEST_OPTICAL), LARGEST_OPTICAL))
+        opened.set_variation_by_axes(position)
+    return opened

@@ -1,0 +1,160 @@
+"""Pictures drawn from a layout: JPEG without chroma subsampling, in sRGB, the same bytes each time."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+
+from PIL import Image, ImageCms, ImageDraw, ImageFilter
+
+from pipeline.render.colour import BLACK, WHITE, mix
+from pipeline.render.plan import Disc, Panel, Portrait
+from pipeline.render.portrait import open_square
+from pipeline.render.text import draw
+
+if TYPE_CHECKING:
+    from pipeline.render.plan import Item, Layout, Picture
+
+QUALITY: Final = 92
+_FULL_COLOUR: Final = 0
+_OVERSAMPLING: Final = 8
+_SHADOW_BLUR: Final = 24
+_SHADOW_SPREAD: Final = 64
+"""How far the shadow reaches beyond its panel, in pixels: what lies further out is fainter than one level."""
+_SHADOW_DROP: Final = 16
+_SHADOW_STRENGTH: Final = 0.24
+_DATE_OF_PROFILE: Final = slice(24, 36)
+
+
+@dataclass(frozen=True)
+class RenderedAsset:
+    """A file and what is known of it; `sha256` in hexadecimal."""
+
+    name: str
+    mime_type: str
+    width: int
+    height: int
+    bytes: bytes
+    sha256: str
+    alt_text: str
+    role: str
+
+
+def render(plan: Layout, *, portrait: bytes | None = None) -> tuple[RenderedAsset, ...]:
+    """Every picture of the layout, in its order.
+
+    `portrait` are the bytes as they were given, needed where `plan.needs_portrait`. Raises `UnusablePicture` for
+    bytes that can't be shown, `ValueError` where they are needed and weren't given.
+    """
+    return tuple(_encode(picture, draw_picture(picture, portrait=portrait)) for picture in plan.pictures)
+
+
+def _encode(picture: Picture, drawn: Image.Image) -> RenderedAsset:
+    out = BytesIO()
+    drawn.save(out, "JPEG", quality=QUALITY, subsampling=_FULL_COLOUR, icc_profile=_srgb())
+    data = out.getvalue()
+    return RenderedAsset(
+        name=picture.name,
+        mime_type="image/jpeg",
+        width=picture.width,
+        height=picture.height,
+        bytes=data,
+        sha256=hashlib.sha256(data).hexdigest(),
+        alt_text=picture.alt_text,
+        role=picture.role,
+    )
+
+
+@cache
+def _srgb() -> bytes:
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    # The profile says when it was made, and the same picture has to be the same bytes tomorrow.
+    profile[_DATE_OF_PROFILE] = bytes(12)
+    return bytes(profile)
+
+
+def draw_picture(picture: Picture, *, portrait: bytes | None = None) -> Image.Image:
+    """As an RGB image; see `render`."""
+    image = Image.new("RGB", (picture.width, picture.height), picture.background)
+    for item in picture.items:
+        _draw_item(image, item, picture.background, portrait)
+    return image
+
+
+def _draw_item(image: Image.Image, item: Item, background: str, portrait: bytes | None) -> None:
+    if isinstance(item, Panel):
+        _draw_panel(image, item, background)
+    elif isinstance(item, Disc):
+        image.paste(item.colour, (item.x, item.y), _disc(item.size))
+    elif isinstance(item, Portrait):
+        if portrait is None:
+            message = "The layout shows a portrait, and none was given."
+            raise ValueError(message)
+        image.paste(open_square(portrait, item.size, behind=WHITE), (item.x, item.y), _disc(item.size))
+    else:
+        draw(image, item.block, (item.x, item.y), colour=item.colour, accent=item.accent)
+
+
+@lru_cache(maxsize=32)
+def _disc(size: int) -> Image.Image:
+    large = Image.new("L", (size * _OVERSAMPLING, size * _OVERSAMPLING))
+    ImageDraw.Draw(large).ellipse((0, 0, large.width - 1, large.height - 1), fill=255)
+    return large.reduce(_OVERSAMPLING)
+
+
+def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
+    if panel.has_shadow:
+        _draw_shadow(image, panel, background)
+    pen = ImageDraw.Draw(image)
+    x, y, radius = panel.x, panel.y, panel.radius
+    right, bottom = x + panel.width, y + panel.height
+    pen.rectangle((x + radius, y, right - radius - 1, bottom - 1), fill=panel.colour)
+    pen.rectangle((x, y + radius, right - 1, bottom - radius - 1), fill=panel.colour)
+    # Pillow's own round corners have steps.
+    disc = _disc(2 * radius)
+    for left, start_x in ((0, x), (radius, right - radius)):
+        for top, start_y in ((0, y), (radius, bottom - radius)):
+            corner = disc.crop((left, top, left + radius, top + radius))
+            image.paste(panel.colour, (start_x, start_y), corner)
+
+
+def _draw_shadow(image: Image.Image, panel: Panel, background: str) -> None:
+    """Put together from the corners and edges of one shadow; its middle lies under the panel and isn't drawn."""
+    colour = mix(background, BLACK, 0.75)
+    inside = min(_SHADOW_SPREAD + panel.radius, panel.width // 2, panel.height // 2)
+    corner = _SHADOW_SPREAD + inside
+    mask = _shadow(panel.radius)
+    side = mask.width
+    left, top = panel.x - _SHADOW_SPREAD, panel.y - _SHADOW_SPREAD + _SHADOW_DROP
+    right, bottom = panel.x + panel.width - inside, panel.y + panel.height - inside + _SHADOW_DROP
+    across, down = max(right - left - corner, 0), max(bottom - top - corner, 0)
+    far = side - corner
+    for x, y, box, size in (
+        (left, top, (0, 0, corner, corner), None),
+        (right, top, (far, 0, side, corner), None),
+        (left, bottom, (0, far, corner, side), None),
+        (right, bottom, (far, far, side, side), None),
+        (left + corner, top, (corner, 0, corner + 1, corner), (across, corner)),
+        (left + corner, bottom, (corner, far, corner + 1, side), (across, corner)),
+        (left, top + corner, (0, corner, corner, corner + 1), (corner, down)),
+        (right, top + corner, (far, corner, side, corner + 1), (corner, down)),
+    ):
+        part = mask.crop(box)
+        if size is not None:
+            if not all(size):
+                continue
+            part = part.resize(size, Image.Resampling.NEAREST)
+        image.paste(colour, (x, y), part)
+
+
+@lru_cache(maxsize=8)
+def _shadow(radius: int) -> Image.Image:
+    """The smallest shadow that has whole corners and a pixel of each edge."""
+    corner = 2 * _SHADOW_SPREAD + radius
+    mask = Image.new("L", (2 * corner + 1, 2 * corner + 1))
+    box = (_SHADOW_SPREAD, _SHADOW_SPREAD, mask.width - _SHADOW_SPREAD - 1, mask.height - _SHADOW_SPREAD - 1)
+    ImageDraw.Draw(mask).rounded_rectangle(box, radius, fill=round(255 * _SHADOW_STRENGTH))
+    return mask.filter(ImageFilter.GaussianBlur(_SHADOW_BLUR))

@@ -1,0 +1,133 @@
+"""What is to be drawn, as data: engines make it, `image.render` draws it, and a stored one draws the same again."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import date  # noqa: TC003 - a field of a dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pipeline.render.blocks import Block, Line, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+UPRIGHT: Final = (1080, 1350)
+SQUARE: Final = (1080, 1080)
+MARGIN: Final = 96
+"""Nothing that is read comes nearer to an edge of a picture, in pixels."""
+
+
+@dataclass(frozen=True)
+class Media:
+    """What an engine may count on when it plans: files by their presence, the size, the day that is shown."""
+
+    has_portrait: bool = False
+    size: tuple[int, int] = UPRIGHT
+    shown_on: date | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A rectangle with round corners, with a soft shadow where it lies on something."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    radius: int
+    colour: str
+    has_shadow: bool = False
+    kind: Literal["panel"] = "panel"
+
+
+@dataclass(frozen=True)
+class Disc:
+    x: int
+    y: int
+    size: int
+    colour: str
+    kind: Literal["disc"] = "disc"
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """The persona's portrait in a circle; the bytes are handed to `render`."""
+
+    x: int
+    y: int
+    size: int
+    kind: Literal["portrait"] = "portrait"
+
+
+@dataclass(frozen=True)
+class Words:
+    x: float
+    y: float
+    block: Block
+    colour: str
+    accent: str
+    kind: Literal["words"] = "words"
+
+
+Item = Panel | Disc | Portrait | Words
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One file: `items` from back to front, in pixels from the top left corner."""
+
+    name: str
+    role: str
+    width: int
+    height: int
+    background: str
+    items: tuple[Item, ...]
+    alt_text: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The pictures of one item, in order. `version` rises when the same data would be drawn another way."""
+
+    pictures: tuple[Picture, ...]
+    version: int = 1
+
+    @property
+    def needs_portrait(self) -> bool:
+        return any(isinstance(item, Portrait) for picture in self.pictures for item in picture.items)
+
+
+def as_json(layout: Layout) -> dict[str, Any]:
+    """Objects, lists, numbers and texts only."""
+    made = dataclasses.asdict(
+        layout, dict_factory=lambda pairs: {name: _plain(value) for name, value in pairs}
+    )
+    return dict(made)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def from_json(data: Mapping[str, Any]) -> Layout:
+    """The layout that `as_json` was given."""
+    return Layout(tuple(_picture(one) for one in data["pictures"]), data["version"])
+
+
+def _picture(data: Mapping[str, Any]) -> Picture:
+    return Picture(**{**data, "items": tuple(_item(one) for one in data["items"])})
+
+
+def _item(data: Mapping[str, Any]) -> Item:
+    kinds: dict[str, type[Panel | Disc | Portrait]] = {"panel": Panel, "disc": Disc, "portrait": Portrait}
+    if data["kind"] == "words":
+        return Words(**{**data, "block": _block(data["block"])})
+    return kinds[data["kind"]](**data)
+
+
+def _block(data: Mapping[str, Any]) -> Block:
+    lines = tuple(
+        Line(**{**line, "runs": tuple(Run(**run) for run in line["runs"])}) for line in data["lines"]
+    )
+    return Block(**{**data, "lines": lines})

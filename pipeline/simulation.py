@@ -1,0 +1,118 @@
+"""The simulated platform's server: answers the connector's HTTP calls from the database, without idempotency.
+
+Every call of `POST /posts` is a row, committed before the answer, so that an item which was published twice can't
+hide. The protocol stands in `pipeline.platforms.simulated`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import UUID
+
+from django.utils import timezone
+
+from config.ground import ids
+from config.ground.outbound import Client, Policy, Response, TimedOut
+from pipeline.models import SimulatedPost
+from pipeline.platforms.simulated import TEXT_LIMIT, made_up_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+SLOW_SECONDS = 2.0
+
+
+class SimulatedServer(Client):
+    """Stands in for the guarded client; reaches only the table of simulated posts of one workspace."""
+
+    def __init__(self, workspace_id: UUID, *, clock: Callable[[], datetime] = timezone.now) -> None:
+        super().__init__(Policy(user_agent="simulated"))
+        self.workspace_id = workspace_id
+        self.clock = clock
+
+    def request(self, method: str, url: str, **options: Any) -> Response:
+        address = urlsplit(url)
+        if method == "POST" and address.path == "/posts":
+            return self._post(options.get("json") or {}, url)
+        query = parse_qs(address.query)
+        if method == "GET" and address.path == "/posts":
+            return self._find(query.get("ref", [""])[0], url)
+        if method == "GET" and address.path == "/metrics":
+            return self._metrics(query.get("ids", [""])[0], url)
+        return _answer(404, {"error": "There is nothing at this address."}, url)
+
+    def _post(self, post: Mapping[str, Any], url: str) -> Response:
+        ref = str(post.get("ref", ""))
+        script = list(post.get("script") or [])
+        played = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref).count()
+        word = str(script[played]) if played < len(script) else "ok"
+        if len(str(post.get("body", ""))) > TEXT_LIMIT:
+            word = "reject"
+        is_accepted = word in {"ok", "slow", "timeout_after_accept"}
+        row = SimulatedPost.everywhere.create(
+            workspace_id=self.workspace_id,
+            outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
+            ref=ref,
+            answer=word,
+            is_accepted=is_accepted,
+            title=str(post.get("title", ""))[:500],
+            body=str(post.get("body", "")),
+            created_at=self.clock(),
+        )
+        if word == "slow":
+            time.sleep(SLOW_SECONDS)
+        if word == "timeout_after_accept":
+            message = "The simulated platform took the post and never answered."
+            raise TimedOut(message, may_have_reached=True)
+        if word == "timeout_before_accept":
+            message = "The simulated platform could not be reached."
+            raise TimedOut(message, may_have_reached=False)
+        refusals: dict[str, tuple[int, dict[str, Any], dict[str, str]]] = {
+            "429": (429, {"error": "Too many posts; slow down."}, {"Retry-After": "1"}),
+            "reject": (422, {"error": "The platform refuses this text.", "field": "body"}, {}),
+            "expired": (401, {"error": "The account's permission has expired."}, {}),
+            "error": (500, {"error": "The platform failed."}, {}),
+        }
+        if word in refusals:
+            status, body, headers = refusals[word]
+            return _answer(status, body, url, headers)
+        return _answer(201, _shown(row), url)
+
+    def _find(self, ref: str, url: str) -> Response:
+        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref, is_accepted=True)
+        return _answer(200, {"data": [_shown(row) for row in rows.order_by("id")]}, url)
+
+    def _metrics(self, wanted: str, url: str) -> Response:
+        posts = {}
+        for text in wanted.split(","):
+            post_id = ids.decode("sim", unquote(text))
+            if post_id is not None:
+                posts[post_id] = unquote(text)
+        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, pk__in=posts, is_accepted=True)
+        now = self.clock()
+        return _answer(
+            200,
+            {"data": {posts[row.pk]: made_up_metrics(posts[row.pk], row.created_at, now) for row in rows}},
+            url,
+        )
+
+
+def _shown(row: SimulatedPost) -> dict[str, str]:
+    post_id = ids.encode("sim", row.pk)
+    return {"id": post_id, "url": f"https://simulated.invalid/posts/{post_id}"}
+
+
+def _answer(status: int, body: Any, url: str, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        status=status,
+        headers={"content-type": "application/json", **{k.lower(): v for k, v in (headers or {}).items()}},
+        body=json.dumps(body).encode(),
+        url=url,
+        elapsed=0.0,
+        truncated=False,
+        redirects=(),
+    )

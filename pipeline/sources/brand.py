@@ -1,0 +1,140 @@
+"""The Brand Prompt Lane: no document, only the persona and a pool of topics. Its settings and its clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from pipeline.plugins import Problem
+from pipeline.sources.base import Source
+from pipeline.sources.config_fields import Choice, Count, Group, Many, Text, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_TOPICS: Final = 200
+# Thirty days: slower than that, a lane looks broken.
+MAX_EVERY_HOURS: Final = 720
+# Ten a day.
+MAX_SLOTS: Final = 70
+DEFAULT_CADENCE: Final[Mapping[str, int]] = {"every_hours": 24}
+WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEK: Final = 7
+
+
+@dataclass(frozen=True)
+class _Zone(Text):
+    """The name of a time zone of the IANA database."""
+
+    max_length: int = 60
+    pattern: str = r"^\s*[A-Za-z][A-Za-z0-9_+\-]*(/[A-Za-z0-9_+\-]+)*\s*$"
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        name, problems = super().read(value, path)
+        if not problems and name not in available_timezones():
+            problems = [Problem(path, "unknown_timezone", f"Give {self.hint}.")]
+        return name, problems
+
+
+SETTINGS: Final = Group(
+    "the settings of the lane",
+    {
+        "topics": Many(
+            "the topics of this lane, in place of the workspace's pool",
+            Text("a topic in a few words", max_length=300),
+            maximum=MAX_TOPICS,
+        ),
+        "cadence": Group(
+            "how often the lane makes something: every_hours, or slots in the week",
+            {
+                "every_hours": Count(
+                    "the hours from one piece to the next", minimum=1, maximum=MAX_EVERY_HOURS
+                ),
+                "slots": Many(
+                    "the times of the week at which a piece is made",
+                    Group(
+                        "a time of the week, such as mon and 09:30",
+                        {
+                            "weekday": Choice("a day of the week", WEEKDAYS),
+                            "time": Text(
+                                "a time of the day as HH:MM, such as 09:30",
+                                max_length=5,
+                                pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$",
+                            ),
+                        },
+                        required=("weekday", "time"),
+                    ),
+                    maximum=MAX_SLOTS,
+                ),
+                "timezone": _Zone("a time zone of the IANA database, such as Europe/Berlin"),
+            },
+            exactly_one_of=("every_hours", "slots"),
+        ),
+    },
+    defaults={"cadence": DEFAULT_CADENCE},
+)
+
+
+class Brand(Source):
+    kind = "brand"
+    label = "Brand Prompt Lane"
+    config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        return clean(SETTINGS, config)
+
+
+def zone_of(config: Mapping[str, Any], default: str) -> ZoneInfo:
+    """The lane's own time zone, else the workspace's: months, seasons and days of rest are counted in it."""
+    return ZoneInfo(_cadence(config).get("timezone") or default)
+
+
+def next_slot(
+    config: Mapping[str, Any], *, after: datetime, previous: datetime | None, default_zone: str
+) -> datetime:
+    """The next moment at which a piece is due, in UTC. Slots that were missed are left out.
+
+    With `slots`: the first that comes after `after`. A local time that the clocks skip is as much later as they skip;
+    one that comes twice is its first coming. With `every_hours`: the first of `previous`, then every so many hours,
+    that comes after `after`; without a `previous`, `after` itself.
+    """
+    cadence = _cadence(config)
+    slots = cadence.get("slots")
+    if slots:
+        return _next_of_week(slots, after, zone_of(config, default_zone))
+    if previous is None:
+        return after
+    step = timedelta(hours=cadence["every_hours"])
+    steps = max(1, (after - previous) // step + 1)
+    return previous + steps * step
+
+
+def _cadence(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
+    return found
+
+
+def _next_of_week(slots: list[Mapping[str, str]], after: datetime, zone: ZoneInfo) -> datetime:
+    today = after.astimezone(zone).date()
+    # From yesterday, for a time that was moved over midnight; to a week ahead, for the one slot that has just passed.
+    days = [today + timedelta(days=ahead) for ahead in range(-1, _WEEK + 2)]
+    moments = [
+        # With fold=0 the clocks' offset before a change holds: later by the gap, and the first of two.
+        datetime.combine(day, time.fromisoformat(slot["time"]), tzinfo=zone).astimezone(UTC)
+        for day in days
+        for slot in slots
+        if WEEKDAYS[day.weekday()] == slot["weekday"]
+    ]
+    return min(moment for moment in moments if moment > after)
+
+
+def is_in_season(day: str, first: str, last: str) -> bool:
+    """Whether `day` (`MM-DD`) lies in the season, ends included; one that ends before it begins spans the new year."""
+    if not first:
+        return True
+    return first <= day <= last if first <= last else day >= first or day <= last
+
+
+PLUGIN = Brand()

@@ -1,0 +1,276 @@
+"""The settings of a source as data: one declaration makes both the validator and the JSON Schema."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from config.ground.limits import URL_CHARACTERS
+from pipeline.plugins import ConfigInvalid, Problem
+
+# Neither control characters nor lone surrogates: PostgreSQL's jsonb takes neither NUL nor a surrogate.
+_PRINTABLE: Final = r"[^\u0000-\u001f\u007f\ud800-\udfff]*"
+# What `\s` matches in Python's texts. ECMA-262 draws the line elsewhere (next line, separators, byte order mark), so
+# the document spells it out.
+_SPACES: Final = r" \t\n\r\f\v\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_LINE: Final = rf"^{_PRINTABLE}[^\s\u0000-\u001f\u007f\ud800-\udfff]{_PRINTABLE}$"
+_PORT: Final = "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"
+_HOST: Final = r"""(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\<>"^`{|}%\u0000-\u0020\u007f\ud800-\udfff]+)"""
+_REST: Final = r"([/?#][^\s\\\u0000-\u0020\u007f\ud800-\udfff]*)?"
+_WEB_ADDRESS: Final = rf"^\s*[hH][tT][tT][pP][sS]?://{_HOST}(:{_PORT})?{_REST}\s*$"
+
+# A body of one MiB can name 100,000 unknown keys, and each near match costs about 50 µs.
+MAX_UNKNOWN_NAMED: Final = 20
+MAX_KEY_COMPARED: Final = 60
+
+
+class Field(ABC):
+    """One setting: what it must be, and how it is stored."""
+
+    @abstractmethod
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema that accepts exactly what `read` accepts."""
+
+    @abstractmethod
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        """The value as it will be stored, and what is wrong with it; the value means nothing with a problem."""
+
+
+def _spelled_out(pattern: str) -> str:
+    return pattern.replace(r"[^\s", f"[^{_SPACES}").replace(r"\s*", f"[{_SPACES}]*")
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """A line of text, stored without the space around it.
+
+    `pattern` is a regular expression that both Python and ECMA-262 read alike, and that no blank text matches; `hint`
+    says what the text must look like, as the end of "Give …".
+    """
+
+    hint: str
+    max_length: int
+    pattern: str = _LINE
+    description: str = ""
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": self.max_length,
+            "description": self.description or f"{self.hint[:1].upper()}{self.hint[1:]}.",
+            # No JSON holds half a surrogate pair, and not every engine of regular expressions can name one.
+            "pattern": _spelled_out(self.pattern.replace(r"\ud800-\udfff", "")),
+        }
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        if not isinstance(value, str):
+            return None, [Problem(path, "invalid_type", f"Give {self.hint}, as a string.")]
+        if not value.strip():
+            return None, [Problem(path, "required", f"Give {self.hint}.")]
+        if len(value) > self.max_length:
+            message = f"Give {self.hint}, of at most {self.max_length} characters."
+            return None, [Problem(path, "too_long", message)]
+        if re.search(self.pattern, value) is None:
+            return None, [Problem(path, "invalid", self.explain(value))]
+        return self.store(value.strip()), []
+
+    def explain(self, value: str) -> str:
+        """What is wrong with a text that the pattern refuses, and what to do."""
+        del value
+        return f"Give {self.hint}."
+
+    def store(self, value: str) -> str:
+        return value
+
+
+@dataclass(frozen=True)
+class WebAddress(Text):
+    """An http(s) address with a host and without credentials."""
+
+    max_length: int = URL_CHARACTERS
+    pattern: str = _WEB_ADDRESS
+
+    def explain(self, value: str) -> str:
+        stripped = value.strip()
+        scheme, separator, rest = stripped.partition("://")
+        if not separator or scheme.lower() not in {"http", "https"}:
+            return f"Give {self.hint}, starting with http:// or https://."
+        if "@" in re.split(r"[/?#]", rest, maxsplit=1)[0]:
+            return f"Give {self.hint}, without a user name or password in it."
+        if re.search(r"\s", stripped):
+            return f"Give {self.hint}, with each space in it written as %20."
+        return f"Give {self.hint}, with a valid host name, such as https://example.com/."
+
+
+@dataclass(frozen=True)
+class Count(Field):
+    """A whole number within bounds, ends included."""
+
+    hint: str
+    minimum: int
+    maximum: int
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "integer",
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+            "description": f"{self.hint[:1].upper()}{self.hint[1:]}.",
+        }
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        # JSON Schema counts 3.0 as an integer, and true as none.
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None, [Problem(path, "invalid_type", f"Give {self.hint}, as a whole number.")]
+        if not self.minimum <= value <= self.maximum:
+            message = f"Give {self.hint}, from {self.minimum} to {self.maximum}."
+            return None, [Problem(path, "out_of_range", message)]
+        return value, []
+
+
+@dataclass(frozen=True)
+class Flag(Field):
+    """True or false."""
+
+    hint: str
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean", "description": f"{self.hint[:1].upper()}{self.hint[1:]}."}
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        if not isinstance(value, bool):
+            return None, [Problem(path, "invalid_type", f"Say {self.hint}: true or false.")]
+        return value, []
+
+
+@dataclass(frozen=True)
+class Choice(Field):
+    """One of several words."""
+
+    hint: str
+    options: tuple[str, ...]
+
+    def schema(self) -> dict[str, Any]:
+        description = f"{self.hint[:1].upper()}{self.hint[1:]}."
+        return {"type": "string", "enum": list(self.options), "description": description}
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        if not isinstance(value, str):
+            return None, [Problem(path, "invalid_type", f"Give {self.hint}, as a string.")]
+        if value not in self.options:
+            return None, [Problem(path, "invalid", f"Give {self.hint}: one of {', '.join(self.options)}.")]
+        return value, []
+
+
+@dataclass(frozen=True)
+class Many(Field):
+    """A list; repeated items are stored once."""
+
+    hint: str
+    item: Field
+    maximum: int
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "array",
+            "items": self.item.schema(),
+            "minItems": 1,
+            "maxItems": self.maximum,
+            "description": f"{self.hint[:1].upper()}{self.hint[1:]}.",
+        }
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        if not isinstance(value, list):
+            return None, [Problem(path, "invalid_type", f"Give {self.hint}, as a list.")]
+        if not value:
+            return None, [Problem(path, "required", f"Give {self.hint}, at least one.")]
+        if len(value) > self.maximum:
+            message = f"Give {self.hint}, at most {self.maximum} of them."
+            return None, [Problem(path, "too_many", message)]
+        cleaned, problems = [], []
+        for index, item in enumerate(value):
+            stored, found = self.item.read(item, f"{path}[{index}]")
+            problems += found
+            if not found and stored not in cleaned:
+                cleaned.append(stored)
+        return cleaned, problems
+
+
+@dataclass(frozen=True)
+class Group(Field):
+    """An object with known keys. Of `exactly_one_of`, one key is given and no second."""
+
+    hint: str
+    fields: Mapping[str, Field]
+    required: tuple[str, ...] = ()
+    exactly_one_of: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    is_empty_allowed: bool = True
+
+    def schema(self) -> dict[str, Any]:
+        properties = {name: each.schema() for name, each in self.fields.items()}
+        for name, default in self.defaults.items():
+            properties[name]["default"] = default
+        found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        if self.required:
+            found["required"] = list(self.required)
+        if self.exactly_one_of:
+            found["oneOf"] = [{"required": [name]} for name in self.exactly_one_of]
+        if not self.is_empty_allowed:
+            found["minProperties"] = 1
+        return found
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        if not isinstance(value, Mapping):
+            return None, [Problem(path, "invalid_type", f"Give {self.hint}, as an object.")]
+        unknown = [key for key in value if key not in self.fields]
+        problems = [self._name_unknown(str(key), path) for key in unknown[:MAX_UNKNOWN_NAMED]]
+        problems += [self._name_missing(name, path) for name in self.required if name not in value]
+        problems += self._check_alternatives(value, path)
+        if not value and not self.is_empty_allowed:
+            problems.append(Problem(path, "required", f"Give {self.hint}, or leave the key out."))
+        cleaned = copy.deepcopy(dict(self.defaults))
+        for name, each in self.fields.items():
+            if name in value:
+                cleaned[name], found = each.read(value[name], f"{path}.{name}")
+                problems += found
+        return cleaned, problems
+
+    def _name_unknown(self, key: str, path: str) -> Problem:
+        shown = key[:MAX_KEY_COMPARED]
+        nearest = difflib.get_close_matches(shown, self.fields, n=1, cutoff=0)[0]
+        message = f"There is no setting `{shown}` here; did you mean `{nearest}`?"
+        return Problem(f"{path}.{shown}", "unknown_field", message)
+
+    def _name_missing(self, name: str, path: str) -> Problem:
+        _, problems = self.fields[name].read("", f"{path}.{name}")
+        return Problem(f"{path}.{name}", "required", problems[0].message)
+
+    def _check_alternatives(self, value: Mapping[str, Any], path: str) -> list[Problem]:
+        given = [name for name in self.exactly_one_of if name in value]
+        names = ", ".join(f"`{name}`" for name in self.exactly_one_of[:-1])
+        choice = f"{names} or `{self.exactly_one_of[-1]}`" if self.exactly_one_of else ""
+        if self.exactly_one_of and not given:
+            return [Problem(f"{path}.{self.exactly_one_of[0]}", "required", f"Give one of {choice}.")]
+        return [
+            Problem(
+                f"{path}.{name}", "conflict", f"Give only one of {choice}; `{given[0]}` is there already."
+            )
+            for name in given[1:]
+        ]
+
+
+def clean(settings: Group, config: object) -> dict[str, Any]:
+    """The settings as they will be stored; raises `ConfigInvalid` with every problem at once."""
+    cleaned, problems = settings.read(config, "config")
+    if problems:
+        raise ConfigInvalid(problems)
+    return cast("dict[str, Any]", cleaned)

@@ -1,0 +1,106 @@
+"""YouTube channels, playlists and handles: their settings, and how they are fetched."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pipeline.sources.base import Source
+from pipeline.sources.config_fields import Group, Text, clean
+from pipeline.sources.youtube_api import DataApi
+from pipeline.sources.youtube_captions import Captions
+from pipeline.sources.youtube_listing import Finder, Place
+from pipeline.sources.youtube_memory import Memory
+from pipeline.sources.youtube_poll import Poll
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from config.ground.outbound import Client
+    from pipeline.sources.base import Fetch
+
+CAPTIONS_SECONDS: Final = 30
+"""No call for captions is begun or goes on after this; a fetch has ten seconds more."""
+
+_SITE: Final = r"^\s*(?:https?://(?:www\.|m\.)?youtube\.com/"
+_CHANNEL: Final = _SITE + r"channel/)?(UC[A-Za-z0-9_-]{22})/?\s*$"
+_PLAYLIST: Final = _SITE + r"playlist\?list=)?((?:PL|UU|FL|OL|LL)[A-Za-z0-9_-]{8,62})\s*$"
+# Handles have 3 to 30 characters of any script (support.google.com/youtube/answer/11585688).
+_HANDLE: Final = _SITE + r""")?@?([^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30})/?\s*$"""
+
+
+@dataclass(frozen=True)
+class Id(Text):
+    """An identifier, or the address that people copy from the browser, of which the identifier is kept."""
+
+    prefix: str = ""
+
+    def store(self, value: str) -> str:
+        match = re.search(self.pattern, value)
+        return f"{self.prefix}{match[1]}" if match else value
+
+
+SETTINGS: Final = Group(
+    "the channel, the playlist or the handle",
+    {
+        "channel": Id(
+            "the channel's id (`UC…`, 24 characters) or its address", max_length=200, pattern=_CHANNEL
+        ),
+        "playlist": Id("the playlist's id (`PL…`) or its address", max_length=200, pattern=_PLAYLIST),
+        "handle": Id("the channel's handle, such as @example", max_length=200, pattern=_HANDLE, prefix="@"),
+    },
+    exactly_one_of=("channel", "playlist", "handle"),
+)
+
+
+class YouTube(Source):
+    """Channels, playlists and handles: by their feed, the Data API where there is a key, and captions."""
+
+    kind = "youtube"
+    label = "YouTube"
+    fetches = True
+    config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
+    # The feeds change every quarter of an hour at most.
+    default_interval_minutes = 30
+    environment: ClassVar[Mapping[str, str]] = {
+        "YOUTUBE_URL": "https://www.youtube.com",
+        "YOUTUBE_API_URL": "https://www.googleapis.com",
+        "YOUTUBE_API_KEY": "",
+        "VIDEO_TOOL": "",
+    }
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        return clean(SETTINGS, config)
+
+    def fetch(
+        self,
+        config: Mapping[str, Any],
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        now: datetime,
+        environment: Mapping[str, str],
+    ) -> Fetch:
+        """The videos that are new or changed since `state`, and those that were taken back."""
+        deadline = monotonic() + CAPTIONS_SECONDS
+        place = _place_of(config)
+        memory = Memory.of(state, place=str(place))
+        key = environment["YOUTUBE_API_KEY"]
+        is_api_open = bool(key) and memory.api_after <= now.timestamp()
+        api = DataApi(http, environment["YOUTUBE_API_URL"], key) if is_api_open else None
+        base = environment["YOUTUBE_URL"]
+        finder = Finder(http, base, api, now)
+        listing = finder.list_videos(place, memory)
+        captions = Captions(http, base, environment["VIDEO_TOOL"], deadline)
+        return Poll(memory, finder, captions, now, api).run(listing)
+
+
+def _place_of(config: Mapping[str, Any]) -> Place:
+    kind = next(name for name in ("channel", "playlist", "handle") if name in config)
+    return Place(kind, config[kind])
+
+
+PLUGIN = YouTube()

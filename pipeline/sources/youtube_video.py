@@ -1,0 +1,97 @@
+"""A video of YouTube as the sources know it, and what is told of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SITE: Final = "https://www.youtube.com"
+LATEST: Final = 4_000_000_000
+"""Seconds since 1970 of a year that a calendar can still write."""
+VIDEO_ID: Final = re.compile(r"[A-Za-z0-9_-]{11}")
+THUMBNAIL: Final = "https://i.ytimg.com/vi/{video_id}/hqdefault.jpg"
+"""Every video has one of this name; it is the one that the channel feeds name."""
+MAX_DESCRIPTION_CHARACTERS: Final = 5000
+"""YouTube's own limit (developers.google.com/youtube/v3/docs/videos, `snippet.description`, read in November 2026)."""
+
+_ADDRESS: Final = re.compile(r"https?://|www\.", re.IGNORECASE)
+_HASHTAGS_ONLY: Final = re.compile(r"\s*(?:#[^\s#]+\s*)+")
+_CHAPTER: Final = re.compile(r"\s*[([]?(?:[0-9]{1,2}:)?[0-9]{1,2}:[0-9]{2}\b")
+
+
+@dataclass(frozen=True)
+class Video:
+    """What a list says of one video. `listed_at` is when it came into the list, where the list says so."""
+
+    id: str
+    title: str
+    description: str = ""
+    published_at: datetime | None = None
+    channel: str = ""
+    listed_at: datetime | None = None
+
+    @property
+    def external_id(self) -> str:
+        return f"yt:video:{self.id}"
+
+    @property
+    def url(self) -> str:
+        return watch_address(self.id)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when title or description do, however white space is written."""
+        words = "\0".join(" ".join(text.split()) for text in (self.title, self.description))
+        return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "description": self.description,
+            "published": int(self.published_at.timestamp()) if self.published_at else None,
+            "channel": self.channel,
+        }
+
+    @classmethod
+    def of_json(cls, video_id: str, kept: Mapping[str, Any]) -> Video:
+        published = kept.get("published")
+        is_moment = isinstance(published, int) and 0 < published < LATEST
+        return cls(
+            id=video_id,
+            title=str(kept.get("title", "")),
+            description=str(kept.get("description", "")),
+            published_at=datetime.fromtimestamp(published or 0, tz=UTC) if is_moment else None,
+            channel=str(kept.get("channel", "")),
+        )
+
+
+@dataclass(frozen=True)
+class Details:
+    """What only the Data API says of a video. `live` is `none`, `live` or `upcoming`."""
+
+    duration_seconds: int | None = None
+    live: str = "none"
+    starts_at: datetime | None = None
+    is_private: bool = False
+    licence: str = ""
+    language: str = ""
+
+
+def watch_address(video_id: str) -> str:
+    return f"{SITE}/watch?v={video_id}"
+
+
+def told_by(description: str) -> str:
+    """What a description says in words: without lines of links, of hashtags alone and of chapter marks."""
+    kept = [
+        line.strip()
+        for line in description[:MAX_DESCRIPTION_CHARACTERS].splitlines()
+        if not (_ADDRESS.search(line) or _HASHTAGS_ONLY.fullmatch(line) or _CHAPTER.match(line))
+    ]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()

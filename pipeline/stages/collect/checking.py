@@ -1,0 +1,117 @@
+"""Whether what a person says of a source can be: its settings, what it refers to, the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from accounts import credits as credit_account
+from accounts.models import Workspace
+from config.ground import limits
+from config.ground.errors import AppError, Detail, Invalid
+from config.ground.ids import decode
+from pipeline import plugins
+from pipeline.models import Outlet, Persona, Source
+from pipeline.plugins import ConfigInvalid
+from pipeline.sources.base import Source as SourceKind
+from pipeline.stages import push
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+
+class SourcesExceeded(AppError):
+    """The plan's number of active sources is used up."""
+
+    code = "quota_exceeded"
+
+
+def kind_of(source_type: str) -> SourceKind:
+    return plugins.get("sources", source_type, SourceKind)
+
+
+def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return kind.clean_config(config)
+    except ConfigInvalid as error:
+        raise Invalid(
+            *(Detail(problem.field, problem.code, problem.message) for problem in error.problems)
+        ) from error
+
+
+def check_references(
+    workspace: Workspace,
+    engines: Sequence[str],
+    persona_id: UUID | None,
+    outlets: Sequence[str],
+    *,
+    test: bool,
+) -> None:
+    for name in engines:
+        push.engine_named(name)
+    known = Persona.objects.of(workspace).filter(deleted_at=None)
+    if persona_id is not None and not known.filter(pk=persona_id).exists():
+        message = "This workspace has no such persona; GET /v1/personas."
+        raise Invalid.one(field="persona", code="unknown_persona", message=message)
+    check_outlets(workspace, outlets, test=test)
+
+
+def check_outlets(
+    workspace: Workspace, outlets: Sequence[str], *, test: bool, field: str = "outlets"
+) -> list[Outlet]:
+    """The outlets behind public ids, in their order; raises `Invalid` naming each that can't be used."""
+    if not outlets:
+        return []
+    wanted = {text: decode("out", text) for text in outlets}
+    rows = {
+        row.pk: row
+        for row in Outlet.objects.of(workspace).filter(
+            pk__in=[value for value in wanted.values() if value], deleted_at=None
+        )
+    }
+    details = []
+    found = []
+    for index, text in enumerate(outlets):
+        outlet_id = wanted[text]
+        outlet = rows.get(outlet_id) if outlet_id else None
+        if outlet is None:
+            message = "This workspace has no such outlet; GET /v1/outlets lists them."
+            details.append(Detail(f"{field}[{index}]", "unknown_outlet", message))
+        elif test and not outlet.is_simulated:
+            message = "A test token reaches only simulated outlets."
+            details.append(Detail(f"{field}[{index}]", "not_simulated", message))
+        else:
+            found.append(outlet)
+    if details:
+        raise Invalid(*details)
+    return found
+
+
+def check_interval(workspace: Workspace, minutes: int | None) -> None:
+    least = credit_account.plan_limits(workspace).poll_interval_minutes_least
+    if minutes is not None and minutes < least and not workspace.is_unlimited:
+        message = f"The workspace's plan polls every {least} minutes at most often."
+        raise Invalid.one(field="poll_interval_minutes", code="below_plan", message=message)
+
+
+def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
+    most = credit_account.plan_limits(workspace).active_sources_most
+    if workspace.is_unlimited:
+        return
+    # Two that are registered at once must not both be the last one; the weaker lock lets rows refer to the workspace.
+    Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
+    used = (
+        Source.objects.of(workspace)
+        .filter(test=test, is_push=False, deleted_at=None, status__in=["active", "failing"])
+        .count()
+    )
+    if used >= most:
+        message = f"The plan has {most} active sources; pause or delete one, or ask for more."
+        raise SourcesExceeded(
+            Detail("type", "active_sources", message, {"limit": most, "used": used, "resets_at": None})
+        )
+
+
+def name_for(kind: SourceKind, config: Mapping[str, Any]) -> str:
+    words = next((str(value) for value in config.values() if isinstance(value, str)), "")
+    return f"{kind.label} {words}".strip()[: limits.NAME_CHARACTERS]

@@ -1,0 +1,144 @@
+"""What a source would bring: fetched and judged as a poll does it, and nothing of it stored."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Unpack
+
+from django.utils.translation import gettext as _
+
+from config.ground.errors import Conflict, Detail, Invalid
+from config.ground.ids import uuid7
+from config.ground.limits import PREVIEW_SECONDS
+from config.ground.outbound import Client, TimedOut
+from pipeline import way_out
+from pipeline.models import Source, WorkspaceDefaults
+from pipeline.plugins import PluginError, Refused, TryLater
+from pipeline.sources.base import Note
+from pipeline.stages import push
+from pipeline.stages.collect.checking import check_interval, check_references, clean_config, kind_of
+from pipeline.stages.collect.fetching import fetch
+from pipeline.stages.collect.judging import judge
+from pipeline.stages.collect.registering import row_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from accounts.models import Workspace
+    from config.ground.outbound import Options, Response
+    from pipeline.sources.base import Entry, Fetch
+    from pipeline.stages.collect.registering import SourceSettings
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """`key`, `decision` and `decided_by` as the log of the source will have them."""
+
+    entry: Entry
+    key: str
+    decision: str
+    decided_by: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    """`entries` newest first. `price_in_credits` is that of what the first poll would have made at once."""
+
+    title: str
+    entries: tuple[Previewed, ...]
+    notes: tuple[Note, ...] = ()
+    moved_to: str = ""
+    price_in_credits: int = 0
+
+
+def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: datetime) -> Preview:
+    """What the first poll of such a source would do, in at most 20 s. Creates nothing, spends nothing.
+
+    Raises `Invalid`, also where the source can't be read: with its reason in plain words at the setting concerned;
+    `Conflict` for a kind that isn't fetched.
+    """
+    kind = kind_of(given.type)
+    config = clean_config(kind, given.config)
+    check_references(workspace, given.engines, given.persona_id, given.outlets, test=test)
+    check_interval(workspace, given.poll_interval_minutes)
+    if not kind.fetches:
+        message = _("Sources of type %(type)s are not fetched, so there is nothing to preview.")
+        raise Conflict.because(code="not_fetched", message=message % {"type": given.type}, field="type")
+    source = row_of(workspace, given, config, test=test, now=now)
+    source.pk = uuid7()
+    fetched = _fetch_in_time(source, now)
+    judged = judge(source, fetched.entries, now=now)
+    shown = tuple(
+        Previewed(one.entry, one.key, one.decision, one.decided_by, one.code, one.message) for one in judged
+    )
+    defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
+    price = sum(
+        push.estimate(workspace, source, one.content, defaults=defaults, now=now).price
+        for one in judged
+        if one.decision == "new" and one.content is not None
+    )
+    notes = fetched.notes
+    if fetched.malformed:
+        message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}
+        notes = (*notes, Note("malformed_entries", message))
+    return Preview(fetched.title, shown, notes, fetched.moved_to, price)
+
+
+class _HurriedClient(Client):
+    """The guarded client, with one deadline for all requests together."""
+
+    def __init__(self, client: Client, seconds: float) -> None:
+        super().__init__(client.policy)
+        self._until = monotonic() + seconds
+
+    def request(self, method: str, url: str, **options: Unpack[Options]) -> Response:
+        left = self._until - monotonic()
+        if left <= 0:
+            message = f"The source took more than {PREVIEW_SECONDS} seconds in all."
+            raise TimedOut(message)
+        options["timeout"] = min(options.get("timeout", left), left)
+        return super().request(method, url, **options)
+
+
+@dataclass
+class _Answer:
+    fetched: Fetch | None = None
+    error: BaseException | None = None
+    is_there: threading.Event = field(default_factory=threading.Event)
+
+
+def _fetch_in_time(source: Source, now: datetime) -> Fetch:
+    answer = _Answer()
+
+    def ask() -> None:
+        try:
+            answer.fetched = fetch(
+                source, {}, http=_HurriedClient(way_out.client(), PREVIEW_SECONDS), now=now
+            )
+        # Whatever it is, it is raised again in the thread that waits for the answer.
+        except BaseException as error:  # noqa: BLE001
+            answer.error = error
+        answer.is_there.set()
+
+    # A kind that starts other programs keeps to limits of its own, which may be longer than a person waits.
+    threading.Thread(target=ask, name="preview", daemon=True).start()
+    if not answer.is_there.wait(PREVIEW_SECONDS):
+        message = _("The source did not answer in full within %(seconds)s seconds.")
+        raise _unread(TryLater(message % {"seconds": PREVIEW_SECONDS}, code="too_slow"))
+    if isinstance(answer.error, PluginError):
+        raise _unread(answer.error) from answer.error
+    if answer.error is not None:
+        raise answer.error
+    if answer.fetched is None or answer.fetched.gone:
+        message = _("The source says that it is gone for good (410). Give another address.")
+        raise _unread(Refused(message, code="gone"))
+    return answer.fetched
+
+
+def _unread(error: PluginError) -> Invalid:
+    named: Any = getattr(error, "field", None)
+    return Invalid(Detail(named or "config", error.code, error.message))

@@ -1,0 +1,94 @@
+"""What a workspace uses where a request or a source doesn't say: read and changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from config.ground import limits
+from config.ground.errors import Invalid
+from config.ground.ids import decode, encode
+from pipeline import plugins
+from pipeline.engines.base import Engine
+from pipeline.models import Outlet, Persona, WorkspaceDefaults
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accounts.models import Workspace
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Public ids of the persona and of outlets in order, and names of engine outputs."""
+
+    persona: str
+    engines: tuple[str, ...]
+    outlets: tuple[str, ...]
+
+
+def read(workspace: Workspace) -> Defaults:
+    return _told(WorkspaceDefaults.objects.of(workspace).get())
+
+
+def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
+    """Raises `Invalid` for what isn't there; False where it is so already. What is at work already keeps its own."""
+    persona = _persona(workspace, wanted.persona)
+    _refuse_unknown_engines(wanted.engines)
+    _refuse_unknown_outlets(workspace, wanted.outlets)
+    with transaction.atomic():
+        row: WorkspaceDefaults = WorkspaceDefaults.objects.of(workspace).select_for_update().get()
+        before = _told(row)
+        if before == wanted:
+            return False
+        WorkspaceDefaults.objects.of(workspace).filter(pk=row.pk).update(
+            persona=persona, engines=list(wanted.engines), outlets=list(wanted.outlets)
+        )
+        audit.note(
+            "defaults.changed",
+            workspace=workspace,
+            actor=actor,
+            subject=workspace.public_id,
+            details={
+                "persona": [before.persona, wanted.persona],
+                "engines": [list(before.engines), list(wanted.engines)],
+                "outlets": [list(before.outlets), list(wanted.outlets)],
+            },
+        )
+    return True
+
+
+def _told(row: WorkspaceDefaults) -> Defaults:
+    return Defaults(encode("per", row.persona_id), tuple(row.engines), tuple(row.outlets))
+
+
+def _persona(workspace: Workspace, public_id: str) -> Persona:
+    key = decode("per", public_id)
+    found: Persona | None = (
+        Persona.objects.of(workspace).filter(pk=key, deleted_at=None).first() if key else None
+    )
+    if found is None:
+        raise Invalid.one("persona", "unknown", _("This persona isn't there any more. Choose another one."))
+    return found
+
+
+def _refuse_unknown_engines(names: Sequence[str]) -> None:
+    known = {engine.name for engine in plugins.every("engines", Engine)}
+    if not names:
+        raise Invalid.one("engines", "required", _("Choose at least one; a push without any makes nothing."))
+    if not set(names) <= known or len(set(names)) != len(names):
+        raise Invalid.one("engines", "unknown", _("One of these engines isn't there any more."))
+
+
+def _refuse_unknown_outlets(workspace: Workspace, public_ids: Sequence[str]) -> None:
+    if len(public_ids) > limits.OUTLETS_PER_ITEM:
+        message = _("Choose at most %(most)d.") % {"most": limits.OUTLETS_PER_ITEM}
+        raise Invalid.one("outlets", "too_many", message)
+    keys = {key for one in public_ids if (key := decode("out", one))}
+    there = Outlet.objects.of(workspace).filter(pk__in=keys, deleted_at=None).count()
+    if there != len(public_ids):
+        raise Invalid.one("outlets", "unknown", _("One of these outlets isn't there any more."))

@@ -1,0 +1,93 @@
+"""What kind of source an address is that somebody pasted, found by its host, by what it answers, by what its page says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from django.utils.translation import gettext as _
+
+from config.ground.errors import Invalid
+from pipeline import way_out
+from pipeline.plugins import PluginError
+from pipeline.sources.feed_discovery import discover
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from pipeline.sources.feed_discovery import Candidate
+
+MOST: Final = 10
+_YOUTUBE: Final = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be"})
+_TIKTOK: Final = frozenset({"tiktok.com", "www.tiktok.com", "m.tiktok.com", "vm.tiktok.com"})
+_HANDLE: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
+_CHANNEL: Final = re.compile(r"/channel/(UC[\w\-]{22})(?:/.*)?")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One way to read the address: `label` says in words what it is, `config` is that of a source of `type`."""
+
+    type: str
+    config: Mapping[str, Any]
+    label: str
+    about: str
+
+
+def find(url: str, *, now: datetime) -> list[Found]:
+    """The ways to read an address, the likeliest first.
+
+    Asks it, and where it is a page the feeds that it may have; writes nothing. Raises `Invalid` at `address` where it
+    can't be read at all.
+    """
+    host = (urlsplit(url).hostname or "").lower()
+    if host in _YOUTUBE:
+        return [_youtube(url)]
+    if host in _TIKTOK:
+        return [_tiktok(url)]
+    try:
+        feeds = discover(url, way_out.client(), now=now)
+    except PluginError as failure:
+        raise Invalid.one("address", failure.code, failure.message) from failure
+    found = [_feed(one, url) for one in feeds[:MOST]]
+    if not any(one.config["url"] == url for one in found):
+        about = _("Read as it is, and again when its words change.")
+        found.append(Found("scraper", {"url": url}, _("The web page itself"), about))
+    return found
+
+
+def _feed(candidate: Candidate, url: str) -> Found:
+    name = {"atom": "Atom", "json": "JSON Feed"}.get(candidate.kind, "RSS")
+    if candidate.url == url:
+        return Found("rss", {"url": url}, _("A feed (%(form)s)") % {"form": name}, candidate.title or url)
+    title = candidate.title or name
+    return Found(
+        "rss", {"url": candidate.url}, _("A feed of this page: %(title)s") % {"title": title}, candidate.url
+    )
+
+
+def _youtube(url: str) -> Found:
+    parts = urlsplit(url)
+    lists = parse_qs(parts.query).get("list")
+    if lists:
+        return Found("youtube", {"playlist": lists[0]}, _("A playlist on YouTube"), lists[0])
+    channel, handle = _CHANNEL.fullmatch(parts.path), _HANDLE.fullmatch(parts.path)
+    if channel:
+        return Found("youtube", {"channel": channel[1]}, _("A channel on YouTube"), channel[1])
+    if handle:
+        return Found("youtube", {"handle": f"@{handle[1]}"}, _("A channel on YouTube"), f"@{handle[1]}")
+    message = _(
+        "This is YouTube, but neither a channel nor a playlist. Paste the address of a channel, such as "
+        "https://www.youtube.com/@name, or of a playlist."
+    )
+    raise Invalid.one("address", "not_a_channel", message)
+
+
+def _tiktok(url: str) -> Found:
+    handle = _HANDLE.fullmatch(urlsplit(url).path)
+    if handle and not (handle[2] or "").strip("/"):
+        return Found("tiktok", {"username": handle[1]}, _("An account on TikTok"), f"@{handle[1]}")
+    return Found("tiktok", {"links": [url]}, _("One video on TikTok"), url)

@@ -1,0 +1,8 @@
+"""Make generated items: brief, draft, check, draw, write; every stored answer is kept until the run is over."""
+
+from pipeline.stages.generate.picks import hand_on
+from pipeline.stages.generate.reading import draft_of, persona_card
+from pipeline.stages.generate.working import give_up, work, writer_for
+from pipeline.stages.generate.writing import excerpt_of
+
+__all__ = ["draft_of", "excerpt_of", "give_up", "hand_on", "persona_card", "work", "writer_for"]

@@ -1,0 +1,146 @@
+"""The brief of a raw item: asked for once, by the first of its runs that needs it, and shared by all the others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from config.ground import due, hands
+from config.ground.crash import crash_point
+from pipeline import model_client
+from pipeline.models import Generation, RawItem, SharedBrief
+from pipeline.plugins import Refused, TryLater
+from pipeline.stages.generate.storing import as_json, store, try_to_store
+from pipeline.stages.model_account import BRIEF_AWAITED, LostLease
+from pipeline.writers.base import BriefAnswer, Usage
+
+if TYPE_CHECKING:
+    from pipeline.engines.base import SourceText
+    from pipeline.plugins import NeedsReconnect
+    from pipeline.writers.base import Writer
+
+AWAIT: Final = timedelta(seconds=2)
+"""How often a run looks whether the other one has its answer; the answer itself wakes it at once."""
+
+
+def obtain(generation: Generation, writer: Writer, source: SourceText, client: Any) -> None:
+    """Store the brief with the run, asked for or found. Raises `TryLater` while another run is asking for it."""
+    if writer.offline:
+        # It costs nothing, and the answer is the same each time.
+        answer = writer.brief(source, client=client)
+        store(generation, "draft", brief=asdict(answer.brief), brief_usage=asdict(answer.usage))
+        return
+    shared = _take(generation, writer, source)
+    if shared.content is not None:
+        found = Usage(**(shared.usage or {}))
+        # Who asked has paid for it: each call's cost stands with one item.
+        free = replace(found, input_tokens=0, output_tokens=0, cost_micro_usd=0)
+        store(generation, "draft", brief=shared.content, brief_usage=asdict(free))
+        return
+    crash_point("generate.asking")
+    answer = writer.brief(source, client=client)
+    crash_point("generate.answered")
+    _keep(generation, shared, answer)
+
+
+def give_back(generation: Generation, wait: timedelta | None = None) -> None:
+    """It came to nothing: any run may ask; where the service named a wait, the others wait as long."""
+    asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
+    if wait is not None:
+        asked.update(asked_until=due.database_now() + wait)
+    elif asked.update(asked_by=None, asked_until=None):
+        _wake_the_others(generation)
+
+
+def refuse(generation: Generation, error: Refused | NeedsReconnect) -> None:
+    """Nothing will come of this content: the runs that wait for it hear the same, and no other call is paid for."""
+    if not isinstance(error, Refused):
+        give_back(generation)
+        return
+    if not generation.under_lease().exists():
+        return
+    with transaction.atomic():
+        told = {"code": error.code, "message": error.message}
+        asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
+        if asked.update(refusal=told, refused_at=timezone.now(), asked_by=None, asked_until=None):
+            _wake_the_others(generation)
+
+
+def _take(generation: Generation, writer: Writer, source: SourceText) -> SharedBrief:
+    """The row with its content, or the row that is ours to fill. Raises `TryLater` or `Refused` where it is neither."""
+    which = {"raw_item_id": generation.raw_item_id, "key": _key(writer, source)}
+    mine = SharedBrief(workspace_id=generation.workspace_id, **which)
+    SharedBrief.everywhere.bulk_create([mine], ignore_conflicts=True)
+    now = due.database_now()
+    until = now + timedelta(seconds=model_client.TIMEOUT_SECONDS + settings.LEASE_SECONDS)
+    is_free = Q(asked_until=None) | Q(asked_until__lte=now) | Q(asked_by=generation)
+    # A refusal holds for the runs that stood when it came; who retries afterwards asks anew.
+    is_unrefused = Q(refused_at=None) | Q(refused_at__lt=generation.created_at)
+    free = SharedBrief.everywhere.filter(is_free, is_unrefused, content__isnull=True, **which)
+    is_ours = free.update(asked_by=generation, asked_until=until)
+    row: SharedBrief | None = SharedBrief.everywhere.filter(**which).first()
+    if row is None:
+        message = "The raw item's content was deleted."
+        raise Refused(message, code="source_deleted")
+    if is_ours or row.content is not None:
+        return row
+    if row.refusal is not None and row.refused_at is not None and row.refused_at >= generation.created_at:
+        raise Refused(row.refusal["message"], code=row.refusal["code"])
+    message = "Another run of the same raw item asks the model; this one goes on with what it answers."
+    is_asleep = Generation.everywhere.filter(pk=row.asked_by_id, attempts=0).exists()
+    wait = row.asked_until - now if is_asleep and row.asked_until is not None else AWAIT
+    raise TryLater(message, code=BRIEF_AWAITED, after=max(wait, AWAIT))
+
+
+def _key(writer: Writer, source: SourceText) -> str:
+    """Whatever changes the answer: other words, another model or other rules are another brief."""
+    read = json.dumps(asdict(source), ensure_ascii=True, sort_keys=True, default=str)
+    how = (writer.kind, writer.prompt_version, settings.MODEL_BRIEF, read)
+    return hashlib.sha256("\x00".join(how).encode()).hexdigest()
+
+
+def _keep(generation: Generation, shared: SharedBrief, answer: BriefAnswer) -> None:
+    """Keep it for all runs, and with this one, in one transaction: no kill can leave it paid for and lost."""
+    brief, usage = as_json(asdict(answer.brief)), asdict(answer.usage)
+    with transaction.atomic():
+        # The raw item's lock: what was erased meanwhile must not come back as quotes of it.
+        raw = RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
+        if raw.deleted_at is None:
+            # Kept even where this hand has lost its run meanwhile: it is paid for, whoever goes on.
+            unanswered = SharedBrief.everywhere.filter(pk=shared.pk, content__isnull=True)
+            unanswered.update(
+                content=brief,
+                usage=usage,
+                refusal=None,
+                refused_at=None,
+                asked_by=None,
+                asked_until=None,
+            )
+        is_stored = try_to_store(generation, "draft", brief=brief, brief_usage=usage)
+        _wake_the_others(generation)
+    if not is_stored:
+        raise LostLease
+
+
+def _wake_the_others(generation: Generation) -> None:
+    now = timezone.now()
+    with transaction.atomic():
+        # What sleeps has no attempts; what has is in somebody's hand. Skipped where locked: its holder is at it.
+        waiting = Generation.everywhere.select_for_update(skip_locked=True).filter(
+            raw_item_id=generation.raw_item_id,
+            status="running",
+            attempts=0,
+            wake_at__gt=now,
+            error__code=BRIEF_AWAITED,
+        )
+        ids = list(waiting.order_by("pk").values_list("pk", flat=True))
+        if Generation.everywhere.filter(pk__in=ids).update(wake_at=now):
+            hands.nudge("pipeline.generate")

@@ -1,0 +1,256 @@
+"""A run without a source document: what it may say, its words, and another topic where they were said before."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from accounts.models import Workspace
+from config.ground import limits
+from config.ground.crash import crash_point
+from pipeline.engines.base import Check, SourceText
+from pipeline.models import BrandPick, GeneratedItem, Generation, Source
+from pipeline.plugins import Refused
+from pipeline.stages.brand import picking
+from pipeline.stages.brand.nearness import Memory
+from pipeline.stages.generate.drafting import draft
+from pipeline.stages.generate.judging import judge
+from pipeline.stages.generate.picks import pick_of
+from pipeline.stages.generate.reading import brief_from, draft_from
+from pipeline.stages.generate.storing import as_json, store
+from pipeline.stages.model_account import LostLease
+from pipeline.writers.approved import REPETITION
+from pipeline.writers.base import Usage
+from pipeline.writers.lane import Subject, brief_of
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from pipeline.engines.base import Brief, Draft, Engine, PersonaCard
+    from pipeline.stages.brand.nearness import Nearest
+    from pipeline.writers.base import Judge, Writer
+
+TOO_NEAR: Final = "too_near"
+
+
+def ask(
+    generation: Generation, writer: Writer, engine: Engine, persona: PersonaCard, client: Any
+) -> tuple[Brief, SourceText]:
+    """Brief and drafts that say something new, each stored before the next step; the facts are asked of nobody.
+
+    Raises `Refused` where nothing may be said, or nothing new was written, and `TryLater` and `NeedsReconnect` of the
+    writer.
+    """
+    while True:
+        if generation.stage == "brief":
+            _prepare(generation, writer, persona)
+            crash_point("generate.briefed")
+        brief = brief_from(generation.answers["brief"])
+        source = SourceText(
+            title=brief.title, text=generation.answers["text"], language=generation.answers["language"]
+        )
+        if generation.stage == "draft":
+            memory = _memory(generation) if writer.offline else None
+            draft(
+                generation,
+                writer,
+                engine,
+                brief,
+                persona,
+                client=client,
+                judge=_judge_of(engine, brief, source, persona, memory),
+            )
+        if generation.answers.get("is_new") or _keep_what_is_new(generation):
+            return brief, source
+
+
+def _prepare(generation: Generation, writer: Writer, persona: PersonaCard) -> None:
+    pick = pick_of(generation)
+    topic = pick.topic if pick is not None else None
+    if pick is None or topic is None or topic.deleted_at is not None:
+        message = "The topic that it was to speak of was deleted."
+        raise Refused(message, code="topic_deleted")
+    subject = Subject(
+        title=topic.title,
+        notes=topic.notes,
+        evidence=tuple(one["text"] for one in topic.evidence if one["text"]),
+        angle=pick.angle,
+        said=_titles(generation),
+    )
+    brief, source = brief_of(subject, persona)
+    if not brief.facts and not writer.offline:
+        message = (
+            "There is nothing that may be said about this topic. Give it notes or evidence, or say in the persona who "
+            "you are."
+        )
+        raise Refused(message, code="nothing_to_say")
+    spent = generation.answers.get("spent")
+    free = Usage(provider="offline", model="", offline=writer.offline, prompt_version=writer.prompt_version)
+    store(
+        generation,
+        "draft",
+        brief=asdict(brief),
+        brief_usage=spent or asdict(free),
+        text=source.text,
+        language=source.language,
+    )
+
+
+def _persona_id(generation: Generation) -> UUID:
+    found: UUID | None = generation.persona_id
+    if found is None:
+        message = "The persona that was to speak was deleted."
+        raise Refused(message, code="persona_deleted")
+    return found
+
+
+def _titles(generation: Generation) -> tuple[str, ...]:
+    """What the persona has made last, so that a model doesn't begin in the same way again."""
+    rows = GeneratedItem.objects.of(generation.workspace_id).filter(
+        persona_id=_persona_id(generation), test=generation.test, revision__gt=0, deleted_at=None
+    )
+    newest = rows.order_by("-id").values_list("excerpt", flat=True)[: limits.LANE_TITLES_SHOWN]
+    return tuple(" ".join(one.split()[:12]) for one in newest)
+
+
+def _judge_of(
+    engine: Engine, brief: Brief, source: SourceText, persona: PersonaCard, memory: Memory | None
+) -> Judge:
+    """With a `memory`, what was said of late fails too: who repeats lines word for word chooses among them by it."""
+
+    def decide(written: Draft) -> tuple[Check, ...]:
+        checks = judge(engine, written, brief, source, persona)
+        nearest = memory.nearest(written.body) if memory is not None else None
+        if nearest is None or nearest.likeness < limits.LANE_LIKENESS:
+            return checks
+        return (*checks, Check(REPETITION, "failed", _say(nearest)))
+
+    return decide
+
+
+def _memory(generation: Generation) -> Memory:
+    pick = pick_of(generation)
+    slot_id = pick.slot_id if pick is not None else None
+    together = BrandPick.everywhere.filter(slot_id=slot_id).values_list("generation_id", flat=True)
+    return Memory(
+        workspace_id=generation.workspace_id,
+        persona_id=_persona_id(generation),
+        test=generation.test,
+        without={generation.pk, *(one for one in together if one is not None)},
+        now=timezone.now(),
+    )
+
+
+def _keep_what_is_new(generation: Generation) -> bool:
+    """True where at least one item's draft isn't too near to what was said; else the run turns to another topic.
+
+    Every draft keeps its place, for an item finds its own by it: what is too near leaves a gap. A run of a further
+    variant is given the drafts before it too; those aren't compared. Raises `Refused` after the last topic that it may take, with every discard written down.
+    """
+    memory = _memory(generation)
+    drafts = generation.answers["drafts"]
+    items = GeneratedItem.everywhere.filter(generation=generation, deleted_at=None)
+    own = [place for place in set(items.values_list("variant_index", flat=True)) if place < len(drafts)]
+    compared = {place: memory.nearest(draft_from(drafts[place]).body) for place in own}
+    near = {
+        place: nearest
+        for place, nearest in compared.items()
+        if nearest is not None and nearest.likeness >= limits.LANE_LIKENESS
+    }
+    if len(near) < len(own) or not own:
+        kept = [None if place in near else one for place, one in enumerate(drafts)]
+        store(generation, generation.stage, drafts=kept, is_new=True)
+        return True
+    place, nearest = max(near.items(), key=lambda pair: pair[1].likeness)
+    if not _turn_to_another(generation, drafts[place]["body"], nearest):
+        message = (
+            f"{_say(nearest)} No further topic gave anything new; add topics or angles, or give them more notes. What "
+            "was discarded stands in the source's log."
+        )
+        raise Refused(message, code=TOO_NEAR)
+    return False
+
+
+def _say(nearest: Nearest) -> str:
+    return (
+        f"It is too near to {nearest.public_id}, which the persona said in the last 90 days: "
+        f"{nearest.likeness:.0%} of their runs of three words are the same."
+    )
+
+
+def _turn_to_another(generation: Generation, words: str, nearest: Nearest) -> bool:
+    """Write the discard down and take the next topic, in one transaction; False where there is none to take."""
+    pick = pick_of(generation)
+    if pick is None:
+        return False
+    now = timezone.now()
+    with transaction.atomic():
+        # The same locks in the same order as a slot that is picked: two runs don't take one topic.
+        source = Source.everywhere.select_for_update().get(pk=pick.slot.source_id)
+        Workspace.everywhere.select_for_update(no_key=True).get(pk=generation.workspace_id)
+        if not generation.under_lease().exists():
+            raise LostLease
+        BrandPick.everywhere.filter(pk=pick.pk).update(
+            decision=TOO_NEAR,
+            reason={
+                "code": TOO_NEAR,
+                "message": _say(nearest),
+                "likeness": nearest.likeness,
+                "near": nearest.public_id,
+            },
+            words=words,
+            decided_at=now,
+        )
+        choice = _next_choice(generation, source, pick)
+        if choice is not None:
+            _begin_again(generation, pick, choice)
+        crash_point("brand.discarded")
+    return choice is not None
+
+
+def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> picking.Choice | None:
+    tried = list(
+        BrandPick.everywhere.filter(generation=generation, decision=TOO_NEAR).values_list(
+            "topic_id", flat=True
+        )
+    )
+    if len(tried) > limits.LANE_FURTHER_TOPICS:
+        return None
+    found = picking.candidates(source, _persona_id(generation), pick.used_on)
+    return picking.choose(found, seed=f"{generation.pk.hex}:{len(tried)}", without=tried)
+
+
+def _begin_again(generation: Generation, pick: BrandPick, choice: picking.Choice) -> None:
+    BrandPick.everywhere.create(
+        workspace_id=generation.workspace_id,
+        slot_id=pick.slot_id,
+        generation=generation,
+        topic=choice.topic,
+        title=choice.topic.title,
+        angle=choice.angle,
+        used_on=pick.used_on,
+    )
+    GeneratedItem.everywhere.filter(generation=generation, deleted_at=None).update(
+        topic=choice.topic, version=F("version") + 1
+    )
+    answers = {"spent": _spent(generation)}
+    if not generation.under_lease().update(topic=choice.topic, stage="brief", answers=as_json(answers)):
+        raise LostLease
+    generation.topic = choice.topic
+    generation.stage = "brief"
+    generation.answers = answers
+
+
+def _spent(generation: Generation) -> dict[str, Any]:
+    """What the words that were discarded cost: it is the item's cost as well."""
+    before, last = (Usage(**generation.answers[name]) for name in ("brief_usage", "draft_usage"))
+    return {
+        **asdict(last),
+        "input_tokens": before.input_tokens + last.input_tokens,
+        "output_tokens": before.output_tokens + last.output_tokens,
+        "cost_micro_usd": before.cost_micro_usd + last.cost_micro_usd,
+    }

@@ -1,0 +1,87 @@
+"""What a run is made of: the source's words, the persona, what was stored of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pipeline.canonical import plain_text
+from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText
+from pipeline.models import GeneratedItem, Generation, Persona, PersonaVersion, RawBody, RawItem
+from pipeline.plugins import Refused
+from pipeline.stages.furnish import persona_content
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+
+def source_text(generation: Generation) -> SourceText:
+    body = (
+        RawBody.everywhere.select_related("raw_item")
+        .filter(raw_item_id=generation.raw_item_id, number=generation.raw_version)
+        .first()
+    )
+    if body is None:
+        message = "The raw item's content was deleted."
+        raise Refused(message, code="source_deleted")
+    raw: RawItem = body.raw_item
+    return SourceText(
+        title=body.title,
+        text=plain_text(body.body, body.body_format),
+        url=raw.url,
+        author=raw.author,
+        language=raw.language,
+        published_at=raw.published_at,
+    )
+
+
+def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
+    """The persona as it was at that version; as it is now where that isn't kept."""
+    persona: Persona | None = Persona.everywhere.filter(pk=persona_id).first() if persona_id else None
+    if persona is None:
+        return PersonaCard(name="")
+    kept = PersonaVersion.everywhere.filter(persona=persona, number=version).first()
+    content = kept.content if kept is not None else persona_content(persona)
+    return PersonaCard(
+        name=content["name"],
+        handle=content["handle"],
+        language=content["language"],
+        links=tuple(content["links"]),
+        who_you_are=content["who_you_are"],
+        voice=content["voice"],
+        banned_words=tuple(content["banned_words"]),
+        required_structures=tuple(content["required_structures"]),
+        reference_posts=tuple(content["reference_posts"]),
+        approved_lines=tuple(content["approved_lines"]),
+        brand=content["brand"],
+    )
+
+
+def brief_from(kept: Mapping[str, Any]) -> Brief:
+    lane = kept.get("lane")
+    return Brief(
+        **{
+            **kept,
+            "facts": tuple(Fact(**fact) for fact in kept["facts"]),
+            "lane": None if lane is None else Lane(**{**lane, "said": tuple(lane["said"])}),
+        }
+    )
+
+
+def draft_from(kept: Mapping[str, Any]) -> Draft:
+    return Draft(**{**kept, "claims": tuple(Claim(**claim) for claim in kept["claims"])})
+
+
+def draft_of(item: GeneratedItem, **changes: Any) -> Draft:
+    """The words of an item as its engine drew them, with `changes` laid over them."""
+    draft = Draft(
+        title=item.title,
+        body=item.body,
+        body_format=item.body_format,  # type: ignore[arg-type]
+        content=item.content,
+        claims=(),
+        language=item.language,
+        angle=item.angle,
+    )
+    return replace(draft, **changes)

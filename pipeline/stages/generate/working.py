@@ -1,0 +1,130 @@
+"""The work of one hand: a claimed run through its stages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import structlog
+from django.utils import timezone
+
+from config.ground import limits, states
+from config.ground.crash import crash_point
+from pipeline import plugins
+from pipeline.engines.base import Brief, Engine, PersonaCard, SourceText
+from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from pipeline.stages import model_account
+from pipeline.stages.generate import briefing, lane
+from pipeline.stages.generate.drafting import draft
+from pipeline.stages.generate.drawing import draw, redraw
+from pipeline.stages.generate.finishing import fail
+from pipeline.stages.generate.judging import judge
+from pipeline.stages.generate.reading import brief_from, persona_card, source_text
+from pipeline.stages.generate.starting import start
+from pipeline.stages.generate.storing import WAITS, as_json
+from pipeline.stages.generate.writing import write
+from pipeline.stages.model_account import LostLease
+from pipeline.writers.base import Writer
+
+if TYPE_CHECKING:
+    from pipeline.models import Generation
+
+log = structlog.get_logger(__name__)
+
+
+def work(generation: Generation) -> None:
+    """Work one claimed generation through its stages; each stage's answer is stored before the next begins."""
+    crash_point("generate.claimed")
+    try:
+        _work(generation)
+    except (LostLease, states.Overtaken) as error:
+        log.info("overtaken", generation=generation.pk.hex, reason=str(error))
+
+
+def _work(generation: Generation) -> None:
+    if "redraw" in generation.answers:
+        redraw(generation)
+        return
+    if generation.raw_item_id is None and generation.topic_id is None:
+        fail(generation, "no_source", "There is neither a raw item nor a topic to make it from.")
+        return
+    start(generation)
+    engine = plugins.get("engines", generation.engine, Engine)
+    persona = persona_card(generation.persona_id, generation.persona_version)
+    try:
+        brief, source = _ask(generation, engine, persona)
+    except TryLater as error:
+        _wait(generation, error)
+        return
+    except (Refused, NeedsReconnect) as error:
+        briefing.refuse(generation, error)
+        fail(generation, error.code, error.message)
+        return
+    if generation.stage == "render":
+        draw(generation, engine, brief, source, persona)
+        crash_point("generate.rendered")
+    write(generation, engine, brief, source, persona)
+    crash_point("generate.committed")
+
+
+def _ask(generation: Generation, engine: Engine, persona: PersonaCard) -> tuple[Brief, SourceText]:
+    """Brief and drafts, each asked for once and stored before the next; returns what the drafts rest on."""
+    writer = writer_for(generation)
+    if generation.raw_item_id is None:
+        with model_account.open_client(generation) as client:
+            return lane.ask(generation, writer, engine, persona, client)
+    source = source_text(generation)
+    with model_account.open_client(generation) as client:
+        if generation.stage == "brief":
+            briefing.obtain(generation, writer, source, client)
+            crash_point("generate.briefed")
+        brief = brief_from(generation.answers["brief"])
+        if generation.stage == "draft":
+            draft(
+                generation,
+                writer,
+                engine,
+                brief,
+                persona,
+                client=client,
+                judge=lambda written: judge(engine, written, brief, source, persona),
+            )
+    return brief, source
+
+
+def _wait(generation: Generation, error: TryLater) -> None:
+    """Sleep until the model may be asked again. Waiting is no failed try, but an outage is not waited for for ever."""
+    now = timezone.now()
+    kept = {"code": error.code, "message": error.message, "stage": generation.stage}
+    if error.code in model_account.WAITING_CODES:
+        wait = error.after or limits.MODEL_RETRIES[0]
+        if generation.sleep_until(now + wait, error=kept, attempts=0):
+            # Nobody was asked: another run finds out for itself what holds it.
+            briefing.give_back(generation)
+        return
+    waited = generation.answers.get(WAITS) or {"since": now.isoformat(), "times": 0}
+    if now - datetime.fromisoformat(waited["since"]) >= limits.MODEL_PATIENCE:
+        told = f"{error.message} It was tried for a day without success; retry it."
+        briefing.refuse(generation, Refused(told, code=error.code))
+        fail(generation, error.code, told)
+        return
+    wait = error.after or limits.MODEL_RETRIES[min(waited["times"], len(limits.MODEL_RETRIES) - 1)]
+    answers = {**generation.answers, WAITS: {**waited, "times": waited["times"] + 1}}
+    if generation.sleep_until(now + wait, error=kept, attempts=0, answers=as_json(answers)):
+        briefing.give_back(generation, wait)
+
+
+def give_up(generation: Generation) -> None:
+    """A run that broke again and again ends as failed, with its credits returned."""
+    kept = generation.error or {}
+    message = kept.get("message") or "Making it broke several times; the operator's log has the reason."
+    try:
+        fail(generation, kept.get("code") or "gave_up", f"{message} Retry it.")
+    except states.Overtaken as error:
+        log.info("overtaken", generation=generation.pk.hex, reason=str(error))
+
+
+def writer_for(generation: Generation) -> Writer:
+    """Claude where somebody has a key for it; else the offline one, which takes its sentences from the source."""
+    kind = "claude" if model_account.has_key(generation) else "extractive"
+    return plugins.get("writers", kind, Writer)

@@ -1,0 +1,178 @@
+"""The words become items: revision, checks, cost and event in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from config.ground import states
+from config.ground.crash import crash_point
+from pipeline import plugins
+from pipeline.canonical import plain_text
+from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
+from pipeline.models import GeneratedItem, Generation, RawItem, Revision
+from pipeline.stages import pictures
+from pipeline.stages.generate.finishing import end, fail_item, finish_raw_item, settle, tell
+from pipeline.stages.generate.flying import fly
+from pipeline.stages.generate.judging import judge
+from pipeline.stages.generate.picks import conclude
+from pipeline.stages.generate.reading import draft_from
+from pipeline.stages.generate.starting import items_of
+from pipeline.stages.generate.storing import as_json
+from pipeline.writers.base import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+EXCERPT_CHARACTERS: Final = 300
+
+
+def write(
+    generation: Generation, engine: Engine, brief: Brief, source: SourceText, persona: PersonaCard
+) -> None:
+    """Write every variant's words, settle the credits and end the run, in one transaction."""
+    drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
+    usage = _total(Usage(**generation.answers["brief_usage"]), Usage(**generation.answers["draft_usage"]))
+    checked = [
+        (draft, judge(engine, draft, brief, source, persona) if draft is not None else ()) for draft in drafts
+    ]
+    drawn_by_index = generation.answers.get("pictures", {})
+    now = timezone.now()
+    with transaction.atomic():
+        raw = (
+            RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
+            if generation.raw_item_id
+            else None
+        )
+        end(generation, now)
+        items = items_of(generation)
+        made: list[GeneratedItem] = []
+        for item in items:
+            if item.status != "generating":
+                continue
+            drawn = drawn_by_index.get(str(item.variant_index))
+            draft, checks = checked[item.variant_index] if item.variant_index < len(checked) else (None, ())
+            if draft is None:
+                fail_item(
+                    generation,
+                    item,
+                    "no_more_variants",
+                    _no_more(raw),
+                    now,
+                )
+            elif any(check.outcome == "failed" for check in checks):
+                broken = " ".join(check.message for check in checks if check.outcome == "failed")
+                fail_item(generation, item, "checks_failed", broken, now, checks=[asdict(c) for c in checks])
+            elif drawn is not None and drawn["error"]:
+                error = drawn["error"]
+                shown = [asdict(check) for check in checks]
+                fail_item(generation, item, error["code"], error["message"], now, checks=shown)
+            else:
+                made_by = _generator(generation, engine, usage)
+                shown = [asdict(check) for check in checks]
+                if drawn is not None:
+                    shown += drawn["checks"]
+                    pictures.replace_files(item, drawn, now=now)
+                _ready(generation, item, draft, checks=shown, generator=made_by, raw=raw, now=now)
+                made.append(item)
+        if raw is None:
+            conclude(generation, made, now)
+        else:
+            finish_raw_item(raw, now)
+        # What reads like orders to a model goes out by a person's hand only.
+        if not brief.is_suspect:
+            fly(generation, made, now)
+        # Credits are locked last, everywhere.
+        settle(generation, engine, len(made), now)
+        crash_point("generate.written")
+
+
+def _ready(
+    generation: Generation,
+    item: GeneratedItem,
+    draft: Draft,
+    *,
+    checks: Sequence[Mapping[str, Any]],
+    generator: Mapping[str, Any],
+    raw: RawItem | None,
+    now: datetime,
+) -> None:
+    """`generating → ready`, once; the first revision and the event stand in the same transaction."""
+    Revision.everywhere.create(
+        workspace_id=item.workspace_id,
+        item=item,
+        number=item.revision + 1,
+        title=draft.title[:500],
+        body=draft.body,
+        body_format=draft.body_format,
+        content=as_json(dict(draft.content)),
+        overrides=item.overrides,
+        made_by=generator["model"],
+        created_at=now,
+    )
+    is_withdrawn = raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None)
+    is_changed = raw is not None and raw.content_version != generation.raw_version
+    states.move(
+        item,
+        "ready",
+        revision=item.revision + 1,
+        title=draft.title[:500],
+        body=draft.body,
+        body_format=draft.body_format,
+        content=as_json(dict(draft.content)),
+        excerpt=excerpt_of(draft.body, draft.body_format),
+        language=draft.language[:35],
+        angle=draft.angle[:20],
+        claims=[asdict(claim) for claim in draft.claims],
+        checks=list(checks),
+        error=None,
+        raw_version=generation.raw_version,
+        persona_version=generation.persona_version,
+        engine_version=plugins.get("engines", generation.engine, Engine).version,
+        held="source_withdrawn" if is_withdrawn else "source_changed" if is_changed else "",
+        generator=dict(generator),
+        ready_at=now,
+        updated_at=now,
+    )
+    tell(generation, item, "generated.ready", now)
+
+
+def _no_more(raw: RawItem | None) -> str:
+    if raw is not None:
+        return "The source holds no further sentence of its own."
+    return "There was nothing more to say about the topic that the persona hasn't said in the last 90 days."
+
+
+def _total(brief: Usage, draft: Usage) -> Usage:
+    """What both answers cost; who gave them is the drafter."""
+    return replace(
+        draft,
+        input_tokens=brief.input_tokens + draft.input_tokens,
+        output_tokens=brief.output_tokens + draft.output_tokens,
+        cost_micro_usd=brief.cost_micro_usd + draft.cost_micro_usd,
+    )
+
+
+def _generator(generation: Generation, engine: Engine, usage: Usage) -> dict[str, Any]:
+    """Who made it and for how much; the run's cost is shared by its variants."""
+    cost = usage.cost_micro_usd // max(generation.variants, 1)
+    return {
+        "provider": usage.provider,
+        "model": usage.model,
+        "offline": usage.offline,
+        "prompt_version": usage.prompt_version,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": f"{cost / 1_000_000:.6f}",
+        "credits": 0 if generation.test else engine.credits,
+    }
+
+
+def excerpt_of(body: str, body_format: str) -> str:
+    """The first words in plain text, for lists."""
+    words = " ".join(plain_text(body, body_format).split())
+    return words if len(words) <= EXCERPT_CHARACTERS else words[: EXCERPT_CHARACTERS - 1].rstrip() + "…"

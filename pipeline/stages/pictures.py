@@ -1,0 +1,147 @@
+"""The pictures of an item: laid out by its engine, drawn, kept as files, and the rows by which they are served.
+
+A file is written before its row: one that no row names is never served, so a killed hand leaves nothing to see. Its
+path follows from its bytes, so drawing the same again finds it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from config.ground.ids import decode
+from pipeline import payloads
+from pipeline.engines.base import Check
+from pipeline.models import Asset, Upload
+from pipeline.plugins import Refused
+from pipeline.render.image import render
+from pipeline.render.plan import Media
+from pipeline.render.portrait import UnusablePicture
+from pipeline.stages import files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date, datetime
+    from uuid import UUID
+
+    from pipeline.engines.base import Draft, Engine, PersonaCard
+    from pipeline.models import GeneratedItem
+    from pipeline.render.image import RenderedAsset
+
+INITIALS_INSTEAD: Final = "Initials are drawn in its place."
+
+
+def draw(
+    item: GeneratedItem, engine: Engine, draft: Draft, persona: PersonaCard, *, shown_on: date | None
+) -> dict[str, Any]:
+    """Draw every size and keep the files; runs outside any transaction.
+
+    Returns `{"files", "checks", "error"}` as a generation stores it; `error` where the words can't be drawn.
+    """
+    portrait, checks = portrait_of(item.workspace_id, persona)
+    try:
+        try:
+            rendered = _render(engine, draft, persona, shown_on, portrait)
+        except UnusablePicture as unusable:
+            checks = [_warning(unusable.message)]
+            rendered = _render(engine, draft, persona, shown_on, None)
+    except Refused as refused:
+        return {"files": [], "checks": [], "error": {"code": refused.code, "message": refused.message}}
+    kept = [_keep(item.pk, one) for one in rendered]
+    return {"files": kept, "checks": [asdict(check) for check in checks], "error": None}
+
+
+def refuse_undrawable(engine: Engine, draft: Draft, persona: PersonaCard) -> None:
+    """Raises `Refused` with a sentence for words that don't fit, or that no bundled font has."""
+    for size in engine.sizes:
+        engine.plan(draft, persona, Media(size=size))
+
+
+def replace_files(
+    item: GeneratedItem,
+    drawn: Mapping[str, Any],
+    *,
+    now: datetime,
+    alt_texts: Mapping[str, str] | None = None,
+) -> None:
+    """Serve these files as the item's, and no longer those before them; inside the caller's transaction."""
+    Asset.everywhere.filter(item=item, revoked_at=None).update(revoked_at=now)
+    said = alt_texts or {}
+    for position, file in enumerate(drawn["files"]):
+        Asset.everywhere.create(
+            workspace_id=item.workspace_id,
+            item=item,
+            position=position,
+            kind="image",
+            created_at=now,
+            **{**file, "alt_text": said.get(file["name"], file["alt_text"])},
+        )
+
+
+def files_of(item: GeneratedItem) -> list[dict[str, Any]]:
+    """The rows of the files that are served as this item's, as `payloads` takes them."""
+    served = Asset.everywhere.filter(item=item, revoked_at=None).order_by("position", "id")
+    return list(served.values(*payloads.ASSET_FIELDS))
+
+
+def _render(
+    engine: Engine, draft: Draft, persona: PersonaCard, shown_on: date | None, portrait: bytes | None
+) -> list[RenderedAsset]:
+    rendered: list[RenderedAsset] = []
+    for size in engine.sizes:
+        layout = engine.plan(
+            draft, persona, Media(has_portrait=portrait is not None, size=size, shown_on=shown_on)
+        )
+        if layout is not None:
+            rendered += render(layout, portrait=portrait)
+    return rendered
+
+
+def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None, list[Check]]:
+    """The bytes of the brand kit's portrait; a warning where it names one that isn't there any more."""
+    named = str(persona.brand.get("portrait") or "")
+    if not named:
+        return None, []
+    kept = _path_of_upload(workspace_id, named) or _path_of_asset(workspace_id, named)
+    try:
+        data = files.path_of(kept).read_bytes() if kept else None
+    except OSError:
+        data = None
+    if data is None:
+        return None, [_warning("The persona's portrait is no longer there.")]
+    return data, []
+
+
+def _path_of_upload(workspace_id: UUID, named: str) -> str | None:
+    key = decode("upl", named)
+    rows = Upload.everywhere.filter(workspace_id=workspace_id, pk=key, kind="image") if key else None
+    return rows.values_list("path", flat=True).first() if rows is not None else None
+
+
+def _path_of_asset(workspace_id: UUID, named: str) -> str | None:
+    key = decode("ast", named)
+    rows = Asset.everywhere.filter(workspace_id=workspace_id, pk=key, revoked_at=None) if key else None
+    return rows.values_list("path", flat=True).first() if rows is not None else None
+
+
+def _warning(message: str) -> Check:
+    return Check("portrait", "warning", f"{message} {INITIALS_INSTEAD}")
+
+
+def _keep(item_id: UUID, rendered: RenderedAsset) -> dict[str, Any]:
+    """Write the file and return the columns of its row."""
+    suffix = Path(rendered.name).suffix
+    kept = f"{item_id.hex}/{rendered.sha256}{suffix}"
+    files.write(kept, [rendered.bytes])
+    return {
+        "role": rendered.role,
+        "name": rendered.name,
+        "path": kept,
+        "mime_type": rendered.mime_type,
+        "bytes": len(rendered.bytes),
+        "sha256": rendered.sha256,
+        "width": rendered.width,
+        "height": rendered.height,
+        "alt_text": rendered.alt_text,
+    }

@@ -1,0 +1,235 @@
+"""Promise an item to its outlets; take the promise back, renew it, or have its outcome asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from config.ground import due, hands, states
+from config.ground.errors import Conflict, Detail
+from config.ground.moments import as_z
+from config.ground.requests import request_id
+from pipeline.models import GeneratedItem, Publication
+from pipeline.stages.publish.item_status import lock_groups, locked, refresh_item, set_on
+from pipeline.stages.publish.judging import Judged, Wish, judge, refuse_unless_publishable
+from pipeline.stages.publish.recording import next_look
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+
+def request(
+    item: GeneratedItem, wish: Wish, *, by: str, now: datetime | None = None
+) -> tuple[GeneratedItem, list[Publication]]:
+    """Promise an item to its outlets: a publication for each, due now or at the time asked for.
+
+    Raises `CannotPublish` naming each outlet that can't take it, `Conflict` where the item's state doesn't allow it
+    or every outlet has it already.
+    """
+    now = now or timezone.now()
+    with transaction.atomic():
+        siblings = [] if wish.keep_siblings else lock_groups([item.variant_group])
+        row = locked(item)
+        refuse_unless_publishable(row)
+        judged = judge(row, wish, now=now)
+        publications = _promise(row, judged, wish, by=by, now=now)
+        if not row.workspace.requires_approval and row.approved_revision != row.revision:
+            # Publishing is itself the approval, and names the revision.
+            set_on(row, approved_by=by, approved_at=now, approved_revision=row.revision)
+        if row.held == "approval_stale":
+            set_on(row, held="")
+            # What waited for an approval elsewhere waits no longer.
+            wake_scheduled(row)
+        _supersede(siblings, row, by=by, now=now)
+        refresh_item(row, now=now, error=None)
+        hands.nudge("pipeline.publish")
+    return row, publications
+
+
+def _promise(
+    item: GeneratedItem, judged: Sequence[Judged], wish: Wish, *, by: str, now: datetime
+) -> list[Publication]:
+    publications = []
+    for one in judged:
+        kept = (
+            Publication.everywhere.select_for_update()
+            .filter(item=item, outlet=one.outlet)
+            .exclude(status__in=["cancelled", "removed"])
+            .first()
+        )
+        values: dict[str, Any] = {
+            "revision": item.revision,
+            "overrides": dict(one.overrides),
+            "late_policy": wish.late_policy,
+            "max_lateness_minutes": wish.max_lateness_minutes,
+            "due_at": one.due_at,
+            "wake_at": one.due_at,
+            "next_attempt_at": None,
+            "step": "prepare",
+            "step_state": {},
+            # Each promise that is missed is told of its own.
+            "overdue_told_at": None,
+            "requested_by": by,
+            "request_id": request_id(),
+            "updated_at": now,
+        }
+        if kept is None:
+            row = Publication(
+                workspace_id=item.workspace_id,
+                test=item.test,
+                item=item,
+                outlet=one.outlet,
+                platform=one.outlet.platform,
+                created_at=now,
+                **values,
+            )
+            row.save(force_insert=True)
+        else:
+            row = _promise_again(kept, values)
+        publications.append(row)
+    return publications
+
+
+def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
+    """Re-time what is scheduled, try again what failed; whoever holds its lease loses it."""
+    anew = {
+        **values,
+        "error": None,
+        "attempt_count": 0,
+        "attempts": 0,
+        "lease_token": row.lease_token + 1,
+    }
+    if row.status == "failed":
+        states.move(row, "scheduled", under_lease=False, **anew)
+        return row
+    Publication.everywhere.filter(pk=row.pk).update(**anew, version=row.version + 1)
+    again: Publication = Publication.everywhere.select_related("outlet").get(pk=row.pk)
+    return again
+
+
+def _supersede(siblings: Sequence[GeneratedItem], item: GeneratedItem, *, by: str, now: datetime) -> None:
+    message = "Another variant of the same group was published; restore it to use it too."
+    for sibling in siblings:
+        if sibling.pk == item.pk or sibling.status != "ready" or sibling.deleted_at is not None:
+            continue
+        reason = {"code": "superseded", "message": message, "by": by, "at": as_z(now)}
+        states.move(sibling, "rejected", rejection=reason, updated_at=now)
+
+
+def cancel(item: GeneratedItem, *, now: datetime) -> GeneratedItem:
+    """Cancel what is scheduled; raises `Conflict` where nothing is."""
+    with transaction.atomic():
+        row = locked(item)
+        scheduled = list(
+            Publication.everywhere.select_for_update().filter(item=row, status="scheduled").order_by("id")
+        )
+        if not scheduled:
+            message = f"It is {row.status}; there is no schedule to cancel."
+            raise Conflict.because(code="nothing_scheduled", message=message)
+        for publication in scheduled:
+            states.move(
+                publication,
+                "cancelled",
+                wake_at=None,
+                next_attempt_at=None,
+                attempts=0,
+                lease_token=publication.lease_token + 1,
+                updated_at=now,
+            )
+        refresh_item(row, now=now)
+    return row
+
+
+def retry(publication: Publication, *, by: str, now: datetime) -> Publication:
+    """Try a failed publication again at once, with the item's newest words."""
+    with transaction.atomic():
+        item = locked(publication.item)
+        row: Publication = (
+            Publication.everywhere.select_for_update(of=("self",))
+            .select_related("outlet")
+            .get(pk=publication.pk)
+        )
+        _refuse_unless_failed(row)
+        refuse_unless_publishable(item)
+        states.move(
+            row,
+            "scheduled",
+            revision=item.revision,
+            due_at=now,
+            wake_at=now,
+            next_attempt_at=None,
+            step="prepare",
+            step_state={},
+            overdue_told_at=None,
+            error=None,
+            attempts=0,
+            attempt_count=0,
+            lease_token=row.lease_token + 1,
+            requested_by=by,
+            request_id=request_id(),
+            updated_at=now,
+        )
+        refresh_item(item, now=now)
+        hands.nudge("pipeline.publish")
+    return row
+
+
+def _refuse_unless_failed(row: Publication) -> None:
+    """What may be under way is never sent beside it."""
+    if row.status == "publishing":
+        message = "It is being published at this moment; wait for its outcome."
+        raise Conflict.because(code="in_flight", message=message)
+    if row.status == "unknown":
+        message = "Its outcome is not known, so it isn't sent again: reconcile it first."
+        raise Conflict.because(code="outcome_unknown", message=message)
+    if row.status != "failed":
+        message = f"It is {row.status}; only a failed publication is retried."
+        detail = Detail("status", "not_failed", message, {"status": row.status, "allowed": ["failed"]})
+        raise Conflict(detail)
+
+
+def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
+    """Have an unknown outcome looked up at once."""
+    with transaction.atomic():
+        item = locked(publication.item)
+        changed = Publication.everywhere.filter(pk=publication.pk, status="unknown").update(
+            wake_at=now,
+            next_attempt_at=now,
+            request_id=request_id(),
+            version=F("version") + 1,
+            updated_at=now,
+            **due.overtake(),
+        )
+        publication.refresh_from_db()
+        if not changed:
+            message = f"It is {publication.status}; only an unknown outcome is looked up."
+            raise Conflict.because(code="not_unknown", message=message)
+        refresh_item(item, now=now)
+        hands.nudge("pipeline.publish")
+    return publication
+
+
+def wake_scheduled(item: GeneratedItem) -> None:
+    """What a hold kept back is looked at when it is due, at once where it is over; the item is locked by the caller."""
+    # In the order of ids, as every other path that locks several publications.
+    for row in Publication.everywhere.filter(item=item, status="scheduled").order_by("id"):
+        Publication.everywhere.filter(pk=row.pk, status="scheduled").update(
+            wake_at=next_look(row), **due.overtake()
+        )
+    hands.nudge("pipeline.publish")
+
+
+def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:
+    """The words have changed: what was prepared with the former ones is prepared anew; the caller holds the item."""
+    Publication.everywhere.filter(item=item, status="scheduled").update(
+        revision=item.revision,
+        step="prepare",
+        step_state={},
+        version=F("version") + 1,
+        updated_at=now,
+    )
+    wake_scheduled(item)

@@ -1,0 +1,70 @@
+"""Publications of which a restored instance can't know whether they were sent after its backup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+
+from config.ground import due, states
+from pipeline.connection import platform_of
+from pipeline.models import Attempt, Publication
+from pipeline.stages.publish.item_status import locked, refresh_item
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+CODE: Final = "restored"
+"""The `error.code` of a publication that is in doubt for this reason."""
+ASKED: Final = "The service was restored from a backup. The platform is asked whether it has this already; then it goes on."
+NOT_ASKED: Final = (
+    "The service was restored from a backup, and this platform can't be asked whether it has this already. "
+    "Look there; then the operator says what is so with manage.py settle_publication."
+)
+
+
+def doubt_promised(*, now: datetime) -> int:
+    """Have everything that was still to be sent looked up first; returns how many publications that are.
+
+    All of it, not only what was due since: a person may have published it earlier. What a platform shows out of our own
+    database (the workspace's feed) isn't in doubt.
+    """
+    doubted = 0
+    with transaction.atomic():
+        promised = Publication.everywhere.filter(status="scheduled").order_by("item_id", "id")
+        for key in list(promised.values_list("pk", flat=True)):
+            row = Publication.everywhere.select_related("item").get(pk=key)
+            platform = platform_of(row.platform)
+            if platform.posts_are_ours:
+                continue
+            # One by one and in this order: item, then publication, as everywhere.
+            item = locked(row.item)
+            shown = {
+                "code": CODE,
+                "class": "OutcomeUnknown",
+                "message": ASKED if platform.can_reconcile else NOT_ASKED,
+                "retryable": False,
+                "platform_status": None,
+            }
+            states.move(
+                row,
+                "unknown",
+                error=shown,
+                unknown_since=now,
+                unknown_told_at=None,
+                lookups=0,
+                next_attempt_at=now,
+                wake_at=now,
+                updated_at=now,
+                **due.overtake(),
+            )
+            refresh_item(item, now=now)
+            doubted += 1
+    return doubted
+
+
+def was_never_called(row: Publication) -> bool:
+    """In doubt only because of a restore: no call of it is open that we know of."""
+    return bool(row.error and row.error.get("code") == CODE) and not (
+        Attempt.everywhere.filter(publication=row, status__in=["started", "unknown"]).exists()
+    )

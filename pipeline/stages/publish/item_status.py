@@ -1,0 +1,58 @@
+"""What an item says of its publications, and the locks under which it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from config.ground import states
+from pipeline.models import GeneratedItem, Publication
+from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE, derive_status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+PUBLISHING_STATUSES: Final = PUBLISHABLE - {"ready"}
+"""Of an item that was promised to an outlet, and whose promise was not cancelled."""
+
+
+def locked(item: GeneratedItem) -> GeneratedItem:
+    """The item, locked first of all: the order is item, publication, credits, everywhere."""
+    row: GeneratedItem = (
+        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
+    )
+    return row
+
+
+def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
+    """Every variant of these groups, locked in the order of ids: two that are published at once must not wait for
+    each other in a circle.
+    """
+    return list(
+        GeneratedItem.everywhere.select_for_update(of=("self",))
+        .filter(variant_group__in=groups)
+        .order_by("id")
+    )
+
+
+def set_on(item: GeneratedItem, **changes: Any) -> None:
+    GeneratedItem.everywhere.filter(pk=item.pk).update(**changes)
+    for name, value in changes.items():
+        setattr(item, name, value)
+
+
+def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> None:
+    """Derive a locked item's status from its publications, in the transaction that changed one of them."""
+    rows = list(Publication.everywhere.filter(item=item).values_list("status", "due_at", "published_at"))
+    to = derive_status(status for status, _, _ in rows)
+    published = [moment for status, _, moment in rows if status == "published" and moment]
+    waiting = [moment for status, moment, _ in rows if status in OPEN_PUBLICATIONS and moment]
+    states.write_as(
+        item,
+        to,
+        publish_at=min(waiting, default=None),
+        published_at=min(published, default=item.published_at),
+        updated_at=now,
+        **changes,
+    )

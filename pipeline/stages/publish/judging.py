@@ -1,0 +1,214 @@
+"""What a person wishes, and what the rules of each outlet say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from config.ground import ids
+from config.ground.errors import Conflict, Detail, Invalid
+from pipeline.connection import account_of, platform_of
+from pipeline.models import GeneratedItem, Outlet, Publication
+from pipeline.plugins import NeedsReconnect, Refused
+from pipeline.stages.collect import check_outlets
+from pipeline.stages.publish.payload import effective_overrides, payload_of
+from pipeline.states import PUBLISHABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from pipeline.platforms.base import Payload
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person asked for. `outlets` are public ids, None for the item's; `publish_at` None for now."""
+
+    outlets: Sequence[str] | None = None
+    publish_at: datetime | None = None
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    keep_siblings: bool = False
+    late_policy: str = "publish"
+    max_lateness_minutes: int | None = None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One outlet and what its rules say of the item; `problems` empty where it can go."""
+
+    outlet: Outlet
+    payload: Payload
+    due_at: datetime
+    overrides: Mapping[str, Any]
+    problems: tuple[Detail, ...]
+
+
+class CannotPublish(Invalid):
+    """No outlet is left, or one that was named can't take the content."""
+
+
+def dry_run(item: GeneratedItem, wish: Wish, *, now: datetime) -> list[Judged]:
+    """Every outlet's rules run, nothing stored; an outlet that can't take it is in the list with its problems.
+
+    Raises what `request` does where the item's state doesn't allow it or no outlet is left.
+    """
+    refuse_unless_publishable(item)
+    return judge(item, wish, now=now, refuse=False)
+
+
+def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True) -> list[Judged]:
+    """What would be sent where. With `refuse`, outlets that weren't named and can't take it, or have it already, are
+    left out; one that was named, or none left, raises `CannotPublish` or `Conflict`.
+    """
+    is_named = wish.outlets is not None
+    outlets = _outlets_for(item, wish)
+    _check_override_keys(wish, outlets)
+    there = {
+        row.outlet_id: row
+        for row in Publication.everywhere.filter(item=item).exclude(status__in=["cancelled", "removed"])
+    }
+    judged, problems, taken = [], [], []
+    for index, outlet in enumerate(outlets):
+        kept = there.get(outlet.pk)
+        own, due_at = _asked_of(ids.encode("out", outlet.pk), wish, kept, now)
+        payload = payload_of(item, effective_overrides(item, outlet, own))
+        found = _problems(outlet, payload, f"outlets[{index}]" if is_named else None)
+        already = _already(outlet, kept)
+        if already is not None and refuse:
+            taken.append(already)
+            continue
+        if already is not None:
+            found = [already, *found]
+        if not found or not refuse:
+            judged.append(Judged(outlet, payload, due_at, own, tuple(found)))
+        elif is_named:
+            problems += found
+        else:
+            problems += [Detail(None, one.code, f"{outlet.name}: {one.message}") for one in found]
+    if refuse or not judged:
+        _refuse_unless_any(item, judged, problems, taken, is_named=is_named)
+    return judged
+
+
+def _refuse_unless_any(
+    item: GeneratedItem,
+    judged: Sequence[Judged],
+    problems: Sequence[Detail],
+    taken: Sequence[Detail],
+    *,
+    is_named: bool,
+) -> None:
+    if is_named and problems:
+        raise CannotPublish(*problems)
+    if taken and (is_named or not judged):
+        raise Conflict(*taken)
+    if judged:
+        return
+    if problems:
+        raise CannotPublish(*problems)
+    message = f"None of the item's outlets takes {item.bucket} items; name one in outlets."
+    raise CannotPublish.one(field="outlets", code="no_outlet", message=message)
+
+
+def _asked_of(
+    outlet: str, wish: Wish, kept: Publication | None, now: datetime
+) -> tuple[dict[str, Any], datetime]:
+    """One outlet's own overrides and its moment; a re-time that doesn't speak of overrides keeps those there are."""
+    asked = dict(wish.overrides.get(outlet, {}))
+    due_at: datetime = asked.pop("publish_at", None) or wish.publish_at or now
+    if kept is not None and not asked:
+        asked = dict(kept.overrides)
+    return asked, due_at
+
+
+def _already(outlet: Outlet, kept: Publication | None) -> Detail | None:
+    """Why nothing more can be promised there: it has the item, or may have it."""
+    extra = {"outlet": ids.encode("out", outlet.pk)}
+    if kept is not None and kept.status == "published":
+        message = f"It is already published there: {outlet.name}."
+        return Detail("outlets", "already_published", message, extra)
+    if kept is not None and kept.status in {"publishing", "unknown"}:
+        message = f"The publication to {outlet.name} is {kept.status}; wait for its outcome, or reconcile it."
+        return Detail("outlets", "in_flight", message, extra)
+    return None
+
+
+def _outlets_for(item: GeneratedItem, wish: Wish) -> list[Outlet]:
+    """Those named, in their order; else the item's own that still exist and take its bucket."""
+    if wish.outlets is not None:
+        if not wish.outlets:
+            message = "Name at least one outlet, or leave outlets out."
+            raise CannotPublish.one(field="outlets", code="no_outlet", message=message)
+        return check_outlets(item.workspace, list(dict.fromkeys(wish.outlets)), test=item.test)
+    wanted = [ids.decode("out", text) for text in item.outlets]
+    rows = {
+        outlet.pk: outlet
+        for outlet in Outlet.objects.of(item.workspace_id).filter(
+            pk__in=[one for one in wanted if one], deleted_at=None
+        )
+    }
+    found = [rows[one] for one in wanted if one in rows]
+    return [
+        outlet
+        for outlet in found
+        if item.bucket in platform_of(outlet.platform).buckets and (outlet.is_simulated or not item.test)
+    ]
+
+
+def _check_override_keys(wish: Wish, outlets: Sequence[Outlet]) -> None:
+    known = {ids.encode("out", outlet.pk) for outlet in outlets}
+    strange = [key for key in wish.overrides if key not in known]
+    if strange:
+        raise Invalid(
+            *(
+                Detail(
+                    f"overrides.{key}", "unknown_outlet", "This outlet is not among those it is published to."
+                )
+                for key in strange
+            )
+        )
+
+
+def _problems(outlet: Outlet, payload: Payload, where: str | None) -> list[Detail]:
+    platform = platform_of(outlet.platform)
+    if payload.bucket not in platform.buckets:
+        takes = ", ".join(platform.buckets)
+        return [Detail(where, "bucket_not_taken", f"{outlet.name} takes {takes}, not {payload.bucket}.")]
+    closed = why_closed(outlet)
+    if closed is not None:
+        return [Detail(where, closed.code, closed.message)]
+    found = platform.validate(account_of(outlet), payload)
+    return [
+        Detail(
+            ".".join(part for part in (where, problem.field) if part) or None, problem.code, problem.message
+        )
+        for problem in found
+    ]
+
+
+def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
+    """Why nothing goes through this account at present; None where something does."""
+    if outlet.deleted_at is not None:
+        return Refused(f"{outlet.name} was deleted; publish to another outlet.", code="outlet_deleted")
+    if outlet.status == "disabled":
+        return Refused(f"{outlet.name} is switched off; switch it on and retry.", code="outlet_disabled")
+    # A simulated account has nobody who could reconnect it: the next word of its script tells whether it works.
+    if outlet.status == "needs_reconnect" and not outlet.is_simulated:
+        return NeedsReconnect(f"{outlet.name} has to be connected again before anything goes through it.")
+    return None
+
+
+def refuse_unless_publishable(item: GeneratedItem) -> None:
+    if item.deleted_at is not None or item.status not in PUBLISHABLE:
+        message = f"It is {item.status}; only a finished item that isn't rejected can be published."
+        detail = Detail(
+            "status", "not_publishable", message, {"status": item.status, "allowed": sorted(PUBLISHABLE)}
+        )
+        raise Conflict(detail)
+    if item.held and item.held != "approval_stale":
+        message = f"It is held ({item.held}); approve it to publish it as it is."
+        raise Conflict.because(code="held", message=message, field="held")
+    if item.workspace.requires_approval and item.approved_revision != item.revision:
+        message = "The workspace asks for an approval first: POST …/approve."
+        raise Conflict.because(code="approval_required", message=message, field="approval")

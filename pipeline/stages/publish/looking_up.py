@@ -1,0 +1,106 @@
+"""Ask a platform what became of a call whose outcome nobody knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+
+from config.ground import hands, limits, states
+from config.ground.crash import crash_point
+from pipeline.connection import connect
+from pipeline.platforms.base import Absent, CannotTell, Found
+from pipeline.plugins import PluginError, TryLater
+from pipeline.stages.publish.doubting import was_never_called
+from pipeline.stages.publish.item_status import locked, refresh_item
+from pipeline.stages.publish.payload import key_of, payload_for
+from pipeline.stages.publish.recording import next_look, record_failure, record_success, tell, write_scheduled
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pipeline.models import Publication
+
+log = structlog.get_logger(__name__)
+
+
+def look_up(row: Publication, now: datetime) -> None:
+    """Ask the platform whether it has the item. Found: published; absent: due again; can't tell: ask again later."""
+    connection = connect(row.outlet)
+    answer: Found | Absent | CannotTell | None
+    try:
+        answer = connection.platform.reconcile(
+            connection.account,
+            payload_for(row),
+            row.step_state,
+            http=connection.http,
+            key=key_of(row),
+            now=now,
+        )
+    except PluginError as failure:
+        log.info("lookup_failed", publication=key_of(row), reason=failure.message)
+        answer = None
+    crash_point("publish.reconciled")
+    now = timezone.now()
+    if isinstance(answer, Found):
+        record_success(row, answer.sent, now, attempt=None)
+    elif isinstance(answer, Absent):
+        note_absent(row, now)
+    else:
+        look_again(row, now)
+
+
+def note_absent(row: Publication, now: datetime) -> None:
+    """The platform doesn't have it: due again by the schedule of retries or, where no call was made, as promised."""
+    if was_never_called(row):
+        with transaction.atomic():
+            item = locked(row.item)
+            row.next_attempt_at = None
+            states.move(
+                row,
+                "scheduled",
+                under_lease=True,
+                error=None,
+                unknown_since=None,
+                lookups=0,
+                next_attempt_at=None,
+                wake_at=next_look(row),
+                attempts=0,
+                step="prepare",
+                step_state={},
+                updated_at=now,
+            )
+            refresh_item(item, now=now)
+            hands.nudge("pipeline.publish")
+        return
+    message = "The call did not reach the platform; it is sent again."
+    error = TryLater(message, code="not_accepted")
+    record_failure(row, error, now, attempt=None, tries=row.attempt_count)
+
+
+def look_again(row: Publication, now: datetime) -> None:
+    """Still unknown: look again later, and tell once after an hour; the publication stays as it is for a person."""
+    with transaction.atomic():
+        item = locked(row.item)
+        every = limits.RECONCILE_EVERY
+        look_at = now + every[min(row.lookups + 1, len(every) - 1)]
+        tell_at = (row.unknown_since or now) + limits.UNKNOWN_TOLD_AFTER
+        is_time_to_tell = row.unknown_told_at is None and now >= tell_at
+        if row.unknown_told_at is None and not is_time_to_tell:
+            # Its people are told when the time is up, not at the next look after that.
+            look_at = min(look_at, tell_at)
+        values: dict[str, Any] = {
+            "lookups": row.lookups + 1,
+            "next_attempt_at": look_at,
+            "wake_at": look_at,
+            "attempts": 0,
+            "updated_at": now,
+        }
+        if is_time_to_tell:
+            values["unknown_told_at"] = now
+        write_scheduled(row, values)
+        refresh_item(item, now=now)
+        if is_time_to_tell:
+            tell(row, item, "published.failed", now, will_retry=False)

@@ -1,0 +1,667 @@
+"""Take raw content in: dedup, versions, the plan of what to make, the reservation of its price."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import credits as credit_account
+from config.ground import hands, limits, states
+from config.ground.crash import crash_point
+from config.ground.errors import Conflict, Invalid
+from config.ground.ids import uuid7
+from config.ground.prepared import insert, insert_unless_there
+from config.ground.requests import request_id
+from pipeline import events, payloads, plugins
+from pipeline.canonical import content_hash, plain_text
+from pipeline.engines.base import Engine, SourceText
+from pipeline.models import (
+    GeneratedItem,
+    Generation,
+    InboundDelivery,
+    RawBody,
+    RawItem,
+    RawPrint,
+    SharedBrief,
+    SourceEntry,
+    WorkspaceDefaults,
+)
+from pipeline.stages import uploads
+from pipeline.stages.holding import hold_what_was_made
+from pipeline.stages.identity import key_of, second_key
+from pipeline.stages.marking import forget_print, mark_near, print_again, print_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from accounts.models import Workspace
+    from pipeline.models import Source
+
+Outcome = Literal["new", "duplicate", "revised"]
+_MARKUP: Final = re.compile(
+    r"<(?:p|div|br|a|h[1-6]|ul|ol|li|blockquote|article|section|table|img|span|b|i|em|strong)\b",
+    re.IGNORECASE,
+)
+QUIET_SKIPS: Final = frozenset({"before_first_poll"})
+"""Skips that nobody is told of: a source's whole past would be one event each."""
+
+
+@dataclass(frozen=True)
+class RawContent:
+    """What was pushed or fetched. `engines`, `variants` and `persona_id` are None where the source's hold."""
+
+    external_id: str = ""
+    url: str = ""
+    title: str = ""
+    body: str = ""
+    body_format: str = ""
+    language: str = ""
+    author: str = ""
+    published_at: datetime | None = None
+    media: Sequence[Mapping[str, str]] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    engines: Sequence[str] | None = None
+    variants: int | None = None
+    persona_id: UUID | None = None
+    key: str = ""
+    """The `dedup_key`, where the caller knows under which one it is there; else it is made of the content."""
+    body_hash: str = ""
+    """`content_hash` of title and body, where the caller has it already."""
+    is_fetched: bool = False
+    """Met by its second key too: another source may have brought the same page. What is pushed is taken by its key."""
+    has_second_key: bool = True
+    """False where other entries of the source have the same address, so that it identifies nothing."""
+
+
+@dataclass(frozen=True)
+class Pushed:
+    raw_item: RawItem
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Why an entry is kept but not worked on."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One of several that are pushed together."""
+
+    content: RawContent
+    skip: Skip | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a raw item will be made into, and what that costs."""
+
+    engines: tuple[Engine, ...]
+    variants: int
+    why_not: tuple[str, ...] = ()
+
+    @property
+    def price(self) -> int:
+        return sum(engine.credits for engine in self.engines) * self.variants
+
+
+def push(
+    workspace: Workspace,
+    source: Source,
+    content: RawContent,
+    *,
+    defaults: WorkspaceDefaults,
+    when_short: Literal["refuse", "wait"] = "refuse",
+    skip: Skip | None = None,
+    beside: Callable[[UUID, Outcome], None] | None = None,
+    now: datetime | None = None,
+) -> Pushed:
+    """Store a raw item with the rows of everything that will be made from it, or meet the one already there.
+
+    One transaction: the item, its body, a generation per engine with its generated items, the event, and last the
+    reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"` the item is
+    kept as `waiting_quota`. With `skip` it is kept as `skipped` and nothing is made. `beside` gets the id of the raw
+    item and what became of it, and writes what belongs to it, before the balance of credits is locked.
+    """
+    now = now or timezone.now()
+    row, body = _rows(workspace, source, content, defaults, now)
+    text = source_text(row, body)
+    plan = _plan(row, text)
+    mark = print_of(row, text.text, _second_key(source, content, row))
+    to_make = _ToMake(workspace, source, row, plan, defaults)
+    with transaction.atomic():
+        _skip_unless_made(row, plan, skip)
+        mark_near([(row, mark)], now)
+        # The constraint decides between two pushes of the same thing, so that nobody has to look first.
+        if not insert_unless_there(row):
+            return _meet(workspace, row, body, now, beside)
+        if not insert_unless_there(mark):
+            if content.is_fetched:
+                met = _step_back(row, mark)
+                if beside is not None:
+                    beside(met.raw_item.pk, "duplicate")
+                return met
+            mark.second_key = None
+            insert([mark])
+        insert([body])
+        uploads.use(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
+        if beside is not None:
+            beside(row.pk, "new")
+        if row.status == "queued":
+            _make_rows(to_make, when_short=when_short, now=now)
+        elif (row.reason or {})["code"] not in QUIET_SKIPS:
+            _tell_skipped(row, now)
+        crash_point("push.stored")
+    crash_point("push.committed")
+    return Pushed(row, "new")
+
+
+def push_portion(
+    workspace: Workspace,
+    source: Source,
+    wanted: Sequence[Wanted],
+    *,
+    defaults: WorkspaceDefaults,
+    beside: Callable[[Sequence[UUID]], None],
+    now: datetime,
+) -> None:
+    """Store several new raw items with few statements, as `push` does one after the other; all of them or none.
+
+    `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the transaction, and pushes one by one after an `IntegrityError` (somebody had one of them first)
+    or `QuotaExceeded` (the credits don't do for all).
+    """
+    made, bodies, marks, generations, items = [], [], [], [], []
+    for one in wanted:
+        row, body = _rows(workspace, source, one.content, defaults, now)
+        text = source_text(row, body)
+        plan = _plan(row, text)
+        _skip_unless_made(row, plan, one.skip)
+        made.append(row)
+        bodies.append(body)
+        marks.append(print_of(row, text.text, _second_key(source, one.content, row)))
+        if row.status == "queued":
+            runs, of_runs = _to_generate(_ToMake(workspace, source, row, plan, defaults), now)
+            generations += runs
+            items += of_runs
+    mark_near(list(zip(made, marks, strict=True)), now)
+    insert(made)
+    insert(marks)
+    insert(bodies)
+    insert(generations)
+    insert(items)
+    for row in made:
+        if row.status == "queued":
+            _tell_ingested(row, now)
+        elif (row.reason or {})["code"] not in QUIET_SKIPS:
+            _tell_skipped(row, now)
+    beside([row.pk for row in made])
+    if generations:
+        hands.nudge("pipeline.generate")
+    _reserve(workspace, generations, now)
+
+
+def _skip_unless_made(row: RawItem, plan: Plan, skip: Skip | None) -> None:
+    if skip is None and plan.engines:
+        return
+    reason = skip or Skip("nothing_to_make", " ".join(plan.why_not))
+    row.reason = {"code": reason.code, "message": reason.message, "stage": "push"}
+    states.begin(row, "skipped")
+
+
+def _second_key(source: Source, content: RawContent, row: RawItem) -> int | None:
+    # By its content only what was fetched is met: who pushes the same words under two ids means two things.
+    if not content.has_second_key or not (content.url or content.is_fetched):
+        return None
+    return second_key(source.pk, url=content.url, body_hash=row.content_hash)
+
+
+def _step_back(row: RawItem, mark: RawPrint) -> Pushed:
+    """Another source brought the same page a moment ago: its raw item stays the only one."""
+    RawItem.everywhere.filter(pk=row.pk).delete()
+    holder = RawPrint.everywhere.filter(
+        workspace_id=row.workspace_id, test=row.test, second_key=mark.second_key
+    )
+    return Pushed(RawItem.everywhere.get(pk=holder.values("pk")[:1]), "duplicate")
+
+
+def source_text(row: RawItem, body: RawBody) -> SourceText:
+    """What an engine is told of it."""
+    return SourceText(
+        title=body.title,
+        text=plain_text(body.body, body.body_format),
+        url=row.url,
+        author=row.author,
+        language=row.language,
+        published_at=row.published_at,
+    )
+
+
+def plan_for(row: RawItem, body: RawBody) -> Plan:
+    """The engines that can make something of it; for the others, why not."""
+    return _plan(row, source_text(row, body))
+
+
+def _plan(row: RawItem, text: SourceText) -> Plan:
+    able, why_not = [], []
+    for name in row.engines:
+        engine = engine_named(name)
+        reason = engine.why_not(text)
+        if reason is None:
+            able.append(engine)
+        else:
+            why_not.append(f"{engine.name}: {reason}")
+    return Plan(tuple(able), row.variants, tuple(why_not))
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of that name (`Short Post`); raises `Invalid` naming those there are."""
+    engines = plugins.every("engines", Engine)
+    for engine in engines:
+        if engine.name == name:
+            return engine
+    known = ", ".join(engine.name for engine in engines)
+    message = f"There is no engine output {name!r}. Known are: {known}."
+    raise Invalid.one(field="engines", code="unknown_engine", message=message)
+
+
+def estimate(
+    workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
+) -> Plan:
+    """What pushing this would make and cost; stores nothing, spends nothing."""
+    row, body = _rows(workspace, source, content, defaults, now)
+    return plan_for(row, body)
+
+
+def dedup_key(source_id: UUID, content: RawContent, body_hash: str) -> str:
+    """The first identity that is known: the source's own id, else the canonical address, else the content."""
+    return content.key or key_of(
+        source_id, external_id=content.external_id, url=content.url, body_hash=body_hash
+    )
+
+
+def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
+    """Make again what could not be made: a failed, skipped or waiting raw item. Raises `Conflict`, `QuotaExceeded`."""
+    with transaction.atomic():
+        row = _locked(raw_item.pk)
+        if row.deleted_at is not None:
+            message = "This raw item was deleted; push it again under another identity."
+            raise Conflict.because(code="deleted", message=message)
+        states.refuse_unless_allowed(row, "queued")
+        if row.status == "processed":
+            message = "Everything that could be made from it was made; regenerate a generated item instead."
+            raise Conflict.because(code="nothing_to_retry", message=message)
+        # Before the reservation: the balance of credits is locked last.
+        SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(decision="new").update(
+            decision="new", code="admitted", message="Somebody had it made.", decided_at=now
+        )
+        _replan(row, workspace, when_short="refuse", now=now)
+    return row
+
+
+def resume_waiting(row: RawItem) -> None:
+    """Work a raw item whose wait for credits is over: plan again, or wait for the next month."""
+    now = timezone.now()
+    with transaction.atomic():
+        fresh = _locked(row.pk)
+        if fresh.status != "waiting_quota" or fresh.lease_token != row.lease_token:
+            return
+        if fresh.deleted_at is not None:
+            fresh.sleep_until(None)
+            return
+        _replan(fresh, fresh.workspace, when_short="wait", now=now)
+
+
+def give_up_waiting(row: RawItem) -> None:
+    """A wait that failed again and again ends where a person sees it."""
+    reason = {"code": "gave_up", "message": "It could not be planned; retry it.", "stage": "push"}
+    with transaction.atomic():
+        states.move(row, "skipped", under_lease=True, reason=reason, wake_at=None)
+        _tell_skipped(row, timezone.now())
+
+
+def erase(raw_item: RawItem, *, now: datetime) -> None:
+    """Erase the content; the row stays as a tombstone, so that the same thing isn't taken in again."""
+    with transaction.atomic():
+        # What was sent is its content too. Before the raw item is locked, as a delivery on its way does it.
+        InboundDelivery.everywhere.filter(raw_item=raw_item).update(body=None, made=None)
+        row = RawItem.everywhere.select_for_update().get(pk=raw_item.pk)
+        if row.deleted_at is not None:
+            return
+        RawBody.everywhere.filter(raw_item=row).delete()
+        # What a writer found in it is content too.
+        Generation.everywhere.filter(raw_item=row, status__in=["done", "failed"]).update(answers={})
+        SharedBrief.everywhere.filter(raw_item=row).delete()
+        SourceEntry.everywhere.filter(raw_item=row).update(title="", url="", message="")
+        forget_print(row)
+        uploads.let_go(raw_item=row, now=now)
+        RawItem.everywhere.filter(pk=row.pk).update(
+            title="",
+            url="",
+            author="",
+            media=[],
+            metadata={},
+            deleted_at=now,
+            wake_at=None,
+            version=row.version + 1,
+            lease_token=row.lease_token + 1,
+            updated_at=now,
+        )
+        hold_what_was_made(row, "source_withdrawn", now)
+
+
+# --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ToMake:
+    """A raw item and all that its generations are made of."""
+
+    workspace: Workspace
+    source: Source
+    row: RawItem
+    plan: Plan
+    defaults: WorkspaceDefaults
+
+
+def _locked(pk: UUID) -> RawItem:
+    """The raw item, locked before the items made from it, everywhere; its source and workspace are only read."""
+    row: RawItem = (
+        RawItem.everywhere.select_for_update(of=("self",))
+        .select_related("source", "workspace__plan")
+        .get(pk=pk)
+    )
+    return row
+
+
+def _rows(
+    workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
+) -> tuple[RawItem, RawBody]:
+    body_format = content.body_format or ("html" if _MARKUP.search(content.body) else "markdown")
+    body_hash = content.body_hash or content_hash(content.title, content.body)
+    persona_id = content.persona_id or source.persona_id or defaults.persona_id
+    engines = content.engines if content.engines is not None else (source.engines or defaults.engines)
+    row = RawItem(
+        id=uuid7(),
+        workspace=workspace,
+        test=source.test,
+        source=source,
+        dedup_key=dedup_key(source.pk, content, body_hash),
+        external_id=content.external_id,
+        url=content.url,
+        title=content.title[: limits.TITLE_CHARACTERS],
+        language=content.language,
+        author=content.author[:200],
+        published_at=content.published_at,
+        media=[dict(one) for one in content.media],
+        metadata=dict(content.metadata),
+        engines=list(dict.fromkeys(engines)),
+        variants=content.variants or source.variants,
+        persona_id=persona_id,
+        content_hash=body_hash,
+        request_id=request_id(),
+        created_at=now,
+        updated_at=now,
+    )
+    body = RawBody(
+        workspace=workspace,
+        raw_item=row,
+        number=1,
+        title=row.title,
+        body=content.body,
+        body_format=body_format,
+        content_hash=body_hash,
+        created_at=now,
+    )
+    return row, body
+
+
+def _make_rows(to_make: _ToMake, *, when_short: Literal["refuse", "wait"], now: datetime) -> None:
+    """The generations, then the event, then the reservation: the balance's row is locked as shortly as can be."""
+    row = to_make.row
+    if when_short == "refuse" or row.test:
+        generations = _generation_rows(to_make, now)
+        _tell_ingested(row, now)
+        _reserve(to_make.workspace, generations, now)
+        return
+    try:
+        with transaction.atomic():
+            generations = _generation_rows(to_make, now)
+            _tell_ingested(row, now)
+            _reserve(to_make.workspace, generations, now)
+    except credit_account.QuotaExceeded as error:
+        wait_for_credits(row, now)
+        _tell_ingested(row, now)
+        balance = error.balance
+        credit_account.tell_used_up(to_make.workspace, balance.period_start, balance.granted, now=now)
+
+
+def _generation_rows(to_make: _ToMake, now: datetime) -> list[Generation]:
+    generations, items = _to_generate(to_make, now)
+    insert(generations)
+    insert(items)
+    hands.nudge("pipeline.generate")
+    return generations
+
+
+def _to_generate(to_make: _ToMake, now: datetime) -> tuple[list[Generation], list[GeneratedItem]]:
+    """The runs, one for each engine, and their items, one for each variant."""
+    workspace, source, row, plan = to_make.workspace, to_make.source, to_make.row, to_make.plan
+    generations = [
+        Generation(
+            workspace=workspace,
+            test=row.test,
+            engine=engine.kind,
+            raw_item=row,
+            raw_version=row.content_version,
+            persona_id=row.persona_id,
+            variants=plan.variants,
+            credits_reserved=0 if row.test else engine.credits * plan.variants,
+            due_at=now,
+            wake_at=now,
+            request_id=row.request_id,
+            created_at=now,
+        )
+        for engine in plan.engines
+    ]
+    defaults = to_make.defaults
+    outlets = source.outlets or (defaults.test_outlets if row.test else defaults.outlets)
+    items = [
+        GeneratedItem(
+            workspace=workspace,
+            test=row.test,
+            generation=generation,
+            source=source,
+            raw_item=row,
+            persona_id=row.persona_id,
+            bucket=engine.bucket,
+            engine_output=engine.name,
+            engine_version=engine.version,
+            variant_group=generation.pk,
+            variant_index=index,
+            outlets=outlets,
+            approval_required=workspace.requires_approval,
+            created_at=now,
+            updated_at=now,
+        )
+        for engine, generation in zip(plan.engines, generations, strict=True)
+        for index in range(plan.variants)
+    ]
+    return generations, items
+
+
+def _reserve(workspace: Workspace, generations: Sequence[Generation], now: datetime) -> None:
+    """The last statement of the transaction, so that the balance's row is locked for as short as can be."""
+    amounts = {one.pk: one.credits_reserved for one in generations if one.credits_reserved}
+    if amounts:
+        credit_account.reserve(workspace, amounts, now=now)
+
+
+def wait_for_credits(row: RawItem, now: datetime) -> None:
+    resets_at = credit_account.next_month(credit_account.month_of(now))
+    reason = {
+        "code": "quota_exceeded",
+        "message": "It waits for the credits of the next month.",
+        "stage": "push",
+    }
+    states.move(row, "waiting_quota", reason=reason, due_at=resets_at, wake_at=resets_at, version=row.version)
+
+
+def _meet(
+    workspace: Workspace,
+    pushed: RawItem,
+    body: RawBody,
+    now: datetime,
+    beside: Callable[[UUID, Outcome], None] | None,
+) -> Pushed:
+    """The same identity is there already: the same content is a duplicate, other content its next version."""
+    row = (
+        RawItem.everywhere.select_for_update(of=("self",))
+        .select_related("source")
+        .get(workspace=workspace, test=pushed.test, dedup_key=pushed.dedup_key)
+    )
+    outcome: Outcome = (
+        "duplicate" if row.deleted_at is not None or row.content_hash == pushed.content_hash else "revised"
+    )
+    if beside is not None:
+        beside(row.pk, outcome)
+    if outcome == "duplicate":
+        return Pushed(row, outcome)
+    body.raw_item = row
+    body.number = row.content_version + 1
+    body.save(force_insert=True)
+    changes = {
+        "title": pushed.title,
+        "url": pushed.url or row.url,
+        "author": pushed.author or row.author,
+        "language": pushed.language or row.language,
+        "published_at": pushed.published_at or row.published_at,
+        "media": pushed.media or row.media,
+        "metadata": pushed.metadata or row.metadata,
+        "content_hash": pushed.content_hash,
+        "content_version": body.number,
+        "version": row.version + 1,
+        "updated_at": now,
+    }
+    RawItem.everywhere.filter(pk=row.pk).update(**changes)
+    for name, value in changes.items():
+        setattr(row, name, value)
+    if pushed.media:
+        uploads.use(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
+    hold_what_was_made(row, "source_changed", now)
+    print_again(row, plain_text(body.body, body.body_format))
+    if row.status == "skipped" and (row.reason or {}).get("code") == "nothing_to_make":
+        # The first version had nothing to work with; this one may have.
+        _replan(row, workspace, when_short="wait", now=now)
+    return Pushed(row, "revised")
+
+
+def _replan(
+    row: RawItem, workspace: Workspace, *, when_short: Literal["refuse", "wait"], now: datetime
+) -> None:
+    """Plan a raw item that was skipped, failed or waited; the row is locked by the caller."""
+    defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
+    body = RawBody.everywhere.get(raw_item=row, number=row.content_version)
+    plan = plan_for(row, body)
+    if not plan.engines:
+        _nothing_to_make(row, " ".join(plan.why_not), when_short=when_short, now=now)
+        return
+    to_make = _ToMake(workspace, row.source, row, plan, defaults)
+    if when_short == "refuse":
+        _requeue(to_make, now)
+        return
+    was_told = _was_told(row)
+    try:
+        with transaction.atomic():
+            _requeue(to_make, now)
+    except credit_account.QuotaExceeded:
+        # The instance is as the row was to become.
+        row.refresh_from_db(
+            fields=[
+                "status",
+                "lease_token",
+                "reason",
+                "version",
+                "due_at",
+                "wake_at",
+                "attempts",
+                "updated_at",
+            ]
+        )
+        if row.status == "waiting_quota":
+            later = credit_account.next_month(credit_account.month_of(now))
+            RawItem.everywhere.filter(pk=row.pk).update(due_at=later, wake_at=later, attempts=0)
+        else:
+            wait_for_credits(row, now)
+            if not was_told:
+                _tell_ingested(row, now)
+
+
+def _nothing_to_make(
+    row: RawItem, message: str, *, when_short: Literal["refuse", "wait"], now: datetime
+) -> None:
+    if when_short == "refuse":
+        raise Conflict.because(code="nothing_to_make", message=message)
+    if row.status == "waiting_quota":
+        # It waited for nothing: whatever could be made of it when it came in no longer can.
+        reason = {"code": "nothing_to_make", "message": message, "stage": "push"}
+        states.move(row, "skipped", reason=reason, wake_at=None, due_at=None, attempts=0, updated_at=now)
+        _tell_skipped(row, now)
+
+
+def _requeue(to_make: _ToMake, now: datetime) -> None:
+    row = to_make.row
+    was_told = _was_told(row)
+    states.move(
+        row,
+        "queued",
+        reason=None,
+        wake_at=None,
+        due_at=None,
+        attempts=0,
+        lease_token=row.lease_token + 1,
+        updated_at=now,
+    )
+    generations = _generation_rows(to_make, now)
+    if not was_told:
+        _tell_ingested(row, now)
+    _reserve(to_make.workspace, generations, now)
+
+
+def _was_told(row: RawItem) -> bool:
+    """Whether `raw.ingested` went out already: what was skipped at the door enters the queue only now."""
+    return row.status != "skipped" or (row.reason or {}).get("code") == "gave_up"
+
+
+def _tell_ingested(row: RawItem, now: datetime) -> None:
+    events.record(
+        "raw.ingested",
+        workspace_id=row.workspace_id,
+        test=row.test,
+        data={"raw_item": payloads.raw_item(payloads.row_of(row))},
+        raw_item_id=row.pk,
+        source_id=row.source_id,
+        request=row.request_id,
+        now=now,
+    )
+
+
+def _tell_skipped(row: RawItem, now: datetime) -> None:
+    events.record(
+        "raw.skipped",
+        workspace_id=row.workspace_id,
+        test=row.test,
+        data={"raw_item": payloads.raw_item(payloads.row_of(row))},
+        raw_item_id=row.pk,
+        source_id=row.source_id,
+        request=row.request_id,
+        now=now,
+    )

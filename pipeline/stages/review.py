@@ -1,0 +1,399 @@
+"""People decide: approve, reject, restore, edit, try again, make another, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import Max
+
+from accounts import credits as credit_account
+from config.ground import hands, states
+from config.ground.errors import Conflict, Detail, Invalid
+from config.ground.moments import as_z
+from config.ground.requests import request_id
+from pipeline.content import in_step, refuse_unless_typed
+from pipeline.engines.base import ANGLES
+from pipeline.models import Asset, GeneratedItem, Generation, Publication, RawBody, RawItem, Revision
+from pipeline.plugins import Refused
+from pipeline.stages import collect, generate, pictures, publish, push
+from pipeline.stages.holding import OUT
+from pipeline.states import EDITABLE, PUBLISHABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from uuid import UUID
+
+    from accounts.models import Workspace
+
+WORDS: Final = frozenset({"title", "body", "content", "overrides"})
+"""What makes a new revision when it changes; outlets and alt texts are no words of the item."""
+
+
+def approve(item: GeneratedItem, *, by: str, now: datetime) -> GeneratedItem:
+    """Approve the newest revision, which also lets go of a hold, and of the flag that its source has changed.
+
+    Raises `Conflict` unless it is ready or scheduled, is held with something of it still to be sent, or is published
+    and flagged so.
+    """
+    with transaction.atomic():
+        row = _locked(item)
+        is_flagged = row.flagged == "source_changed"
+        allowed = PUBLISHABLE if row.held else EDITABLE
+        _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
+        _write(
+            row,
+            now,
+            approved_by=by,
+            approved_at=now,
+            approved_revision=row.revision,
+            held="",
+            # That a source took it back is let go only when it lists it again.
+            flagged="" if is_flagged else row.flagged,
+        )
+        # What waits for this approval is sent now if it is due.
+        publish.wake_scheduled(row)
+    return row
+
+
+def reject(item: GeneratedItem, *, reason: str, by: str, now: datetime) -> GeneratedItem:
+    with transaction.atomic():
+        row = _locked(item)
+        _refuse_deleted(row)
+        rejection = {"code": "by_person", "message": reason, "by": by, "at": as_z(now)}
+        states.move(row, "rejected", rejection=rejection, updated_at=now)
+    return row
+
+
+def restore(item: GeneratedItem, *, now: datetime) -> GeneratedItem:
+    """Undo a rejection."""
+    with transaction.atomic():
+        row = _locked(item)
+        _refuse_deleted(row)
+        if row.status != "rejected":
+            message = f"It is {row.status}; only a rejected item is restored."
+            detail = Detail(
+                "status", "not_rejected", message, {"status": row.status, "allowed": ["rejected"]}
+            )
+            raise Conflict(detail)
+        states.move(row, "ready", rejection=None, updated_at=now)
+    return row
+
+
+def edit(
+    item: GeneratedItem,
+    changes: Mapping[str, Any],
+    *,
+    by: str,
+    now: datetime,
+    expected_version: int | None = None,
+) -> GeneratedItem:
+    """Change words, outlets or alt texts while it is ready or scheduled; changed words are a new revision.
+
+    `changes` holds only what was given: title, body, content, overrides, outlets, and `alt_texts` by asset id. An
+    approval of an older revision holds the item until somebody approves again. Words that are drawn in a picture are
+    drawn again, and the item is generating meanwhile; not while it is scheduled, for its pictures are promised.
+    `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
+    Raises `Invalid` for words that can't be drawn.
+    """
+    with transaction.atomic():
+        row = _locked(item)
+        _refuse_other_version(row, expected_version)
+        _refuse_unless(row, EDITABLE, "edited")
+        if changes in ({}, {"alt_texts": {}}):
+            # Nothing was said, so nothing is written and the version stays.
+            return row
+        _check_changes(row, changes)
+        changes = in_step(row.bucket, row.body, changes)
+        values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
+        if "body" in values:
+            values["excerpt"] = generate.excerpt_of(values["body"], row.body_format)
+        is_redrawn = _is_drawn(row) and values.get("body", row.body) != row.body
+        if is_redrawn:
+            _refuse_undrawable(row, values)
+        if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
+            values["revision"] = row.revision + 1
+            if row.approved_revision is not None:
+                values["held"] = row.held or "approval_stale"
+        _write(row, now, **values)
+        if "revision" in values:
+            _keep_revision(row, by=by, now=now)
+            publish.renew_scheduled(row, now=now)
+        alt_texts = changes.get("alt_texts", {})
+        for asset_id, text in alt_texts.items():
+            Asset.everywhere.filter(item=row, pk=asset_id).update(alt_text=text)
+        if is_redrawn:
+            _draw_again(row, alt_texts, now)
+    return row
+
+
+def _is_drawn(row: GeneratedItem) -> bool:
+    return (
+        bool(push.engine_named(row.engine_output).sizes)
+        and Asset.everywhere.filter(item=row, revoked_at=None).exists()
+    )
+
+
+def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
+    """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
+    if row.status == "scheduled":
+        message = "Its words are drawn in a picture that is scheduled. Cancel what is scheduled first, then edit it."
+        raise Conflict(Detail("body", "drawn_words", message, {"status": row.status}))
+    engine = push.engine_named(row.engine_output)
+    draft = generate.draft_of(row, body=values["body"])
+    persona = generate.persona_card(row.persona_id, row.persona_version)
+    try:
+        pictures.refuse_undrawable(engine, draft, persona)
+    except Refused as refused:
+        raise Invalid.one(field="body", code=refused.code, message=refused.message) from refused
+
+
+def _draw_again(row: GeneratedItem, alt_texts: Mapping[UUID, str], now: datetime) -> None:
+    """A run that draws and asks no writer. Alt texts given in the same breath are those of the new files."""
+    engine = push.engine_named(row.engine_output)
+    names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
+    run: Generation = Generation.everywhere.create(
+        workspace_id=row.workspace_id,
+        test=row.test,
+        engine=engine.kind,
+        persona_id=row.persona_id,
+        persona_version=row.persona_version,
+        stage="render",
+        answers={"redraw": {"alt_texts": {name: alt_texts[key] for key, name in names}}},
+        due_at=now,
+        wake_at=now,
+        request_id=request_id(),
+        created_at=now,
+    )
+    states.move(row, "generating", generation=run, updated_at=now)
+    hands.nudge("pipeline.generate")
+
+
+def _check_changes(row: GeneratedItem, changes: Mapping[str, Any]) -> None:
+    if "outlets" in changes:
+        collect.check_outlets(row.workspace, changes["outlets"], test=row.test)
+    if "overrides" in changes:
+        _check_override_keys(row, changes["overrides"])
+    if "content" in changes:
+        refuse_unless_typed(row.bucket, changes["content"])
+
+
+def _check_override_keys(row: GeneratedItem, overrides: Mapping[str, Any]) -> None:
+    try:
+        collect.check_outlets(row.workspace, list(overrides), test=row.test, field="overrides")
+    except Invalid as error:
+        # They are named by their key, not by a place in a list.
+        keys = list(overrides)
+        named = [
+            Detail(f"overrides.{keys[int((one.field or '')[10:-1])]}", one.code, one.message)
+            for one in error.detail
+        ]
+        raise Invalid(*named) from error
+
+
+def _keep_revision(row: GeneratedItem, *, by: str, now: datetime) -> None:
+    Revision.everywhere.create(
+        workspace_id=row.workspace_id,
+        item=row,
+        number=row.revision,
+        title=row.title,
+        body=row.body,
+        body_format=row.body_format,
+        content=row.content,
+        overrides=row.overrides,
+        made_by=by,
+        created_at=now,
+    )
+
+
+def retry(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> GeneratedItem:
+    """Make a failed item again, in a run of its own; one whose words only have to be drawn keeps them.
+
+    Raises `Conflict`, `QuotaExceeded`.
+    """
+    if item.revision and item.status == "failed" and _is_drawn(item):
+        return _retry_drawing(item, now)
+    with transaction.atomic():
+        raw = _source_of(item)
+        row = _locked(item)
+        _refuse_deleted(row)
+        states.refuse_unless_allowed(row, "queued")
+        generation = _another_run(row, raw, workspace, now)
+        states.move(row, "queued", generation=generation, error=None, checks=[], claims=[], updated_at=now)
+        if raw is not None:
+            _requeue_raw(raw, now)
+        _reserve(workspace, generation, now)
+    return row
+
+
+def _retry_drawing(item: GeneratedItem, now: datetime) -> GeneratedItem:
+    """It was drawn before, and drawing it again broke: a full disk must not cost a person's words."""
+    with transaction.atomic():
+        row = _locked(item)
+        _refuse_deleted(row)
+        _write(row, now, error=None)
+        _draw_again(row, {}, now)
+    return row
+
+
+def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> GeneratedItem:
+    """A further variant of the same group. Raises `Conflict`, `QuotaExceeded`."""
+    with transaction.atomic():
+        raw = _source_of(item)
+        row = _locked(item)
+        _refuse_deleted(row)
+        if row.status in {"queued", "generating"}:
+            message = f"It is {row.status}; wait until it is made."
+            raise Conflict.because(code="not_made_yet", message=message)
+        last = GeneratedItem.everywhere.filter(variant_group=row.variant_group).aggregate(
+            last=Max("variant_index")
+        )
+        index = (last["last"] or 0) + 1
+        if index >= len(ANGLES):
+            message = f"A group has {len(ANGLES)} variants at most; edit one of them."
+            raise Conflict.because(code="no_more_variants", message=message)
+        generation = _another_run(row, raw, workspace, now)
+        variant: GeneratedItem = GeneratedItem.everywhere.create(
+            workspace=workspace,
+            test=row.test,
+            generation=generation,
+            source_id=row.source_id,
+            raw_item=raw,
+            topic_id=row.topic_id,
+            persona_id=row.persona_id,
+            parent=row,
+            bucket=row.bucket,
+            engine_output=row.engine_output,
+            engine_version=row.engine_version,
+            variant_group=row.variant_group,
+            variant_index=index,
+            outlets=row.outlets,
+            approval_required=workspace.requires_approval,
+            created_at=now,
+            updated_at=now,
+        )
+        if raw is not None:
+            _requeue_raw(raw, now)
+        _reserve(workspace, generation, now)
+    return variant
+
+
+def erase(item: GeneratedItem, *, now: datetime) -> None:
+    """Erase the content and cancel what is scheduled; a tombstone stays for the ledger and the statistics."""
+    with transaction.atomic():
+        row = _locked(item)
+        if row.deleted_at is not None:
+            return
+        publications = Publication.everywhere.filter(item=row)
+        there = set(publications.values_list("status", flat=True))
+        if there & {"publishing", "unknown"}:
+            message = "A publication of it is under way; wait for its outcome, or reconcile it."
+            raise Conflict.because(code="in_flight", message=message)
+        if "scheduled" in there:
+            row = publish.cancel(row, now=now)
+        # The words that one outlet got instead are words of the item too.
+        publications.update(overrides={}, step_state={})
+        Revision.everywhere.filter(item=row).delete()
+        Asset.everywhere.filter(item=row).update(revoked_at=now)
+        _write(
+            row,
+            now,
+            title="",
+            body="",
+            content={},
+            excerpt="",
+            claims=[],
+            checks=[],
+            overrides={},
+            deleted_at=now,
+        )
+
+
+# --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+def _locked(item: GeneratedItem) -> GeneratedItem:
+    row: GeneratedItem = (
+        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
+    )
+    return row
+
+
+def _write(row: GeneratedItem, now: datetime, **values: Any) -> None:
+    """Write to a locked row; its version rises with every change."""
+    GeneratedItem.everywhere.filter(pk=row.pk).update(**values, version=row.version + 1, updated_at=now)
+    row.version += 1
+    row.updated_at = now
+    for name, value in values.items():
+        setattr(row, name, value)
+
+
+def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
+    _refuse_deleted(row)
+    if row.status not in allowed:
+        message = f"It is {row.status}; it can be {verb} while it is {' or '.join(sorted(allowed))}."
+        raise Conflict(
+            Detail("status", f"not_{verb}", message, {"status": row.status, "allowed": sorted(allowed)})
+        )
+
+
+def _refuse_other_version(row: GeneratedItem, expected: int | None) -> None:
+    if expected is not None and row.version != expected:
+        changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
+        raise states.Overtaken(changed, code="version_conflict")
+
+
+def _refuse_deleted(row: GeneratedItem) -> None:
+    if row.deleted_at is not None:
+        raise Conflict.because(code="deleted", message="It was deleted.", field=None)
+
+
+def _source_of(item: GeneratedItem) -> RawItem | None:
+    """The raw item, locked before the items made from it; None where the item speaks of a topic."""
+    if item.raw_item_id is None and item.topic_id is not None:
+        return None
+    raw: RawItem | None = (
+        RawItem.everywhere.select_for_update().filter(pk=item.raw_item_id, deleted_at=None).first()
+        if item.raw_item_id
+        else None
+    )
+    if raw is None or not RawBody.everywhere.filter(raw_item=raw).exists():
+        message = "The raw item that it was made from was deleted."
+        raise Conflict.because(code="source_deleted", message=message, field="raw_item")
+    return raw
+
+
+def _another_run(row: GeneratedItem, raw: RawItem | None, workspace: Workspace, now: datetime) -> Generation:
+    engine = push.engine_named(row.engine_output)
+    generation: Generation = Generation.everywhere.create(
+        workspace=workspace,
+        test=row.test,
+        engine=engine.kind,
+        raw_item=raw,
+        raw_version=raw.content_version if raw is not None else None,
+        topic_id=row.topic_id if raw is None else None,
+        persona_id=row.persona_id,
+        variants=1,
+        credits_reserved=0 if row.test else engine.credits,
+        due_at=now,
+        wake_at=now,
+        request_id=request_id(),
+        created_at=now,
+    )
+    if raw is None and not generate.hand_on(row.generation, generation, now):
+        message = "The topic that it speaks of was deleted."
+        raise Conflict.because(code="source_deleted", message=message, field="topic")
+    hands.nudge("pipeline.generate")
+    return generation
+
+
+def _requeue_raw(raw: RawItem, now: datetime) -> None:
+    """A raw item of which nothing came waits for this run again."""
+    if raw.status == "failed":
+        states.move(raw, "queued", reason=None, updated_at=now)
+
+
+def _reserve(workspace: Workspace, generation: Generation, now: datetime) -> None:
+    if generation.credits_reserved:
+        credit_account.reserve(workspace, {generation.pk: generation.credits_reserved}, now=now)

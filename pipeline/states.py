@@ -1,0 +1,143 @@
+"""The moves of each thing with a status, as data; whose turn it is; derive_status().
+
+Statuses of a generated item up to `ready`, `rejected` and `failed` are moved; the publishing ones are derived from
+its publications.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from config.ground import states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+SOURCE: Final[Mapping[str, frozenset[str]]] = {
+    "active": frozenset({"paused", "failing", "gone"}),
+    "paused": frozenset({"active"}),
+    "failing": frozenset({"active", "paused", "gone"}),
+    # A person who switches a gone source on again has it polled at once.
+    "gone": frozenset({"active", "paused"}),
+}
+
+RAW_ITEM: Final[Mapping[str, frozenset[str]]] = {
+    "queued": frozenset({"processing", "processed", "failed", "waiting_quota"}),
+    "processing": frozenset({"processed", "failed"}),
+    "waiting_quota": frozenset({"queued", "skipped"}),
+    # Retried, or revised with content that has to be made into something.
+    "processed": frozenset({"queued", "waiting_quota"}),
+    "failed": frozenset({"queued", "waiting_quota"}),
+    "skipped": frozenset({"queued", "waiting_quota"}),
+}
+
+GENERATION: Final[Mapping[str, frozenset[str]]] = {
+    "queued": frozenset({"running", "failed"}),
+    "running": frozenset({"done", "failed"}),
+    "done": frozenset(),
+    "failed": frozenset(),
+}
+
+GENERATED_ITEM: Final[Mapping[str, frozenset[str]]] = {
+    "queued": frozenset({"generating", "failed"}),
+    "generating": frozenset({"ready", "failed"}),
+    "failed": frozenset({"queued", "generating"}),
+    "ready": frozenset({"rejected", "generating"}),
+    "rejected": frozenset({"ready"}),
+    # From here on the status is derived; nothing moves it.
+    "scheduled": frozenset(),
+    "publishing": frozenset(),
+    "published": frozenset(),
+    "partially_published": frozenset(),
+    "publish_failed": frozenset(),
+    "removed": frozenset(),
+}
+
+PUBLICATION: Final[Mapping[str, frozenset[str]]] = {
+    # Unknown after a restore, which can't know what was sent since its backup.
+    "scheduled": frozenset({"publishing", "failed", "cancelled", "unknown"}),
+    "publishing": frozenset({"published", "scheduled", "failed", "unknown"}),
+    "unknown": frozenset({"published", "scheduled", "failed"}),
+    "published": frozenset({"removed"}),
+    "failed": frozenset({"scheduled", "cancelled"}),
+    "cancelled": frozenset(),
+    "removed": frozenset(),
+}
+
+ATTEMPT: Final[Mapping[str, frozenset[str]]] = {
+    "started": frozenset({"succeeded", "failed", "unknown"}),
+    "unknown": frozenset({"succeeded", "failed"}),
+    "succeeded": frozenset(),
+    "failed": frozenset(),
+}
+
+OUTLET: Final[Mapping[str, frozenset[str]]] = {
+    "ok": frozenset({"needs_reconnect", "disabled"}),
+    "needs_reconnect": frozenset({"ok", "disabled"}),
+    "disabled": frozenset({"ok"}),
+}
+
+# A WebSub subscription. A hub may verify late, or again; what has ended begins anew with the next poll.
+SUBSCRIPTION: Final[Mapping[str, frozenset[str]]] = {
+    "wanted": frozenset({"asked", "active", "denied", "wanted", "ended"}),
+    "asked": frozenset({"active", "wanted", "denied", "ended"}),
+    "active": frozenset({"active", "renewing", "wanted", "denied", "ended"}),
+    "renewing": frozenset({"active", "wanted", "denied", "ended"}),
+    "denied": frozenset({"wanted", "asked", "ended"}),
+    "ended": frozenset({"wanted"}),
+}
+
+# A replay goes the same way again, with the mapping of now; what failed its verification has nothing to replay.
+_SETTLED: Final = frozenset({"taken", "duplicate", "ignored", "failed"})
+INBOUND_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
+    "received": _SETTLED | {"refused"},
+    **{status: _SETTLED - {status} for status in sorted(_SETTLED)},
+    "refused": frozenset(),
+}
+
+BRAND_SLOT: Final[Mapping[str, frozenset[str]]] = {
+    "waiting": frozenset({"picked", "empty", "skipped", "waiting_quota"}),
+    "waiting_quota": frozenset({"picked", "empty", "skipped", "waiting"}),
+    "picked": frozenset(),
+    "empty": frozenset(),
+    "skipped": frozenset(),
+}
+
+for _model, _table in {
+    "pipeline.Source": SOURCE,
+    "pipeline.RawItem": RAW_ITEM,
+    "pipeline.Generation": GENERATION,
+    "pipeline.GeneratedItem": GENERATED_ITEM,
+    "pipeline.Publication": PUBLICATION,
+    "pipeline.Attempt": ATTEMPT,
+    "pipeline.Outlet": OUTLET,
+    "pipeline.WebSubSubscription": SUBSCRIPTION,
+    "pipeline.InboundDelivery": INBOUND_DELIVERY,
+    "pipeline.BrandSlot": BRAND_SLOT,
+}.items():
+    states.register(_model, _table)
+
+OPEN_SLOTS: Final = frozenset({"waiting", "waiting_quota"})
+PUBLISHABLE: Final = frozenset(
+    {"ready", "scheduled", "publishing", "published", "partially_published", "publish_failed", "removed"}
+)
+"""Statuses of an item from which a further outlet may be published to."""
+EDITABLE: Final = frozenset({"ready", "scheduled"})
+OPEN_PUBLICATIONS: Final = frozenset({"scheduled", "publishing", "unknown"})
+
+
+_DERIVED: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (
+    ("ready", lambda there: not there),
+    ("publishing", lambda there: bool(there & {"publishing", "unknown"})),
+    ("scheduled", lambda there: "scheduled" in there),
+    ("published", lambda there: there == {"published"}),
+    ("partially_published", lambda there: "published" in there),
+    ("publish_failed", lambda there: "failed" in there),
+    ("removed", lambda there: "removed" in there),
+)
+
+
+def derive_status(publications: Iterable[str]) -> str:
+    """An item's status from those of its publications; the first rule that matches holds."""
+    there = frozenset(publications) - {"cancelled"}
+    return next(status for status, holds in _DERIVED if holds(there))

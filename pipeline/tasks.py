@@ -1,0 +1,98 @@
+"""The pipeline's kinds of due rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+
+from accounts import notices
+from accounts.models import NoticeDigest
+from config.ground import hands, limits
+from pipeline.models import BrandSlot, Generation, Publication, RawItem, Source, WebSubSubscription
+from pipeline.stages import brand, collect, digest, generate, publish, push, websub
+
+LEASE = timedelta(seconds=settings.LEASE_SECONDS)
+
+hands.register(
+    hands.Kind(
+        "pipeline.collect",
+        model=Source,
+        work=collect.poll,
+        give_up=collect.give_up,
+        lease=LEASE,
+        # They mostly wait for other people's servers, of which each is asked by one of them at a time.
+        side_by_side=8,
+        per_workspace=4,
+        own_threads=True,
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.brand",
+        model=BrandSlot,
+        work=brand.work,
+        give_up=brand.give_up,
+        lease=LEASE,
+        side_by_side=2,
+        per_workspace=1,
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.waiting",
+        model=RawItem,
+        work=push.resume_waiting,
+        give_up=push.give_up_waiting,
+        lease=LEASE,
+        side_by_side=1,
+        per_workspace=10,
+        batch=10,
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.generate",
+        model=Generation,
+        work=generate.work,
+        give_up=generate.give_up,
+        lease=LEASE,
+        max_attempts=limits.GENERATION_TRIES,
+        side_by_side=max(2, settings.WORKER_THREADS // 2),
+        per_workspace=max(1, settings.WORKER_THREADS // 4),
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.publish",
+        model=Publication,
+        work=publish.work,
+        give_up=publish.give_up,
+        lease=LEASE,
+        side_by_side=max(2, settings.WORKER_THREADS // 2),
+        per_workspace=max(1, settings.WORKER_THREADS // 4),
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.websub",
+        model=WebSubSubscription,
+        work=websub.work,
+        give_up=websub.give_up,
+        lease=LEASE,
+        side_by_side=1,
+        per_workspace=1,
+    )
+)
+# Here and not among the accounts' own, because what waits for review is counted by the pipeline.
+hands.register(
+    hands.Kind(
+        "pipeline.digest",
+        model=NoticeDigest,
+        work=digest.work,
+        give_up=notices.give_up_digest,
+        lease=LEASE,
+        side_by_side=1,
+        per_workspace=1,
+    )
+)

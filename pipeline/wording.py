@@ -1,0 +1,122 @@
+"""The edits that a verbatim sentence may undergo, and whether it can stand alone."""
+
+from __future__ import annotations
+
+import re
+
+
+def word_set(words: str) -> frozenset[str]:
+    """A list of words that reads as text."""
+    return frozenset(words.split())
+
+
+# The spaces that hold a number together ("10 000") stay what they are.
+_SPACE = re.compile(r"[^\S\u00a0\u202f\u2009]+")
+_LOOSE_MARK = re.compile(r" (?=[,.;:!?\u2026](?:\s|$))")
+_WHOLLY_QUOTED = re.compile(
+    r"[\"\u201c\u00ab\u201e\u300c][^\"\u201c\u201d\u00ab\u00bb\u300d]*[\"\u201c\u201d\u00bb\u300d][.!?]?$"
+)
+_OPENING = "\"'\u2018\u201c\u00ab\u201e([ "
+_FIRST_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_DANGLING = word_set(
+    "he she it they him her them his hers its their theirs this that these those such he's she's it's "
+    "they're that's he'd she'd they'd he'll she'll it'll they'll they've"
+)
+_CONNECTIVE = word_set(
+    "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
+    "otherwise instead nevertheless nonetheless besides additionally similarly likewise consequently"
+)
+_LEADING_CONJUNCTION = re.compile(
+    r"(?P<open>[\"'\u2018\u201c\u00ab]?)"
+    r"(?:But|And|So|Yet|Or|Also|However|Moreover|Furthermore|Meanwhile|Therefore),?\s+(?=\w)"
+)
+_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
+_CLAUSE_EDGE = re.compile(r"[,;:](?=\s)|\s[\u2013\u2014-](?=\s)|[\u2014\u3001\uff0c\uff1b\u060c]")
+# What follows one of these would turn the cut statement into another one.
+_QUALIFIERS = word_set(
+    "but unless except not if only without although though however until nor while whereas provided "
+    "despite rather which that who and or"
+)
+# Control characters, overrides of the writing direction, halves of characters, lost ones, invisible tags.
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    r"\ufff0-\uffff\U000e0000-\U000e007f]"
+)
+_PAIRS = (("\u201c", "\u201d"), ("(", ")"), ("[", "]"), ("\u300c", "\u300d"), ("\uff08", "\uff09"))
+
+
+def collapse(text: str) -> str:
+    """One space for each run of white space, none at the ends."""
+    return _SPACE.sub(" ", text).strip()
+
+
+def is_clean(text: str) -> bool:
+    """Whether the words hold no character that reorders, hides or breaks them."""
+    return _UNSAFE.search(text) is None
+
+
+def opens_dangling(sentence: str) -> bool:
+    """Whether the first word points at something said before; an opening quotation mark is looked through."""
+    first = _FIRST_WORD.match(sentence.lstrip(_OPENING))
+    if first is None:
+        return False
+    word = first.group().lower().replace("\u2019", "'")
+    return word in _DANGLING or word in _CONNECTIVE
+
+
+def is_balanced(sentence: str) -> bool:
+    """Whether each quotation mark and bracket that is opened is closed."""
+    if sentence.count('"') % 2:
+        return False
+    return all(sentence.count(opening) == sentence.count(closing) for opening, closing in _PAIRS)
+
+
+def is_wholly_quoted(sentence: str) -> bool:
+    """Whether it is somebody's speech from end to end, without the words that say whose."""
+    return _WHOLLY_QUOTED.match(sentence) is not None
+
+
+def is_self_contained(sentence: str) -> bool:
+    return is_balanced(sentence) and not opens_dangling(sentence) and not is_wholly_quoted(sentence)
+
+
+def trim_conjunction(sentence: str) -> str:
+    """Without a leading "And", "But" or the like; the next word takes the capital letter."""
+    match = _LEADING_CONJUNCTION.match(sentence)
+    if match is None:
+        return sentence
+    rest = sentence[match.end() :]
+    return match["open"] + rest[:1].upper() + rest[1:]
+
+
+def drop_asides(sentence: str) -> str:
+    """Without what stands in brackets."""
+    # Numbers on both sides of an aside must not grow together, so a space stands in until the marks are set.
+    return _LOOSE_MARK.sub("", collapse(_ASIDE.sub(" ", sentence)))
+
+
+def clause_cuts(sentence: str) -> tuple[str, ...]:
+    """The sentence cut at each clause edge, with an ellipsis, longest first.
+
+    An edge is left out where a quotation or bracket would stay open, or where what follows qualifies what
+    remains.
+    """
+    cuts: list[str] = []
+    for match in _CLAUSE_EDGE.finditer(sentence):
+        head = sentence[: match.start()].rstrip()
+        following = _FIRST_WORD.match(sentence[match.end() : match.end() + 40].lstrip(_OPENING))
+        word = following.group().lower() if following else ""
+        if head and word not in _QUALIFIERS and is_balanced(head):
+            cuts.append(f"{head}\u2026")
+    return tuple(reversed(cuts))
+
+
+def first_words(text: str, limit: int) -> str:
+    """As many whole words as fit into `limit` characters, with an ellipsis where some are left out."""
+    words = collapse(text)
+    if len(words) <= limit:
+        return words
+    head = words[: limit - 1]
+    # Scripts that write without spaces are cut anywhere.
+    cut = head.rpartition(" ")[0] or head
+    return f"{cut.rstrip(' ,;:')}\u2026"

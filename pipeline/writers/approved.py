@@ -1,0 +1,98 @@
+"""Posts without a model and without a source: approved lines of the persona, word for word."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pipeline.engines.base import APPROVED
+from pipeline.plugins import Refused
+from pipeline.wording import collapse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.engines.base import Brief, Draft, Engine, Fact, PersonaCard
+    from pipeline.writers.base import Judge
+
+NEEDS_AI: Final = "needs_ai"
+LINES_USED_UP: Final = "lines_used_up"
+REPETITION: Final = "repetition"
+"""The check that a judge fails where the persona has said such a thing of late."""
+_LIKENESS: Final = 0.4
+"""Two variants that share this much of their words are one idea twice."""
+_WORD: Final = re.compile(r"[^\W_]{3,}")
+
+
+def approved_drafts(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str, judge: Judge | None
+) -> tuple[Draft, ...]:
+    """Drafts that are approved lines word for word, those first that say most of the topic's words.
+
+    A line that the engine would have to cut or that `judge` fails is passed by. Raises `Refused`: `needs_ai` without
+    any approved line, `lines_used_up` where each was said of late, `nothing_to_say` where none fits.
+    """
+    lines = [fact for fact in brief.facts if fact.kind == APPROVED]
+    if not lines:
+        message = (
+            "Without a model only approved lines may be said, and the persona has none. Add approved lines to the "
+            "persona, or enter a key for the model in the workspace's settings."
+        )
+        raise Refused(message, code=NEEDS_AI)
+    kept: list[Draft] = []
+    repeated = 0
+    for draft in _whole_lines(engine, brief, persona, lines, seed):
+        failed = [] if judge is None else [check.code for check in judge(draft) if check.outcome == "failed"]
+        repeated += REPETITION in failed
+        if not failed and not any(_is_alike(draft.body, other.body) for other in kept):
+            kept.append(draft)
+        if len(kept) == variants:
+            break
+    if kept:
+        return tuple(kept)
+    if repeated:
+        message = (
+            "Every approved line that fits was said in the last 90 days. Add approved lines to the persona, or enter a "
+            "key for the model in the workspace's settings."
+        )
+        raise Refused(message, code=LINES_USED_UP)
+    message = (
+        f"None of the persona's approved lines can stand as a {engine.name} by its rules and the persona's."
+    )
+    raise Refused(message, code="nothing_to_say")
+
+
+def _whole_lines(
+    engine: Engine, brief: Brief, persona: PersonaCard, lines: Sequence[Fact], seed: str
+) -> Iterator[Draft]:
+    about = f"{brief.title} {brief.lane.angle if brief.lane else ''}"
+
+    def rank(line: Fact) -> tuple[int, bytes]:
+        # Among lines that say equally much of the topic, chance decides, and the same each time: for a further
+        # variant one more is asked for, and the last one taken.
+        return -shared_words(line.quote, about), hashlib.sha256(f"{about}\x00{line.quote}".encode()).digest()
+
+    for line in sorted(lines, key=rank):
+        try:
+            drafts = engine.offline(replace(brief, facts=(line,)), persona, variants=1, seed=seed)
+        except Refused:
+            continue
+        for draft in drafts:
+            if collapse(line.quote) in collapse(draft.body):
+                yield draft
+
+
+def shared_words(line: str, about: str) -> int:
+    """How many words of three letters or more both have."""
+    return len(_words(line) & _words(about))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def _is_alike(one: str, other: str) -> bool:
+    words, others = _words(one), _words(other)
+    return len(words & others) >= _LIKENESS * len(words | others)

@@ -1,0 +1,391 @@
+"""The writer that asks Claude: verified facts first, then words that rest on them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pipeline.canonical import strip_invisible
+from pipeline.engines.base import ANGLES, Brief, Fact
+from pipeline.links import without_links
+from pipeline.plugins import Refused
+from pipeline.wording import collapse, is_clean
+from pipeline.writers import prompts
+from pipeline.writers.answers import Unreadable, read
+from pipeline.writers.asking import Ask
+from pipeline.writers.base import (
+    Accounted,
+    BriefAnswer,
+    CallRecord,
+    DraftAnswer,
+    Usage,
+    Writer,
+    WriterNeedsReconnect,
+    WriterRefused,
+)
+from pipeline.writers.extractive import PLUGIN as WITHOUT_AI
+from pipeline.writers.quotes import Haystack
+from pipeline.writers.reading import FARTHEST, gives_orders, is_suspicious, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pipeline.engines.base import Check, Draft, Engine, PersonaCard, SourceText
+    from pipeline.writers.asking import ModelClient, Reply
+    from pipeline.writers.base import Judge
+
+MAX_CALLS: Final = 3
+"""For one brief, and for all variants of one draft: whatever goes wrong, no more is paid for."""
+MAX_TOKENS: Final = 16_000
+"""More than this has to be streamed to arrive in time."""
+LIKENESS: Final = 0.4
+"""Two variants that share this much of their words are one idea twice."""
+_LEAST_QUOTE: Final = 12
+
+_WORD = re.compile(r"\w+")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
+
+Answer = TypeVar("Answer")
+
+
+class Claude(Writer):
+    """Two steps: `brief` reads the source and quotes it, `draft` writes from the quotes and never sees the source.
+
+    The split with the stage: the writer repairs, the stage decides. `draft` asks the `judge` that it is handed, has
+    what fails written again once, and returns what it has, failing or not; the stage runs the engine's checks on
+    what came back and fails an item with the list. A repair that itself fails keeps the drafts that are paid for.
+    """
+
+    kind = "claude"
+    label = "With AI: Claude"
+    offline = False
+    prompt_version = prompts.PROMPT_VERSION
+
+    def brief(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
+        """A source without text has no facts and costs nothing. Facts keep the order of the model: best first."""
+        text = readable(source)
+        is_suspect = any(is_suspicious(words) for words in (source.title, source.author, text))
+        if not text.strip():
+            return BriefAnswer(_brief(source, (), is_suspect=is_suspect), _no_usage())
+        model = _ready(client)
+        talk = _Talk(
+            model,
+            step="brief",
+            model=model.choice.brief,
+            system=prompts.brief_system(),
+            schema=prompts.BRIEF_SCHEMA,
+            max_tokens=prompts.BRIEF_TOKENS,
+        )
+        answer = talk.answer(
+            prompts.brief_request(source, text), lambda words: _visible(read(words, prompts.BRIEF_SCHEMA))
+        )
+        facts = _verified(answer["facts"], source.text)
+        brief = _brief(
+            source,
+            facts,
+            is_suspect=is_suspect or answer["is_instruction_like"],
+            language=_language(answer["language"]),
+        )
+        return BriefAnswer(brief, talk.usage(), talk.calls, dropped=len(answer["facts"]) - len(facts))
+
+    def draft(
+        self,
+        engine: Engine,
+        brief: Brief,
+        persona: PersonaCard,
+        *,
+        variants: int,
+        seed: str,
+        client: Any = None,
+        judge: Judge | None = None,
+    ) -> DraftAnswer:
+        """Without facts, and for an engine that asks no model, the offline words with the offline label."""
+        variant = engine.draft_schema()
+        if variant is None or not brief.facts:
+            return WITHOUT_AI.draft(engine, brief, persona, variants=variants, seed=seed, judge=judge)
+        wanted = max(1, min(variants, len(ANGLES)))
+        schema = prompts.variants_schema(variant)
+        model = _ready(client)
+        talk = _Talk(
+            model,
+            step="draft",
+            model=model.choice.draft,
+            system=prompts.draft_system(engine, persona, has_source=brief.lane is None),
+            schema=schema,
+            max_tokens=engine.draft_tokens,
+        )
+
+        def drafts_in(words: str) -> list[Draft]:
+            return _drafts(_visible(read(words, schema))["variants"], engine, brief, persona)
+
+        request = prompts.draft_request(engine, brief, persona, variants=wanted, seed=seed)
+        drafts = talk.answer(request, drafts_in)[:wanted]
+        failed = _failures(drafts, judge)
+        if failed and talk.can_repair():
+            failed = _mend(drafts, failed, talk, drafts_in, judge)
+        return DraftAnswer(_distinct(drafts, failed), talk.usage(), talk.calls)
+
+
+class _Talk:
+    """One conversation: at most `MAX_CALLS` calls, and each remedy once.
+
+    Another model after a refusal, twice the room after a cut answer, one repair for what can't be read or fails.
+    """
+
+    def __init__(
+        self,
+        client: ModelClient,
+        *,
+        step: str,
+        model: str,
+        system: tuple[Mapping[str, Any], ...],
+        schema: Mapping[str, Any],
+        max_tokens: int,
+    ) -> None:
+        self._client = client
+        self._step = step
+        self._model = model
+        self._system = system
+        self._schema = schema
+        self._max_tokens = min(max_tokens, MAX_TOKENS)
+        self._remedies: set[str] = set()
+        self.calls: tuple[CallRecord, ...] = ()
+        self.messages: tuple[Mapping[str, Any], ...] = ()
+        self.text = ""
+        """The last answer, as it came."""
+
+    def can_repair(self) -> bool:
+        return "repair" not in self._remedies and len(self.calls) < MAX_CALLS
+
+    def repair(self) -> None:
+        """Counts the one repair; ask `can_repair` first."""
+        self._remedies.add("repair")
+
+    def answer(self, messages: tuple[Mapping[str, Any], ...], reader: Callable[[str], Answer]) -> Answer:
+        """What `reader` makes of the answer. Raises the writers' failures, with every call so far."""
+        self.messages = messages
+        while True:
+            reply = self._call()
+            if reply.stop_reason == "refusal":
+                self._turn_to_another(reply)
+            elif reply.stop_reason == "max_tokens":
+                self._give_room()
+            elif reply.stop_reason == "model_context_window_exceeded":
+                raise self._refused("The source is too long for the model.", "too_long")
+            else:
+                self.text = reply.text
+                try:
+                    return reader(reply.text)
+                except Unreadable as error:
+                    if not self.can_repair():
+                        message = (
+                            f"The model's answer can't be used: {error} Retry it, or choose another model."
+                        )
+                        raise self._refused(message, "invalid_output") from error
+                    self.repair()
+                    self.messages = prompts.repair_unreadable(self.messages, reply.text, error.problems)
+
+    def usage(self) -> Usage:
+        """The calls together; who answered is the last that did."""
+        answered = [call for call in self.calls if call.model]
+        return Usage(
+            provider="anthropic",
+            model=answered[-1].model if answered else self._model,
+            offline=False,
+            prompt_version=prompts.PROMPT_VERSION,
+            input_tokens=sum(
+                call.input_tokens
+                + call.cache_write_5m_tokens
+                + call.cache_write_1h_tokens
+                + call.cache_read_tokens
+                for call in self.calls
+            ),
+            output_tokens=sum(call.output_tokens for call in self.calls),
+            cost_micro_usd=sum(call.cost_micro_usd for call in self.calls),
+        )
+
+    def _call(self) -> Reply:
+        ask = Ask(
+            step=self._step,
+            model=self._model,
+            system=self._system,
+            messages=self.messages,
+            schema=self._schema,
+            max_tokens=self._max_tokens,
+            effort=self._client.choice.effort,
+            prompt_version=prompts.PROMPT_VERSION,
+        )
+        try:
+            reply = self._client.ask(ask)
+        except Accounted as error:
+            self.calls += error.calls
+            error.calls = self.calls
+            raise
+        self.calls += (reply.record,)
+        return reply
+
+    def _turn_to_another(self, reply: Reply) -> None:
+        """The same model would only refuse again."""
+        other = self._client.choice.other
+        if "other" in self._remedies or other in {"", self._model} or len(self.calls) >= MAX_CALLS:
+            about = f" (its category: {reply.refusal_category})" if reply.refusal_category else ""
+            message = (
+                f"The model declined to work with this content{about}. Write it by hand, or leave it out."
+            )
+            raise self._refused(message, "refused")
+        self._remedies.add("other")
+        self._model = other
+
+    def _give_room(self) -> None:
+        if "room" in self._remedies or len(self.calls) >= MAX_CALLS:
+            message = "The model's answer was cut off for its length, with twice the room too. Retry it."
+            raise self._refused(message, "truncated")
+        self._remedies.add("room")
+        self._max_tokens = min(2 * self._max_tokens, MAX_TOKENS)
+
+    def _refused(self, message: str, code: str) -> WriterRefused:
+        refusal = WriterRefused(message, code=code)
+        refusal.calls = self.calls
+        return refusal
+
+
+def _ready(client: Any) -> ModelClient:
+    if client is None:
+        message = "There is no key for the model. Enter one, or let the workspace write without AI."
+        raise WriterNeedsReconnect(message, code="model_key_missing")
+    ready: ModelClient = client
+    return ready
+
+
+def _no_usage() -> Usage:
+    return Usage(provider="anthropic", model="", offline=False, prompt_version=prompts.PROMPT_VERSION)
+
+
+def _visible(value: Any) -> Any:
+    """An answer without hidden characters, in all its strings."""
+    if isinstance(value, str):
+        return strip_invisible(value)
+    if isinstance(value, list):
+        return [_visible(member) for member in value]
+    if isinstance(value, dict):
+        return {name: _visible(member) for name, member in value.items()}
+    return value
+
+
+def _brief(source: SourceText, facts: tuple[Fact, ...], *, is_suspect: bool, language: str = "") -> Brief:
+    """Its summary is the first fact, verbatim: a model's own would be the one thing in a brief that nobody checked."""
+    return Brief(
+        title=source.title,
+        language=source.language or language,
+        url=source.url,
+        facts=facts,
+        summary=facts[0].text if facts else "",
+        is_suspect=is_suspect,
+    )
+
+
+def _verified(answered: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, ...]:
+    """Those whose quote the source holds, as the source spells it; each place once, and none that gives orders."""
+    # What no model was shown, none can quote.
+    haystack = Haystack(text[:FARTHEST])
+    taken: list[tuple[int, int]] = []
+    facts: list[Fact] = []
+    for answer in answered:
+        if len(facts) == prompts.MAX_FACTS:
+            break
+        if not _LEAST_QUOTE <= len(answer["quote"].strip()) <= prompts.QUOTE_CHARACTERS:
+            continue
+        span = haystack.find(answer["quote"])
+        if span is None or any(span[0] < end and start < span[1] for start, end in taken):
+            continue
+        quote = text[slice(*span)]
+        if not is_clean(quote) or gives_orders(quote):
+            continue
+        taken.append(span)
+        facts.append(
+            Fact(
+                id=f"f{len(facts) + 1}",
+                text=collapse(quote),
+                quote=quote,
+                start=span[0],
+                end=span[1],
+                kind=answer["kind"],
+            )
+        )
+    return tuple(facts)
+
+
+def _language(answered: str) -> str:
+    tag = answered.strip()
+    return tag if _LANGUAGE.fullmatch(tag) else ""
+
+
+def _drafts(
+    variants: Sequence[Mapping[str, Any]], engine: Engine, brief: Brief, persona: PersonaCard
+) -> list[Draft]:
+    """Raises `Unreadable` where a variant is none, or repeats our own rules."""
+    if not variants:
+        raise Unreadable(["The list of variants is empty."])
+    drafts: list[Draft] = []
+    for place, variant in enumerate(variants, start=1):
+        if any(prompts.lets_rules_out(words) for words in _strings(variant)):
+            raise Unreadable([f"Variant {place} repeats the rules instead of the facts."])
+        try:
+            drafts.append(engine.draft_from(variant, brief, persona, variant["angle"]))
+        except Refused as error:
+            raise Unreadable([f"Variant {place}: {error.message}"]) from error
+    return drafts
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [words for member in members for words in _strings(member)]
+
+
+def _failures(drafts: Sequence[Draft], judge: Judge | None) -> dict[int, list[Check]]:
+    """The failed checks by the draft's place; none without a judge."""
+    if judge is None:
+        return {}
+    judged = {
+        place: [check for check in judge(draft) if check.outcome == "failed"]
+        for place, draft in enumerate(drafts)
+    }
+    return {place: checks for place, checks in judged.items() if checks}
+
+
+def _mend(
+    drafts: list[Draft],
+    failed: dict[int, list[Check]],
+    talk: _Talk,
+    drafts_in: Callable[[str], list[Draft]],
+    judge: Judge | None,
+) -> dict[int, list[Check]]:
+    """Has the failed ones written again and puts in what is no worse; answers what fails still."""
+    talk.repair()
+    try:
+        mended = talk.answer(prompts.repair_failed(talk.messages, talk.text, failed), drafts_in)
+    except Accounted:
+        # The drafts are paid for; an outage of the repair must not have them paid for again.
+        return failed
+    left = dict(failed)
+    for place, draft in zip(failed, mended, strict=False):
+        faults = _failures([draft], judge).get(0, [])
+        if len(faults) <= len(failed[place]):
+            drafts[place] = draft
+            left[place] = faults
+    return {place: checks for place, checks in left.items() if checks}
+
+
+def _distinct(drafts: Sequence[Draft], failed: Mapping[int, Sequence[Check]]) -> tuple[Draft, ...]:
+    """In their order, without those that say what a better one says: one that passes is better than one that fails."""
+    said: dict[int, frozenset[str]] = {}
+    for place in sorted(range(len(drafts)), key=lambda place: (place in failed, place)):
+        words = frozenset(_WORD.findall(without_links(drafts[place].body).lower()))
+        if not any(len(words & other) >= LIKENESS * len(words | other) for other in said.values()):
+            said[place] = words
+    return tuple(drafts[place] for place in sorted(said))
+
+
+PLUGIN = Claude()

@@ -1,0 +1,224 @@
+"""The writer that needs no model: it finds a source's most telling sentences and repeats them verbatim."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pipeline.engines.base import Brief, Fact
+from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
+from pipeline.writers.approved import approved_drafts
+from pipeline.writers.base import BriefAnswer, DraftAnswer, Usage, Writer
+from pipeline.writers.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.engines.base import Engine, PersonaCard, SourceText
+    from pipeline.writers.base import Judge
+
+MAX_CHARACTERS = 60_000
+"""What is read of a source; the same cap holds for a model."""
+MAX_FACTS = 24
+_POOL = 160
+"""Diversity is weighed among this many best sentences: its cost rises with pool times facts."""
+APPROVED_LINES = "approved-lines-1"
+"""The label of what is an approved line of the persona, word for word."""
+_LEAST_WORDS = 4
+_LEAST_CHARACTERS_CJK = 8
+_LONGEST = 1_000
+"""Longer than this is no sentence but a table, a key or an address."""
+_FULL_LENGTH = 12
+"""Sentences of fewer words than this say less than their words' weight promises."""
+_RELEVANCE = 0.6
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_FIGURE = re.compile(r"\d")
+_QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
+_BOILERPLATE = re.compile(
+    r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
+    r"follow us|share this|advertisement|comments? below|terms of (?:use|service))\b",
+    re.IGNORECASE,
+)
+_STOP_WORDS = word_set(
+    "a an and are as at be been but by can could did do does for from had has have he her him his how i "
+    "if in into is it its just like may more most my no not of on one or our out over she so some than "
+    "that the their them then there these they this to too up us was we were what when which who will "
+    "with would you your about after also all any because before between both each even here him only "
+    "other own same such through under very der die das und ist ein eine den dem des im mit auf für von "
+    "zu nicht sich le la les un une et est des du en que pour dans sur pas el los las y es por con una "
+    "del al se"
+)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    order: int
+    start: int
+    end: int
+    quote: str
+    weights: Mapping[str, float]
+    score: float
+
+
+def _terms(quote: str) -> list[str]:
+    """Words without the frequent ones; pairs of characters for scripts that write without spaces."""
+    words = [word for word in _WORD.findall(quote.lower()) if word not in _STOP_WORDS]
+    terms: list[str] = []
+    for word in words:
+        if len(word) > 1 and _CJK.search(word):
+            terms.extend(word[position : position + 2] for position in range(len(word) - 1))
+        else:
+            terms.append(word)
+    return terms
+
+
+def _says_something(quote: str) -> bool:
+    if len(quote) > _LONGEST or not is_clean(quote):
+        return False
+    if _CJK.search(quote):
+        return len(quote) >= _LEAST_CHARACTERS_CJK
+    return len(_WORD.findall(quote)) >= _LEAST_WORDS
+
+
+def _unit(weights: Mapping[str, float]) -> dict[str, float]:
+    length = math.sqrt(sum(weight * weight for weight in weights.values()))
+    return {term: weight / length for term, weight in weights.items()} if length else {}
+
+
+def _likeness(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    if len(one) > len(other):
+        one, other = other, one
+    return sum(weight * other[term] for term, weight in one.items() if term in other)
+
+
+def _score(quote: str, order: int, count: int, nearness: float, words: int) -> float:
+    score = nearness * min(1.0, words / _FULL_LENGTH)
+    # The lead of a report says most; the bonus fades over the first fifth.
+    score += 0.25 * max(0.0, 1.0 - order / max(3.0, count / 5))
+    if _FIGURE.search(quote):
+        score += 0.08
+    if _QUOTED.search(quote):
+        score += 0.06
+    if opens_dangling(quote) or is_wholly_quoted(quote):
+        score -= 0.2
+    if quote.endswith("?"):
+        score -= 0.05
+    if _BOILERPLATE.search(quote):
+        score -= 0.3
+    return score
+
+
+def _candidates(text: str, title: str) -> list[_Candidate]:
+    spans: dict[str, tuple[int, int]] = {}
+    for start, end in split_sentences(text):
+        quote = text[start:end]
+        key = collapse(quote).lower()
+        # What is said twice, as teasers and captions are, counts where it stands first.
+        if key not in spans and _says_something(quote):
+            spans[key] = (start, end)
+    counts = [Counter(_terms(key)) for key in spans]
+    total = len(counts)
+    document_frequency = Counter(term for terms in counts for term in terms)
+    title_terms = set(_terms(title))
+    vectors = [
+        _unit(
+            {
+                term: count * (1.0 + math.log(total / document_frequency[term]))
+                for term, count in terms.items()
+            }
+        )
+        for terms in counts
+    ]
+    sums: dict[str, float] = {}
+    for vector in vectors:
+        for term, weight in vector.items():
+            sums[term] = sums.get(term, 0.0) + weight
+    # What the title names, the source is about.
+    centroid = _unit({term: weight * (1.5 if term in title_terms else 1.0) for term, weight in sums.items()})
+    found: list[_Candidate] = []
+    for order, ((start, end), vector, terms) in enumerate(zip(spans.values(), vectors, counts, strict=True)):
+        quote = text[start:end]
+        score = _score(quote, order, total, _likeness(vector, centroid), terms.total())
+        found.append(_Candidate(order, start, end, quote, vector, score))
+    return found
+
+
+def _diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
+    """Best first, each weighed against its likeness to those already taken (maximal marginal relevance)."""
+    pool = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.order))[:_POOL]
+    nearest = [0.0] * len(pool)
+    taken: list[_Candidate] = []
+    left = list(range(len(pool)))
+    while left and len(taken) < limit:
+        best = max(left, key=lambda place: _RELEVANCE * pool[place].score - (1 - _RELEVANCE) * nearest[place])
+        left.remove(best)
+        taken.append(pool[best])
+        for place in left:
+            nearest[place] = max(nearest[place], _likeness(pool[place].weights, pool[best].weights))
+    return taken
+
+
+def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[Fact, ...]:
+    """The sentences that say most, best first, none like another; `quote` is `text[start:end]` exactly."""
+    chosen = _diverse(_candidates(text[:MAX_CHARACTERS], title), limit)
+    return tuple(
+        Fact(
+            id=f"f{place}",
+            text=collapse(candidate.quote),
+            quote=candidate.quote,
+            start=candidate.start,
+            end=candidate.end,
+            score=round(candidate.score, 4),
+        )
+        for place, candidate in enumerate(chosen, start=1)
+    )
+
+
+class Extractive(Writer):
+    kind = "extractive"
+    label = "Without AI: sentences taken from the source"
+    offline = True
+    prompt_version = "extractive-1"
+
+    def _usage(self) -> Usage:
+        return Usage(
+            provider="offline", model="extractive-1", offline=True, prompt_version=self.prompt_version
+        )
+
+    def brief(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
+        del client
+        facts = find_facts(source.text, title=source.title)
+        brief = Brief(
+            title=source.title,
+            language=source.language,
+            url=source.url,
+            facts=facts,
+            summary=facts[0].text if facts else "",
+        )
+        return BriefAnswer(brief, self._usage())
+
+    def draft(
+        self,
+        engine: Engine,
+        brief: Brief,
+        persona: PersonaCard,
+        *,
+        variants: int,
+        seed: str,
+        client: Any = None,
+        judge: Judge | None = None,
+    ) -> DraftAnswer:
+        del client
+        if brief.lane is not None:
+            lines = approved_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
+            return DraftAnswer(lines, replace(self._usage(), model=APPROVED_LINES))
+        drafts = engine.offline(brief, persona, variants=variants, seed=seed)
+        return DraftAnswer(drafts, self._usage())
+
+
+PLUGIN = Extractive()

@@ -1,0 +1,93 @@
+"""What the brand lane may say: the sentences of a persona and a topic as facts, each with its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.canonical import strip_invisible
+from pipeline.engines.base import APPROVED, Brief, Fact, Lane, SourceText
+from pipeline.wording import collapse, is_clean
+from pipeline.writers.approved import shared_words
+from pipeline.writers.reading import gives_orders, is_suspicious
+from pipeline.writers.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from pipeline.engines.base import PersonaCard
+
+MAX_APPROVED: Final = 24
+"""Approved lines that one draft is shown: those that say most of the topic's words."""
+MAX_FACTS: Final = 60
+_LEAST_FACT: Final = 3
+_BREAK: Final = "\n\n"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A topic as it is written about: `evidence` are the texts that back it."""
+
+    title: str
+    notes: str = ""
+    evidence: tuple[str, ...] = ()
+    angle: str = ""
+    said: tuple[str, ...] = ()
+
+
+def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]:
+    """What may be said, as facts with their places in one text: nobody is asked, and nothing is found out.
+
+    Facts are the sentences of the topic's notes and evidence, of who the persona is, and the approved lines; the topic's
+    title joins them where there is any. Sentences that give a model orders are none.
+    """
+    parts = _Parts()
+    lines = sorted(
+        persona.approved_lines, key=lambda line: -shared_words(line, f"{subject.title} {subject.angle}")
+    )
+    for line in lines[:MAX_APPROVED]:
+        parts.add(line, APPROVED, is_whole=True)
+    parts.add(subject.notes, "topic")
+    for text in subject.evidence:
+        parts.add(text, "evidence")
+    parts.add(persona.who_you_are, "persona")
+    if parts.facts:
+        parts.add(subject.title, "topic", is_whole=True)
+    written = (subject.title, subject.angle, subject.notes, *subject.evidence)
+    brief = Brief(
+        title=subject.title,
+        language=persona.language,
+        url="",
+        facts=tuple(parts.facts[:MAX_FACTS]),
+        is_suspect=any(is_suspicious(words) for words in written),
+        lane=Lane(subject.title, subject.angle, subject.said),
+    )
+    return brief, SourceText(title=subject.title, text=parts.text, language=persona.language)
+
+
+class _Parts:
+    """One text that grows by paragraphs, and the facts in it."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.facts: list[Fact] = []
+
+    def add(self, words: str, kind: str, *, is_whole: bool = False) -> None:
+        words = strip_invisible(words).strip()
+        if not words:
+            return
+        start = len(self.text) + len(_BREAK) if self.text else 0
+        self.text = f"{self.text}{_BREAK}{words}" if self.text else words
+        spans = ((0, len(words)),) if is_whole else split_sentences(words)
+        for first, last in spans:
+            quote = words[first:last]
+            if len(quote) < _LEAST_FACT or not is_clean(quote) or gives_orders(quote):
+                continue
+            self.facts.append(
+                Fact(
+                    id=f"f{len(self.facts) + 1}",
+                    text=collapse(quote),
+                    quote=quote,
+                    start=start + first,
+                    end=start + last,
+                    kind=kind,
+                )
+            )

@@ -1,0 +1,103 @@
+"""What a call cost, by a table of prices with a date (`anthropic_prices.json`)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Mode = Literal["live", "batch"]
+
+_TABLE = Path(__file__).with_name("anthropic_prices.json")
+_DATED = re.compile(r"-\d{8}$")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of one answer; `input` is what neither came from the cache nor went into it."""
+
+    input: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    cache_read: int = 0
+    output: int = 0
+    thinking: int = 0
+    """Part of `output`."""
+
+    @property
+    def prompt(self) -> int:
+        """The whole prompt: the step of a price is chosen by it."""
+        return self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
+
+
+@dataclass(frozen=True)
+class Tier:
+    """The price of prompts of at most so many tokens, in US dollars for a million; None has no end."""
+
+    up_to_prompt_tokens: int | None
+    input: Fraction
+    output: Fraction
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    id: str
+    models: Mapping[str, tuple[Tier, ...]]
+    factors: Mapping[str, Fraction]
+
+    def tiers_of(self, model: str) -> tuple[tuple[Tier, ...], bool]:
+        """The model's steps, and whether the table names it; the dearest model's where it doesn't."""
+        known = self.models.get(model) or self.models.get(_DATED.sub("", model))
+        if known is not None:
+            return known, True
+        return max(self.models.values(), key=lambda tiers: (tiers[-1].output, tiers[-1].input)), False
+
+
+@cache
+def table() -> PriceTable:
+    """The table in use."""
+    kept = json.loads(_TABLE.read_text(encoding="utf-8"))
+    return PriceTable(
+        id=kept["id"],
+        models={
+            name: tuple(
+                Tier(tier["up_to_prompt_tokens"], Fraction(tier["input"]), Fraction(tier["output"]))
+                for tier in model["tiers"]
+            )
+            for name, model in kept["models"].items()
+        },
+        factors={name: Fraction(factor) for name, factor in kept["factors"].items()},
+    )
+
+
+def is_priced(model: str) -> bool:
+    """Whether the table names the model; one that it doesn't is priced as the dearest that it does."""
+    return table().tiers_of(model)[1]
+
+
+def cost_micro_usd(tokens: Tokens, model: str, mode: Mode = "live") -> int:
+    """Millionths of a US dollar, rounded up: a dollar for a million tokens is a millionth for one."""
+    prices = table()
+    tiers, _ = prices.tiers_of(model)
+    tier = next(
+        tier
+        for tier in tiers
+        if tier.up_to_prompt_tokens is None or tokens.prompt <= tier.up_to_prompt_tokens
+    )
+    factors = prices.factors
+    prompt = (
+        tokens.input
+        + tokens.cache_write_5m * factors["cache_write_5m"]
+        + tokens.cache_write_1h * factors["cache_write_1h"]
+        + tokens.cache_read * factors["cache_read"]
+    )
+    cost = prompt * tier.input + tokens.output * tier.output
+    return math.ceil(cost * factors["batch"] if mode == "batch" else cost)

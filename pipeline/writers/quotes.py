@@ -1,0 +1,116 @@
+"""Finds a model's quotes in the source, and gives back the source's own characters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+
+_MARKS = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u201a\u201b`\u00b4", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"')
+)
+# A character with what joins it: combining marks, and the vowels and finals of Korean syllables. Longer runs of marks
+# than this are no writing, and normalising them takes quadratic time.
+_MOST_JOINED = 30
+_INSIDE = frozenset(".,'")
+"""What stands between the digits of one number."""
+_JAMO = ("\u1160", "\u11ff")
+# Scripts that write without spaces, where any two characters may part.
+_SPACELESS = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+)
+
+
+class Haystack:
+    """The source in which quotes are looked for. It is folded at the first quote that isn't in it as it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded: FoldedText | None = None
+
+    def find(self, quote: str) -> tuple[int, int] | None:
+        """Where the text says this, as `text[start:end]`; None where it doesn't say exactly this.
+
+        Compatibility forms, kinds of quotation marks and of white space are the same; nothing else is. Only whole
+        words and whole numbers count: "rose 4" is not said by "rose 48", nor by "rose 4.8".
+        """
+        wanted = quote.strip()
+        found = _find_whole(self._text, wanted)
+        if found is not None:
+            return found
+        if self._folded is None:
+            self._folded = FoldedText(self._text)
+        return self._folded.find(wanted)
+
+
+class FoldedText:
+    """A text with compatibility forms, quotation marks and white space made alike, and the way back from it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        folded: list[str] = []
+        # Two numbers for each character: tuples would take a hundred bytes.
+        starts, ends = array("L"), array("L")
+        for start, end in _clusters(text):
+            # Each cluster by itself, so that every folded character knows where it came from.
+            for sign in unicodedata.normalize("NFKC", text[start:end]).translate(_MARKS):
+                if sign.isspace():
+                    if folded and folded[-1] == " ":
+                        ends[-1] = end
+                        continue
+                    sign = " "  # noqa: PLW2901 - every kind of space is one
+                elif unicodedata.category(sign) == "Cf":
+                    # Invisible to the reader, and taken out of what the model was shown.
+                    continue
+                folded.append(sign)
+                starts.append(start)
+                ends.append(end)
+        self.folded = "".join(folded)
+        self._starts, self._ends = starts, ends
+
+    def find(self, quote: str) -> tuple[int, int] | None:
+        found = _find_whole(self.folded, FoldedText(quote).folded.strip())
+        return None if found is None else (self._starts[found[0]], self._ends[found[1] - 1])
+
+
+def _find_whole(text: str, wanted: str) -> tuple[int, int] | None:
+    place = text.find(wanted) if wanted else -1
+    while place != -1:
+        if _is_whole(text, place, place + len(wanted)):
+            return place, place + len(wanted)
+        place = text.find(wanted, place + 1)
+    return None
+
+
+def _clusters(text: str) -> list[tuple[int, int]]:
+    clusters: list[tuple[int, int]] = []
+    start = 0
+    for position in range(1, len(text) + 1):
+        if position < len(text) and position - start <= _MOST_JOINED and _joins(text[position]):
+            continue
+        clusters.append((start, position))
+        start = position
+    return clusters if text else []
+
+
+def _joins(sign: str) -> bool:
+    return sign > "\u02ff" and (unicodedata.combining(sign) > 0 or _JAMO[0] <= sign <= _JAMO[1])
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether neither a word nor a number is cut at either end."""
+    before, first = text[start - 1 : start], text[start]
+    last, after = text[end - 1], text[end : end + 1]
+    if _is_one_word(before, first) or _is_one_word(last, after):
+        return False
+    if last.isdigit() and after in _INSIDE and text[end + 1 : end + 2].isdigit():
+        return False
+    return not (
+        first.isdigit() and (before == "-" or (before in _INSIDE and text[start - 2 : start - 1].isdigit()))
+    )
+
+
+def _is_one_word(one: str, other: str) -> bool:
+    both = one + other
+    return len(both) == 2 and one.isalnum() and other.isalnum() and not _SPACELESS.search(both)

@@ -1,0 +1,195 @@
+"""Finds where sentences begin and end; never joins, never rewords."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pipeline.wording import word_set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Span = tuple[int, int]
+
+# After these a full stop never ends a sentence: a name or a number follows.
+_TITLES = word_set(
+    "mr mrs ms mx dr prof st sr sra mme mlle gen col sgt capt lt cmdr maj sen rep gov pres rev hon fr "
+    "messrs vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
+    "univ"
+)
+# After these it ends a sentence only where a word follows that usually opens one.
+_SHORT_FORMS = word_set(
+    "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
+    "b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat "
+    "sun usw bzw"
+)
+_OPENERS = word_set(
+    "the a an in on at it he she they we you i this that these those his her their its our my but and "
+    "so yet for when while after before as if with by from there here what who how why where meanwhile "
+    "however although since last next now then still both each every some many most all no one two"
+)
+_CUES = word_set("so and but because then now okay well also which while when if or however anyway")
+
+_CLOSERS = "\"'\u2019\u201d\u00bb)\\]\u300d\u300f\uff09\u3011"
+_ENDER = re.compile(
+    rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{_CLOSERS}]*(?=\s|$)|[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*)"
+)
+_WORD_BEFORE = re.compile(r"[^\s(\[\"'\u2018\u201c\u00ab]+$")
+_FIRST_CHARACTER = re.compile(r"\s*[\"'\u2018\u201c\u00ab(\[]*(?P<word>\w*)")
+_LINE_END = re.compile(r"\r\n?|[\n\u2028\u2029\f\v\x85]")
+_BULLET = re.compile(
+    r"\s*(?:[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|#{1,6}\s|\[?\(?\d{1,2}:\d{2})"
+)
+_LEAD = re.compile(
+    r"(?:[-*\u2022\u25aa\u2013\u2014\u00b7#>\s]|\d{1,3}[.)]\s"
+    r"|[\[(]?\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?[\])]?\s)+"
+)
+_WORD = re.compile(r"\S+")
+_CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
+
+_LAST_SPACED = "\u2fff"
+"""From here on scripts write without spaces (Korean apart)."""
+_GERMAN_MONTHS = word_set(
+    "januar februar m\u00e4rz april mai juni juli august september oktober november dezember"
+)
+_HEADING_LENGTH = 50
+"""A line that doesn't end a sentence is a heading when it is shorter than this, else a wrapped line."""
+_LONGEST_SENTENCE = 600
+_UNPUNCTUATED = 240
+_SEGMENT = 150
+_SEGMENT_LEAST = 70
+
+
+def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+    """Whether the marks that `match` found end a sentence, by the word before them and the word after."""
+    marks = match.group()
+    if marks[0] in "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f":
+        return True
+    following = _FIRST_CHARACTER.match(text, match.end())
+    word = following["word"] if following else ""
+    if word[:1].islower():
+        return False
+    return marks != "." or _full_stop_ends(text, match, word)
+
+
+def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
+    """Whether a single full stop ends a sentence, rather than a short form before `word`."""
+    before = _WORD_BEFORE.search(text, max(0, match.start() - 20), match.start())
+    last = before.group() if before else ""
+    if len(last) == 1 and last.isupper():
+        # An initial, unless it is the pronoun "I" or ends a line of thought before a usual opener.
+        return word.lower() in _OPENERS and (last == "I" or word.lower() not in {"a", "i"})
+    if last.isdigit() and word.lower() in _GERMAN_MONTHS:
+        return False
+    name = last.lower()
+    if name in _TITLES:
+        # "No." is a short form only before a number.
+        return name in {"no", "p", "v", "art"} and not word[:1].isdigit()
+    if name in _SHORT_FORMS or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
+        return word == "" or word.lower() in _OPENERS
+    return True
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Stretches between line ends that separate; a line that was only wrapped goes on."""
+    start = 0
+    line_start = 0
+    for match in _LINE_END.finditer(text):
+        line = text[line_start : match.start()]
+        if _separates(line, text, match.end()):
+            yield start, match.start()
+            start = match.end()
+        line_start = match.end()
+    yield start, len(text)
+
+
+def _separates(line: str, text: str, position: int) -> bool:
+    following = text[position : position + 40]
+    if not line.strip() or not following.strip() or _LINE_END.match(following.lstrip(" \t\u00a0")):
+        return True
+    if line.rstrip(f"{_CLOSERS} ")[-1:] in ".!?\u2026\u3002\uff01\uff1f\u061f\u0964" or _BULLET.match(
+        following
+    ):
+        return True
+    opening = following.lstrip().lstrip("\"'\u2018\u201c\u00ab([")[:1]
+    return not opening.islower() and len(line) < _HEADING_LENGTH
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
+    """A word as it may be cut: whole, or between two letters of a script that writes without spaces."""
+    piece_start = start
+    if not text[start:end].isascii():
+        for position in range(start + 1, end):
+            is_long = position - piece_start >= _SEGMENT
+            if is_long and all(
+                text[place].isalpha() and text[place] > _LAST_SPACED for place in (position - 1, position)
+            ):
+                yield piece_start, position
+                piece_start = position
+    yield piece_start, end
+
+
+def _segments(text: str, start: int, end: int) -> Iterator[Span]:
+    """A long stretch without marks, cut at line ends, clause marks or cue words, else by length."""
+    segment_start = start
+    previous_end = start
+    best: int | None = None
+    for word in _WORD.finditer(text, start, end):
+        for piece_start, piece_end in _pieces(text, word.start(), word.end()):
+            length = previous_end - segment_start
+            if length >= _SEGMENT_LEAST:
+                gap = text[previous_end:piece_start]
+                opens = word.group().lower() in _CUES or "\n" in gap or text[previous_end - 1] in _CLAUSE_MARK
+                if opens and piece_start == word.start():
+                    best = previous_end
+            if piece_end - segment_start > _SEGMENT and length:
+                cut = best if best is not None else previous_end
+                yield segment_start, cut
+                segment_start = cut
+                best = None
+            previous_end = piece_end
+    yield segment_start, end
+
+
+def _trimmed(text: str, start: int, end: int) -> Span | None:
+    """Without the white space, bullets and time stamps around it; None where nothing is left."""
+    lead = _LEAD.match(text, start, end)
+    # Within a line a number or a time of day is a word of the sentence.
+    if lead and (start == 0 or _LINE_END.match(text, start - 1) or "\n" in lead.group()):
+        start = lead.end()
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
+    position = start
+    has_ended = False
+    for match in _ENDER.finditer(text, start, end):
+        if _ends_sentence(text, match):
+            yield from _limited(text, position, match.end(), is_punctuated=True)
+            position = match.end()
+            has_ended = True
+    if position < end:
+        yield from _limited(text, position, end, is_punctuated=has_ended)
+
+
+def _limited(text: str, start: int, end: int, *, is_punctuated: bool) -> Iterator[Span]:
+    if end - start > (_LONGEST_SENTENCE if is_punctuated else _UNPUNCTUATED):
+        yield from _segments(text, start, end)
+    else:
+        yield start, end
+
+
+def split_sentences(text: str) -> tuple[Span, ...]:
+    """Where each sentence stands: `text[start:end]`, in order, without overlap, never empty."""
+    spans: list[Span] = []
+    for block_start, block_end in _blocks(text):
+        for start, end in _sentences(text, block_start, block_end):
+            span = _trimmed(text, start, end)
+            if span is not None:
+                spans.append(span)
+    return tuple(spans)

@@ -1,0 +1,38 @@
+"""Every crash point is listed, stands in the code, and is killed at by some test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+
+from config.ground.crash import POINTS
+from tests.architecture.code import ROOT, calls, chain_of, modules
+
+
+def _in_code() -> Counter[str]:
+    names: Counter[str] = Counter()
+    for module in modules():
+        for _, call in calls(module):
+            if chain_of(call)[-1:] == ("crash_point",) and call.args:
+                assert isinstance(call.args[0], ast.Constant), (
+                    f"{module.at(call)}: name the point as a literal"
+                )
+                names[str(call.args[0].value)] += 1
+    return names
+
+
+def test_points_are_those_that_the_code_passes():
+    assert set(_in_code()) == set(POINTS)
+
+
+def test_every_point_is_named_in_a_test():
+    """Of the tests that kill, patch or count at it; the lists of `tests/architecture` and `tests/documents` don't count."""
+    said = "\n".join(
+        path.read_text()
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if not {"architecture", "documents"} & set(path.relative_to(ROOT).parts)
+    )
+    walks_all = re.search(r"\bcrash\.POINTS\b|from config\.ground\.crash import [^\n]*\bPOINTS\b", said)
+    missing = [point for point in sorted(POINTS) if f'"{point}"' not in said and f'"{point}#' not in said]
+    assert walks_all or missing == []

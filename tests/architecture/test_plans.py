@@ -1,0 +1,378 @@
+"""Hot queries keep their index: what the planner of PostgreSQL says of the statements that the code really sends."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+from django.test import Client
+from django.urls import reverse
+
+from accounts import tokens, workspaces
+from config.ground import due, hands
+from config.ground.ids import encode, uuid7
+from pipeline import events
+from pipeline.models import Event, RawPrint, Source
+from pipeline.overview import overview
+from pipeline.sources.base import Entry
+from pipeline.stages import marking
+from pipeline.stages.collect import journal
+from pipeline.stages.collect.identifying import find_known, identify
+from tests.factories import MembershipFactory
+from webhooks import retention as webhook_retention
+from webhooks.models import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.skipif(
+        not settings.IS_POSTGRES, reason="the plans are PostgreSQL's; SQLite has no partial claims"
+    ),
+]
+DUE_TABLES = (
+    "source",
+    "raw_item",
+    "generation",
+    "publication",
+    "delivery",
+    "measuring",
+    "notice",
+    "message",
+    "digest",
+    "brand_slot",
+    "websub",
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_whole_scans(db):
+    """A table of few rows is best read whole whatever its indexes; the question is what a large one would use."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        # Nor is a page put together from several indexes, once each of them has many rows.
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+
+
+@pytest.fixture
+def workspace(db):
+    made = workspaces.create("Plans")
+    workspaces.whitelist(made, "test")
+    return made
+
+
+ROWS = 4000
+VALUES = {
+    "uuid": "gen_random_uuid()",
+    "boolean": "false",
+    "jsonb": "'{}'",
+    "bytea": "'{}'::bytea",
+    "timestamp with time zone": "clock_timestamp() - i * interval '1 minute'",
+    "character varying": "left(md5(i::text), {length})",
+    "text": "md5(i::text)",
+}
+COLUMNS = {
+    # Every second row is this workspace's; most wait for nothing, a few are due.
+    "workspace_id": "CASE WHEN mod(i, 2) = 0 THEN {workspace} ELSE md5((mod(i, 40))::text)::uuid END",
+    "endpoint_id": "md5((mod(i, 40))::text)::uuid",
+    "source_id": "md5((mod(i, 4))::text)::uuid",
+    "wake_at": "CASE WHEN mod(i, 20) = 0 THEN clock_timestamp() + (i - 200) * interval '1 minute' END",
+    "dispatched_at": "CASE WHEN mod(i, 500) <> 0 THEN clock_timestamp() END",
+    "counted_at": "CASE WHEN mod(i, 500) <> 0 THEN clock_timestamp() END",
+    "status": "CASE mod(i, 5) WHEN 0 THEN 'ready' WHEN 1 THEN 'queued' ELSE 'published' END",
+    "bucket": "CASE mod(i, 5) WHEN 0 THEN 'text' WHEN 1 THEN 'video' ELSE 'blog' END",
+    "kind": "'adjust'",
+    "position": "i",
+    "body": None,
+    "band_0": "mod(i * 7919, 65536)",
+    "band_1": "mod(i * 7919, 65536)",
+    "band_2": "mod(i * 7919, 65536)",
+    "band_3": "mod(i * 7919, 65536)",
+    "second_key": "i",
+    "decision": "CASE WHEN mod(i, 10) = 0 THEN 'new' ELSE 'unchanged' END",
+    "key": "md5(i::text)",
+}
+
+ONE_EACH = {("websub", "source_id"): "gen_random_uuid()"}
+"""Columns in which no value may come twice."""
+
+
+@pytest.fixture
+def filled(workspace):
+    """Fills a table with rows that refer to nothing, as many as a planner needs to choose; undone before any check."""
+
+    def fill(table: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                """SELECT column_name, data_type, is_nullable, character_maximum_length
+                   FROM information_schema.columns WHERE table_name = %s""",
+                [table],
+            )
+            values = {}
+            for name, kind, nullable, length in cursor.fetchall():
+                value = (
+                    ONE_EACH.get((table, name))
+                    or COLUMNS.get(name)
+                    or (None if nullable == "YES" and name != "body" else VALUES.get(kind, "0"))
+                )
+                if value is not None:
+                    value = value.replace("{length}", str(length))
+                    values[name] = value.replace("{workspace}", f"'{workspace.pk}'::uuid")
+            columns, picked = ", ".join(f'"{name}"' for name in values), ", ".join(values.values())
+            cursor.execute(
+                f"INSERT INTO {table} ({columns}) SELECT {picked} FROM generate_series(1, {ROWS}) AS i"
+            )
+            cursor.execute(f"ANALYZE {table}")
+
+    with transaction.atomic():
+        yield fill
+        transaction.set_rollback(True)
+
+
+def indexes_of(sql: str, parameters: Any = None) -> set[str]:
+    """Names of the indexes in the plan of a statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}", parameters)
+        plan = cursor.fetchone()[0]
+    waiting = [json.loads(plan)[0]["Plan"] if isinstance(plan, str) else plan[0]["Plan"]]
+    found: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if "Index Name" in node:
+            found.add(node["Index Name"])
+        waiting += node.get("Plans", ())
+    return found
+
+
+def reads_of(sent: list[tuple[str, Any]], table: str) -> list[tuple[str, Any]]:
+    """The statements that read the table first of all."""
+    return [
+        one
+        for one in sent
+        if one[0].startswith("SELECT") and f'FROM "{table}"' in one[0].partition("WHERE")[0]
+    ]
+
+
+# --- Claims ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_due_table_is_looked_at_here():
+    kinds = [kind for kind in hands.kinds().values() if isinstance(kind, hands.Kind)]
+    assert {kind.model._meta.db_table for kind in kinds} == set(DUE_TABLES)
+
+
+# A workspace has one digest, so that there can't be many to choose from.
+@pytest.mark.parametrize("table", [table for table in DUE_TABLES if table != "digest"])
+def test_probe_of_a_claim_reads_the_waking_index(filled, table):
+    filled(table)
+    with seen() as sent:
+        due._is_anything_due(table, datetime.now(UTC))
+    assert indexes_of(*sent[0]) == {f"{table}_wake"}
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [*((table, "workspace_id") for table in DUE_TABLES[:4]), ("delivery", "endpoint_id")]
+)
+def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, column):
+    filled(table)
+    with seen() as sent:
+        holders = due._holders_of_due_rows(table, column, datetime.now(UTC))
+        until = datetime.now(UTC) + timedelta(seconds=60)
+        taken = due._take(table, column, dict.fromkeys(holders[:2], 1), datetime.now(UTC), until)
+    assert len(taken) == len(holders[:2]) > 0
+    by_holder = f"{table}_wake_by_{column.removesuffix('_id')}"
+    # Whether a holder has a due row may also be seen in the other index, where few rows are due at all.
+    assert by_holder in indexes_of(*sent[0]) <= {by_holder, f"{table}_wake"}
+    take = next(one for one in sent if one[0].startswith("UPDATE"))
+    assert indexes_of(*take) == {by_holder, f"{table}_pkey"}
+
+
+def test_deliveries_in_hand_are_counted_by_the_waking_index(filled):
+    filled("delivery")
+    with seen() as sent:
+        due._in_hand("delivery", "endpoint_id", datetime.now(UTC), timedelta(seconds=60))
+    assert indexes_of(*sent[0]) == {"delivery_wake"}
+
+
+@contextmanager
+def seen() -> Iterator[list[tuple[str, Any]]]:
+    """Statements with their parameters, as they are sent."""
+    sent: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        sent.append((sql, parameters))
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(note):
+        yield sent
+
+
+# --- Lists -----------------------------------------------------------------------------------------------------------
+
+LISTS = [
+    ("/v1/generated", "generated_item", "generated_item_list"),
+    ("/v1/generated?status=ready", "generated_item", "generated_item_by_status"),
+    ("/v1/generated?bucket=text", "generated_item", "generated_item_by_bucket"),
+    ("/v1/raw", "raw_item", "raw_item_list"),
+    ("/v1/publications", "publication", "publication_list"),
+    ("/v1/sources", "source", "source_list"),
+    ("/v1/outlets", "outlet", "outlet_list"),
+    ("/v1/personas", "persona", "persona_list"),
+    ("/v1/usage/ledger", "ledger_entry", "ledger_entry_list"),
+    ("/v1/events", "event", "event_position_once"),
+]
+
+
+def _list(workspace: Any, path: str, table: str) -> tuple[str, Any]:
+    """The statement that reads the page's rows."""
+    minted = tokens.mint(workspace, name="Plans")
+    client = Client(headers={"Authorization": f"Bearer {minted.secret}"})
+    with seen() as sent:
+        answer = client.get(path)
+    assert answer.status_code == 200, answer.content
+    pages = [one for one in reads_of(sent, table) if "ORDER BY" in one[0] and "LIMIT" in one[0]]
+    assert len(pages) == 1, pages
+    return pages[0]
+
+
+@pytest.mark.parametrize(("path", "table", "index"), LISTS, ids=[path for path, *_ in LISTS])
+def test_list_reads_its_index(workspace, filled, path, table, index):
+    statement = _list(workspace, path, table)
+    filled(table)
+    assert indexes_of(*statement) == {index}
+
+
+def test_list_deep_down_reads_its_index(workspace, filled):
+    filled("generated_item")
+    sql = """SELECT id FROM generated_item WHERE workspace_id = %s AND NOT test AND deleted_at IS NULL AND id < %s
+             ORDER BY id DESC LIMIT 26"""
+    assert indexes_of(sql, [workspace.pk, uuid7()]) == {"generated_item_list"}
+
+
+@pytest.mark.parametrize(
+    ("path", "table"),
+    [("/v1/generated", "generated_item"), ("/v1/raw", "raw_item")],
+    ids=["generated", "raw"],
+)
+def test_list_of_a_source_reads_its_index(workspace, filled, path, table):
+    source = encode("src", UUID(hashlib.md5(b"1").hexdigest()))
+    statement = _list(workspace, f"{path}?source={source}", table)
+    filled(table)
+    assert indexes_of(*statement) == {f"{table}_by_source"}
+
+
+@pytest.mark.parametrize(
+    ("query", "index"), [("", "delivery_log"), ("?outcome=failed", "delivery_log_by_status")]
+)
+def test_log_of_an_endpoint_reads_its_index(workspace, filled, query, index):
+    endpoint = Endpoint.everywhere.create(
+        pk=UUID(hashlib.md5(b"1").hexdigest()), workspace=workspace, url="https://example.com/", secret="x"
+    )
+    client = Client()
+    client.force_login(MembershipFactory(workspace=workspace).user)
+    with seen() as sent:
+        page = reverse("webhook", kwargs={"ws": workspace.pk, "whe": endpoint.pk})
+        assert client.get(page + query).status_code == 200
+    [statement] = [one for one in sent if 'FROM "delivery" ' in one[0] and "LIMIT 26" in one[0]]
+    filled("delivery")
+    filled("event")
+    filled("delivery_attempt")
+    assert indexes_of(*statement) == {index, "event_pkey", "delivery_attempt_once"}
+
+
+def test_first_page_reads_by_index_alone(workspace, filled):
+    now = datetime.now(UTC)
+    with seen() as sent:
+        overview(workspace, since=now - timedelta(days=7), now=now)
+    for table in ("generated_item", "publication", "raw_item"):
+        filled(table)
+    # The counts are one statement over several tables.
+    (counts,) = [one for one in sent if one[0].startswith("SELECT (SELECT COUNT")]
+    used = {
+        table: indexes_of(*counts).union(*(indexes_of(*one) for one in reads_of(sent, table)))
+        for table in ("generated_item", "publication", "raw_item")
+    }
+    assert used["generated_item"] >= {"generated_item_waiting", "generated_item_failed"}
+    assert used["publication"] >= {"publication_promised", "publication_failed", "publication_done"}
+    assert used["raw_item"] >= {"raw_item_list"}
+
+
+@pytest.mark.parametrize(
+    ("query", "index"), [("", "source_entry_list"), ("?decision=new", "source_entry_by_decision")]
+)
+def test_log_of_a_source_reads_its_index(workspace, filled, query, index):
+    source = Source.everywhere.create(
+        pk=UUID(hashlib.md5(b"1").hexdigest()), workspace=workspace, name="x", type="rss"
+    )
+    statement = _list(workspace, f"/v1/sources/{encode('src', source.pk)}/entries{query}", "source_entry")
+    filled("source_entry")
+    assert indexes_of(*statement) == {index}
+
+
+def test_entries_are_met_by_index(workspace, filled):
+    source = Source.everywhere.create(
+        pk=UUID(hashlib.md5(b"1").hexdigest()), workspace=workspace, name="x", type="rss"
+    )
+    found = identify(source.pk, [Entry(external_id=str(n), url=f"https://n.example/{n}") for n in range(3)])
+    marks = [RawPrint(workspace=workspace, bits=n, band_0=n, band_1=n, band_2=n, band_3=n) for n in range(3)]
+    with seen() as sent:
+        find_known(source, found)
+        journal.read(source, [one.key for one in found])
+        marking._candidates(marks, datetime.now(UTC))
+    for table in ("raw_item", "raw_print", "source_entry"):
+        filled(table)
+    with connection.cursor() as cursor:
+        # Each of its four conditions has an index of its own.
+        cursor.execute("SET LOCAL enable_bitmapscan = on")
+    by_key, by_second, logged, near = sent
+    assert indexes_of(*by_key) == {"raw_item_once"}
+    assert indexes_of(*by_second) == {"raw_print_once"}
+    assert indexes_of(*logged) == {"source_entry_once"}
+    assert indexes_of(*near) == {f"raw_print_band_{number}" for number in range(4)}
+
+
+# --- Events ----------------------------------------------------------------------------------------------------------
+
+
+def test_dispatcher_reads_only_what_waits(workspace, filled):
+    _event(workspace)
+    with seen() as sent:
+        assert events.dispatch_batch(lambda *_: None, limit=10) == 1
+    filled("event")
+    first, batch = reads_of(sent, "event")
+    assert indexes_of(*first) == {"event_undispatched"}
+    assert indexes_of(*batch) == {"event_undispatched"}
+
+
+def test_counter_reads_only_what_waits(workspace, filled):
+    _event(workspace)
+    with seen() as sent:
+        assert events.count_batch(lambda _: None, limit=10) == 1
+    filled("event")
+    assert indexes_of(*reads_of(sent, "event")[0]) == {"event_uncounted"}
+
+
+def test_retention_reads_by_age(workspace, filled):
+    with seen() as sent:
+        webhook_retention.empty_events(datetime.now(UTC))
+        webhook_retention.forget_attempts(datetime.now(UTC))
+        webhook_retention.forget_deliveries(datetime.now(UTC))
+    filled("event")
+    filled("delivery")
+    filled("delivery_attempt")
+    assert indexes_of(*reads_of(sent, "event")[0]) == {"event_age"}
+    assert indexes_of(*reads_of(sent, "delivery_attempt")[0]) == {"delivery_attempt_age"}
+    assert "delivery_pkey" in indexes_of(*reads_of(sent, "delivery")[0])
+
+
+def _event(workspace: Any) -> Event:
+    event: Event = Event.everywhere.create(workspace=workspace, type="raw.ingested", body=b"{}")
+    return event

@@ -1,0 +1,166 @@
+"""A status is written in one place: `config.ground.states`."""
+
+from __future__ import annotations
+
+import ast
+
+from django.apps import apps
+
+from config.ground import hands, states
+from tests.architecture.code import Module, calls, chain_of, keywords, method_of, modules
+
+THE_WRITER = "config/ground/states.py"
+WRITES = frozenset(
+    {"create", "update", "get_or_create", "update_or_create", "bulk_create", "acreate", "aupdate"}
+)
+NOT_A_STATUS = {
+    "accounts/idempotency.py:run_once": "IdempotencyKey.status is the HTTP status of a stored answer",
+}
+"""Where a column of that name is something else."""
+
+
+def _models_with_a_status() -> set[str]:
+    hands.kinds()
+    return {label.rpartition(".")[2] for label in states.tables()}
+
+
+def test_every_model_with_a_status_has_a_table_of_moves():
+    hands.kinds()
+    there = {
+        model._meta.label
+        for model in apps.get_models()
+        if model._meta.app_label in {"accounts", "pipeline", "webhooks", "analytics"}
+        and any(field.name == "status" for field in model._meta.concrete_fields)
+    }
+    assert there - {"accounts.IdempotencyKey"} == set(states.tables())
+
+
+def test_every_move_leads_to_a_status_of_its_own_table():
+    hands.kinds()
+    lost = [
+        f"{label}: {status} to {target}"
+        for label, table in states.tables().items()
+        for status, targets in table.items()
+        for target in targets
+        if target not in table
+    ]
+    assert lost == []
+
+
+def test_every_default_status_is_in_its_table():
+    hands.kinds()
+    strange = [
+        label
+        for label, table in states.tables().items()
+        if apps.get_model(label)._meta.get_field("status").default not in table
+    ]
+    assert strange == []
+
+
+def test_only_the_ground_assigns_a_status():
+    found = [
+        module.at(node)
+        for module in modules()
+        if module.path != THE_WRITER
+        for _, node in module.functions()
+        for target in _targets(node)
+        if isinstance(target, ast.Attribute) and target.attr == "status" and not _is_self(target)
+    ]
+    assert found == []
+
+
+def test_only_the_ground_writes_a_status_to_the_database():
+    models = _models_with_a_status()
+    found = [
+        f"{module.at(call)} {function}"
+        for module in modules()
+        if module.path != THE_WRITER
+        for function, call in calls(module)
+        if _writes_status(call, models) and f"{module.path}:{function}" not in NOT_A_STATUS
+    ]
+    assert found == []
+
+
+def test_reasons_are_still_needed():
+    models = _models_with_a_status()
+    there = {
+        f"{module.path}:{name}"
+        for module in modules()
+        for name, call in calls(module)
+        if _writes_status(call, models)
+    }
+    assert set(NOT_A_STATUS) <= there
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return [part for target in node.targets for part in _parts(target)]
+    if isinstance(node, ast.AnnAssign | ast.AugAssign):
+        return [node.target]
+    return []
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    return (
+        [part for one in target.elts for part in _parts(one)]
+        if isinstance(target, ast.Tuple | ast.List)
+        else [target]
+    )
+
+
+def _is_self(target: ast.Attribute) -> bool:
+    """An attribute of an exception or a dataclass of our own; a model's methods go through `move` like all others."""
+    return isinstance(target.value, ast.Name) and target.value.id == "self"
+
+
+def _writes_status(call: ast.Call, models: set[str]) -> bool:
+    method, given = method_of(call), keywords(call)
+    if method in WRITES and ("status" in given or _names_status(given.get("defaults"))):
+        return True
+    if method == "setattr" or (isinstance(call.func, ast.Name) and call.func.id == "setattr"):
+        return len(call.args) > 1 and _says_status(call.args[1])
+    if method in {"save", "asave", "bulk_update"}:
+        fields = given.get("update_fields") or given.get("fields") or (call.args[-1] if call.args else None)
+        return _names_status(fields)
+    # A row that isn't stored yet begins with its model's default, or by `states.begin`.
+    return _is_model(call, models) and "status" in given
+
+
+def _is_model(call: ast.Call, models: set[str]) -> bool:
+    return bool(chain_of(call)) and chain_of(call)[-1] in models
+
+
+def _names_status(node: ast.expr | None) -> bool:
+    return node is not None and any(_says_status(one) for one in ast.walk(node))
+
+
+def _says_status(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "status"
+
+
+def test_the_rule_sees_what_it_forbids():
+    wrong = (
+        "row.status = 'ready'",
+        "a, row.status = 1, 2",
+        "Source.everywhere.filter(pk=1).update(status='paused')",
+        "Delivery(status='held')",
+        "models.Delivery(status='held')",
+        "Source.everywhere.create(status='paused')",
+        "row.save(update_fields=['status'])",
+        "Event.everywhere.bulk_update(rows, ['status', 'version'])",
+        "setattr(row, 'status', 'ready')",
+        "Source.everywhere.update_or_create(pk=1, defaults={'status': 'paused'})",
+    )
+    right = (
+        "Source.everywhere.filter(status='paused')",
+        "Response(status=202)",
+        "states.move(row, 'ready', held='')",
+    )
+    for text in (*wrong, *right):
+        module = Module("x.py", (text,), ast.parse(text))
+        hit = any(
+            isinstance(target, ast.Attribute) and target.attr == "status"
+            for _, node in module.functions()
+            for target in _targets(node)
+        ) or any(_writes_status(call, {"Source", "Delivery"}) for _, call in calls(module))
+        assert hit is (text in wrong), text

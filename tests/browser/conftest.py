@@ -1,0 +1,147 @@
+"""Pages in a real browser: Debian's Chromium, driven by Playwright, against a server in the test's own process.
+
+The tables are emptied after each test. Where there is no browser the tests are skipped, with `REQUIRE_SERVICES=1` they
+fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from django.core.cache import cache
+from playwright.sync_api import sync_playwright
+
+from accounts import recent_requests
+from config.ground import hands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "tests/browser/" in item.nodeid:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.timeout(180))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not program:
+        message = "There is no Chromium: install Debian's package chromium, or name a program in CHROMIUM."
+        if os.environ.get("REQUIRE_SERVICES") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    # Playwright's own event loop runs in this thread; Django would take every query for one from a coroutine.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=SWITCHES)
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def site(live_server, settings, monkeypatch) -> str:
+    """The address of the running service."""
+    # A busy machine must not make a request go unrecorded, as a slow Redis does in service.
+    monkeypatch.setattr(recent_requests, "REDIS_TIMEOUT_SECONDS", 10)
+    monkeypatch.setitem(recent_requests._redis_skipped_until, "at", 0.0)
+    recent_requests._client.cache_clear()
+    # It counts guesses, and outlives a test.
+    cache.clear()
+    settings.PUBLIC_URL = live_server.url
+    settings.CSRF_TRUSTED_ORIGINS = [live_server.url]
+    return live_server.url
+
+
+class Complaints:
+    """What the browser said against a page: policy violations, errors of scripts, things that failed to load."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.expected: list[str] = []
+
+    def listen_to(self, page: Page) -> None:
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.said.append(f"{page.url}: {error}"))
+
+    def expect(self, part: str) -> None:
+        """A complaint that holds this text is part of the test, such as the 404 of a page that must not be there."""
+        self.expected.append(part)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.said.append(f"{message.location.get('url')}: {message.text}")
+
+    def left(self) -> list[str]:
+        return [line for line in self.said if not any(part in line for part in self.expected)]
+
+
+@pytest.fixture
+def complaints() -> Complaints:
+    return Complaints()
+
+
+@pytest.fixture
+def open_window(chromium, site, complaints) -> Iterator[Callable[..., Page]]:
+    """Opens a window of a fresh browser profile: one person. The test fails on any complaint of the browser."""
+    contexts: list[BrowserContext] = []
+
+    def open_it(*, phone: bool = False, dark: bool = False, scripts: bool = True) -> Page:
+        context = chromium.new_context(
+            base_url=site,
+            viewport=PHONE if phone else DESKTOP,
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=scripts,
+            permissions=["clipboard-read", "clipboard-write"],
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        page = context.new_page()
+        complaints.listen_to(page)
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert complaints.left() == []
+
+
+@pytest.fixture
+def page(open_window) -> Page:
+    return open_window()
+
+
+@pytest.fixture
+def work_until() -> Callable[..., None]:
+    """Do the work that waits, as the workers would, until the condition holds."""
+
+    def work(condition: Callable[[], bool], seconds: float = 15) -> None:
+        until = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < until, "It did not come about."
+            hands.work_all_due()
+            time.sleep(0.05)
+
+    return work

@@ -1,0 +1,30 @@
+"""The documents as readers meet them."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("phone", [False, True])
+def test_guides_read_well(open_window, dark, phone):
+    page = open_window(phone=phone, dark=dark)
+    for address in ("/docs", "/docs/first-call", "/docs/api", "/"):
+        page.goto(address)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
+def test_an_example_is_copied(page):
+    page.goto("/docs/signing")
+    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert "def verify(" in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_the_reference_shows_its_operations(page):
+    page.goto("/docs/reference")
+    page.get_by_text("/v1/raw", exact=True).first.wait_for()

@@ -1,0 +1,128 @@
+"""Every page that there is, found by its address: nothing hinders a reader, and no browser complains, in both themes."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import members, tokens, workspaces
+from accounts.models import Invitation, Membership
+from pipeline.models import SourceEntry, WorkspaceDefaults
+from pipeline.pages.sources import words
+from pipeline.stages import collect
+from pipeline.stages.brand import topics
+from pipeline.stages.receiving import secrets, taking
+from tests.browser.test_account import log_in
+from tests.browser.test_sign_up import PASSWORD
+from tests.factories import MembershipFactory, UserFactory
+from tests.pages.test_roles import workspace_pages
+from tests.stages.steps import NOON, push_raw
+from webhooks import endpoints
+from webhooks.models import Delivery
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+OF_A_PERSON = (
+    "/",
+    "/new",
+    "/account/profile",
+    "/account/email/",
+    "/account/password/change/",
+    "/account/2fa/",
+    "/account/2fa/totp/activate/",
+    "/account/sessions/",
+    "/account/reauthenticate/",
+    "/account/logout/",
+)
+OF_A_STRANGER = (
+    "/",
+    "/account/login/",
+    "/account/signup/",
+    "/account/login/code/",
+    "/account/password/reset/",
+    "/docs",
+    "/docs/limits",
+    "/nothing/here",
+)
+
+
+@pytest.fixture
+def ids(db):
+    """What each kind of id in an address can name."""
+    alice = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
+    alice.vouch_for_email()
+    newsroom = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(newsroom, "operator@example.test")
+    bob = MembershipFactory(
+        workspace=newsroom, user__email="bob@example.test", role=Membership.Role.EDITOR
+    ).user
+    members.invite(newsroom, "dora@example.test", Membership.Role.VIEWER, by=alice)
+    endpoint = endpoints.add(newsroom, "http://127.0.0.1:9/hook", actor=alice.email).endpoint
+    endpoints.send_test(endpoint, actor=alice.email)
+    persona = WorkspaceDefaults.everywhere.get(workspace=newsroom).persona
+    given = collect.SourceSettings(type="webhook", config={"verification": {"type": "bearer"}})
+    bridge = secrets.register(newsroom, given)
+    headers = {"authorization": f"Bearer {bridge.secret}", "content-type": "application/json"}
+    sent = taking.Incoming(b'{"title": "The ferry leaves earlier", "language": 5}', headers)
+    received = taking.receive(bridge.source, sent, now=timezone.now())
+    _log_entries(bridge.source)
+    return {
+        "src": bridge.source.pk,
+        "ind": received.delivery.pk,
+        "ws": newsroom.pk,
+        "tok": tokens.mint(newsroom, name="Website", created_by=alice).token.pk,
+        "usr": bob.pk,
+        "inv": Invitation.everywhere.get().pk,
+        "whe": endpoint.pk,
+        "dlv": Delivery.everywhere.get().pk,
+        "raw": push_raw(newsroom).raw_item.pk,
+        "per": persona.pk,
+        "top": topics.create(newsroom, {"title": "Winter", "persona_id": persona.pk}, now=NOON).pk,
+    }
+
+
+def _log_entries(source):
+    """An entry of each decision; whatever its kind, a source's page shows them."""
+    for decision in words.DECISIONS:
+        SourceEntry.everywhere.create(
+            workspace_id=source.workspace_id, source=source, key=decision, title=f"Tram {decision}",
+            decision=decision, decided_by="url", message="Said so.",
+        )  # fmt: skip
+
+
+def addresses(ids):
+    for name, _, converters in workspace_pages():
+        prefixes = {key: type(converter).prefix for key, converter in converters.items()}
+        yield reverse(name, kwargs={key: ids[prefix] for key, prefix in prefixes.items()})
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_hinders_a_reader(open_window, ids, complaints, dark):
+    # The address of nothing, and pages that only take a form.
+    complaints.expect("404 (Not Found)")
+    complaints.expect("405 (Method Not Allowed)")
+    page = open_window(dark=dark)
+    looked_at = set()
+
+    def look(address):
+        answer = page.goto(address)
+        if answer.status == 405 or not answer.headers["content-type"].startswith("text/html"):
+            return
+        assert answer.status in {200, 404}, address
+        if not answer.text().lstrip().lower().startswith("<!doctype"):
+            # A part that its page asks for.
+            return
+        if page.url in looked_at:
+            return
+        looked_at.add(page.url)
+        found = Axe().run(page)
+        assert found.violations_count == 0, f"{address}\n{found.generate_report()}"
+
+    for address in OF_A_STRANGER:
+        look(address)
+    log_in(page)
+    page.get_by_role("heading", name="Newsroom", level=1).wait_for()
+    for address in (*OF_A_PERSON, *addresses(ids)):
+        look(address)
+    assert len(looked_at) > 30

@@ -1,0 +1,75 @@
+"""Forms as people treat them: sent after the session has ended, gone back to, left open for too long."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from accounts import workspaces
+from accounts.models import Workspace
+from tests.browser.test_account import log_in
+from tests.browser.test_sign_up import PASSWORD
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice(db):
+    user = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
+    user.vouch_for_email()
+    workspaces.create("Newsroom", owner=user)
+    return user
+
+
+@pytest.fixture
+def at_settings(page, alice):
+    log_in(page)
+    page.get_by_role("link", name="Workspace", exact=True).click()
+    page.get_by_label("Name").wait_for()
+    return page
+
+
+def test_what_was_typed_outlives_the_session(at_settings):
+    page = at_settings
+    page.get_by_label("Name").fill("Harbour newsroom")
+    Session.objects.all().delete()
+    page.get_by_role("button", name="Save").first.click()
+    page.get_by_label("Email").fill("alice@example.test")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("What you typed is still here").wait_for()
+    assert page.get_by_label("Name").input_value() == "Harbour newsroom"
+    assert Workspace.everywhere.get().name == "Newsroom"
+    page.get_by_role("button", name="Save").first.click()
+    page.get_by_text("Saved").first.wait_for()
+    assert Workspace.everywhere.get().name == "Harbour newsroom"
+
+
+def test_the_back_button_leads_to_the_form_as_it_was_sent(at_settings):
+    page = at_settings
+    page.get_by_label("Name").fill("   ")
+    page.get_by_role("button", name="Save").first.click()
+    page.wait_for_load_state()
+    page.get_by_label("Name").fill("Harbour newsroom")
+    page.get_by_role("link", name="Members").click()
+    page.get_by_role("heading", name="Members", level=1).wait_for()
+    page.go_back()
+    page.get_by_label("Name").wait_for()
+    # It can be sent from there.
+    page.get_by_label("Name").fill("Harbour newsroom")
+    page.get_by_role("button", name="Save").first.click()
+    page.get_by_text("Saved").first.wait_for()
+    assert Workspace.everywhere.get().name == "Harbour newsroom"
+
+
+def test_a_form_whose_cookie_is_gone_says_what_to_do(at_settings, complaints):
+    complaints.expect("403 (Forbidden)")
+    page = at_settings
+    page.get_by_label("Name").fill("Harbour newsroom")
+    page.context.clear_cookies(name="csrftoken")
+    page.get_by_role("button", name="Save").first.click()
+    page.get_by_role("heading", name="This form was open too long").wait_for()
+    assert Workspace.everywhere.get().name == "Newsroom"
+    page.get_by_role("link", name="Open the page again").click()
+    page.get_by_label("Name").wait_for()

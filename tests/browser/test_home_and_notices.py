@@ -1,0 +1,159 @@
+"""The first page and the notices in a real browser: by keyboard, without scripts, in both themes, for every reader."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.core import mail
+from django.db import transaction
+
+from accounts import notices, workspaces
+from accounts.models import NoticeChoice, NoticeMessage
+from config.ground import hands
+from pipeline.models import Outlet, Source, WorkspaceDefaults
+from pipeline.stages import push
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PASSWORD = "a long enough phrase 9"
+
+
+@pytest.fixture
+def alice(db):
+    user = UserFactory(email="alice@example.test", password=PASSWORD, is_staff=True, is_superuser=True)
+    user.vouch_for_email()
+    return user
+
+
+@pytest.fixture
+def newsroom(alice):
+    workspace = workspaces.create("Harbour newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "op")
+    return workspace
+
+
+@pytest.fixture
+def busy(newsroom):
+    defaults = WorkspaceDefaults.everywhere.get(workspace=newsroom)
+    for title in ("Ferries every ten minutes", "A tram to the northern depot"):
+        body = f"{title}. The city announced it on Tuesday. Work begins in April and employs 40 people."
+        content = push.RawContent(title=title, body=body, engines=["Short Post"])
+        push.push(newsroom, defaults.push_source, content, defaults=defaults)
+    hands.work_all_due("pipeline.generate")
+    Outlet.everywhere.filter(workspace=newsroom, platform="simulated").update(
+        name="Social", status="needs_reconnect", last_error={"message": "The token was revoked."}
+    )
+    Source.everywhere.create(
+        workspace=newsroom,
+        name="Port authority",
+        type="rss",
+        status="gone",
+        last_error={"message": "Gone for good."},
+    )
+    return newsroom
+
+
+def log_in(page):
+    page.goto("/account/login/")
+    page.get_by_label("Email").fill("alice@example.test")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Harbour newsroom").wait_for()
+
+
+def violations(page):
+    return [found["id"] for found in Axe().run(page).response["violations"]]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_every_reader_can_use_the_pages(open_window, busy, dark, phone):
+    page = open_window(phone=phone, dark=dark)
+    log_in(page)
+    workspace = f"/w/{busy.public_id}/"
+    found = {}
+    for path in (workspace, f"{workspace}settings/notices"):
+        page.goto(path)
+        for more in page.locator("details.more").all():
+            more.locator("summary").click()
+        found[path] = violations(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    assert set(map(tuple, found.values())) == {()}
+
+
+def test_a_newcomer_sees_what_to_do_and_copies_it(page, newsroom):
+    log_in(page)
+    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copied").wait_for()
+    line = page.evaluate("navigator.clipboard.readText()")
+    assert line.startswith("curl ")
+    assert "/v1/raw" in line
+    assert violations(page) == []
+
+
+def test_what_is_wrong_leads_to_what_to_do(page, busy):
+    log_in(page)
+    page.get_by_text("Social has to be reconnected.").wait_for()
+    page.get_by_role("link", name="See what it says").click()
+    assert page.url.endswith("#outlets")
+    page.get_by_text("The token was revoked.").wait_for()
+    page.get_by_role("link", name="Last week").click()
+    assert page.url.endswith("?since=week")
+    row = page.locator("#sources tr", has_text="Port authority")
+    row.get_by_text("How to switch it on again").click()
+    assert row.locator("code").inner_text().startswith("curl -X PATCH http")
+
+
+def test_choices_by_keyboard_alone(page, newsroom, alice, work_until):
+    log_in(page)
+    page.goto(f"/w/{newsroom.public_id}/settings/notices")
+    slack = page.get_by_label("Incoming webhook of Slack")
+    assert not slack.is_visible()
+    page.get_by_label("Credits run out").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.name") == "by_slack"
+    page.keyboard.press("Space")
+    assert slack.is_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("Paste the address, or untick Slack.").wait_for()
+    page.get_by_label("Slack", exact=True).uncheck()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved.", exact=True).wait_for()
+    assert NoticeChoice.everywhere.get(user=alice).kinds["quota"] == "off"
+
+    page.get_by_role("button", name="Send me a test").click()
+    page.get_by_text("A test is on its way by Mail.").wait_for()
+    work_until(lambda: NoticeMessage.everywhere.filter(status="sent").exists())
+    page.reload()
+    page.get_by_role("cell", name="This is how a notice from Harbour newsroom looks").wait_for()
+    assert [message.to for message in mail.outbox] == [["alice@example.test"]]
+
+
+def test_it_works_without_scripts(open_window, busy):
+    page = open_window(scripts=False)
+    log_in(page)
+    page.locator("#review details.more summary").first.click()
+    assert page.locator("#review code").first.is_visible()
+    page.goto(f"/w/{busy.public_id}/settings/notices")
+    page.get_by_label("A post failed").select_option("daily")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved.", exact=True).wait_for()
+    assert NoticeChoice.everywhere.get().kinds["post_failed"] == "daily"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_operators_read_every_mail(open_window, newsroom, dark):
+    page = open_window(dark=dark)
+    log_in(page)
+    with transaction.atomic():
+        notices.record("quota", workspace_id=newsroom.pk, key="x", title="x", text="x")
+    page.goto("/admin/mails/?mail=whitelisted")
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("heading", name="Harbour newsroom is let in").wait_for()
+    colour = frame.locator("a.button").evaluate("link => getComputedStyle(link).backgroundColor")
+    assert colour == ("rgb(165, 176, 255)" if dark else "rgb(67, 56, 202)")
+    page.get_by_role("link", name="Daily digest").click()
+    page.get_by_role("heading", name="2 things from Harbour newsroom").first.wait_for()

@@ -1,0 +1,123 @@
+"""New and the personas in a browser: an item from words and from a link, a persona with its look and its topics."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pipeline.models import GeneratedItem, Persona, RawItem, Topic
+from tests.browser.people import log_in, look_over
+from tests.browser.test_sources import newsroom  # noqa: F401  the fixture
+from tests.stages.steps import TEXT
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+ARTICLE = f"""<!doctype html><html lang="en"><head><title>Tram line approved</title></head><body><nav>Home</nav>
+<article><h1>Tram line approved</h1><p>{TEXT}</p><p>{TEXT.replace("tram", "metro")}</p></article></body></html>"""
+
+
+def go_to(page, name, *, phone):
+    if phone:
+        page.get_by_text("Menu").click()
+    page.get_by_role("link", name=name, exact=True).locator("visible=true").first.click()
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_an_item_from_words(open_window, newsroom, work_until, phone):  # noqa: F811
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    go_to(page, "New", phone=phone)
+    look_over(page, "new")
+    page.get_by_label("Link or text").fill(TEXT)
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_text("3 credits").wait_for()
+    look_over(page, "new-make")
+    page.get_by_label("Title").fill("Tram line approved")
+    # Another choice has another price, which is said before anything is made.
+    page.get_by_label("Variants of each").select_option("2")
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_text("With these choices it costs 6 credits.").wait_for()
+    assert RawItem.everywhere.count() == 0
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_text("It is being made").wait_for()
+    look_over(page, "made-under-way")
+    work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
+    # It changes by itself.
+    page.get_by_text("All is ready.").wait_for()
+    assert page.get_by_role("article").count() == 4
+    for picture in page.get_by_role("img").all():
+        picture.scroll_into_view_if_needed()
+    page.wait_for_function("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
+    look_over(page, "made")
+
+
+def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):  # noqa: F811
+    httpserver.expect_request("/robots.txt").respond_with_data("", status=404)
+    httpserver.expect_request("/news/tram").respond_with_data(
+        ARTICLE, content_type="text/html; charset=utf-8"
+    )
+    page = open_window()
+    log_in(page, newsroom.alice)
+    go_to(page, "New", phone=False)
+    page.get_by_label("Link or text").fill(httpserver.url_for("/news/tram"))
+    page.get_by_role("button", name="Go on").click()
+    assert "six hours of debate" in page.get_by_label("Words").input_value()
+    assert page.get_by_label("Title").input_value() == "Tram line approved"
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_text("It is being made").wait_for()
+    work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
+    page.get_by_text("All is ready.").wait_for()
+    assert RawItem.everywhere.get().url == httpserver.url_for("/news/tram")
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_persona_from_its_name_to_its_topics(open_window, newsroom, tmp_path, phone):  # noqa: F811
+    from PIL import Image
+
+    portrait = tmp_path / "me.jpg"
+    Image.new("RGB", (400, 300), "#c2410c").save(portrait, "JPEG")
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    go_to(page, "Personas", phone=phone)
+    look_over(page, "personas")
+    page.get_by_role("link", name="Make a persona").click()
+    page.get_by_label("Name").fill("Ada Harbour")
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("heading", name="Ada Harbour").wait_for()
+    page.get_by_label("2. Voice").fill("Calm, short, with names.")
+    page.get_by_label("3. Banned words").fill("synergy\nleverage")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved as version 2.").wait_for()
+    look_over(page, "persona")
+    page.get_by_role("link", name="Look and try").click()
+    page.get_by_label("Use our own colours").check()
+    page.get_by_label("Ground").fill("#0f5257")
+    page.get_by_label("Portrait").set_input_files(portrait)
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved as version 3.").wait_for()
+    page.get_by_role("img", name=re.compile("portrait")).wait_for()
+    page.get_by_label("Some words to try it with").fill(TEXT)
+    page.get_by_role("button", name="Try it").click()
+    page.get_by_role("article", name="Persona Tweet").get_by_role("img").wait_for()
+    look_over(page, "persona-look")
+    page.get_by_role("link", name="Topics").click()
+    look_over(page, "topics-empty")
+    page.get_by_role("main").get_by_role("link", name="Add a topic").click()
+    page.get_by_label("Topic").fill("Winter timetable")
+    page.get_by_label("Angles").fill("For tourists\nFor commuters")
+    look_over(page, "topic")
+    page.get_by_role("button", name="Add it").click()
+    page.get_by_text("Winter timetable is in the pool.").wait_for()
+    page.get_by_role("button", name="Pause Winter timetable").click()
+    page.get_by_text("Paused").first.wait_for()
+    look_over(page, "topics")
+    page.get_by_role("button", name="Delete Winter timetable").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("link", name="Winter timetable").wait_for()
+    assert Topic.everywhere.get().deleted_at is None
+    page.get_by_role("link", name="Versions").click()
+    look_over(page, "persona-versions")
+    page.get_by_role("button", name="Go back to 1").click()
+    page.get_by_text("Saved as version 4.").wait_for()
+    ada = Persona.everywhere.get(name="Ada Harbour")
+    assert (ada.voice, ada.brand, ada.version) == ("", {}, 4)

@@ -1,0 +1,101 @@
+"""Sources in a browser: an address is pasted, looked at, saved, and its log read; wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts import workspaces
+from config.ground import hands
+from pipeline import way_out
+from pipeline.models import RawItem, Source, SourceEntry
+from tests.browser.people import log_in, look_over, person
+from tests.pages.test_sources import feed
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def newsroom(db, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    settings.OUTBOUND_ALLOW_LOOPBACK = True
+    way_out.client.cache_clear()
+    alice = person("alice@example.test", "Alice")
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "operator@example.test")
+    workspace.alice = alice
+    yield workspace
+    way_out.client.cache_clear()
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
+    page_html = '<html><head><link rel="alternate" type="application/rss+xml" href="/feed.xml" title="Trams"></head></html>'
+    httpserver.expect_request("/feed.xml").respond_with_data(
+        feed(range(7, 0, -1)), content_type="application/rss+xml"
+    )
+    httpserver.expect_request("/").respond_with_data(page_html, content_type="text/html")
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    if phone:
+        page.get_by_text("Menu").click()
+    page.get_by_role("link", name="Sources").locator("visible=true").click()
+    look_over(page, "sources-empty")
+    page.get_by_role("main").get_by_role("link", name="Add a source").click()
+    look_over(page, "source-add")
+    page.get_by_label("Paste an address").fill(httpserver.url_for("/"))
+    page.get_by_role("button", name="Look at it").click()
+    # What it is, and what would come, before anything is saved.
+    page.get_by_label("A feed of this page: Trams").wait_for()
+    page.get_by_text("The first poll takes 5 entries, for 15 credits.").wait_for()
+    assert Source.everywhere.filter(is_push=False).count() == 0
+    look_over(page, "source-choose")
+    page.get_by_label("Short Post").check()
+    page.get_by_label("How many are few").fill("2")
+    page.get_by_role("button", name="Show what would come").click()
+    page.get_by_text("The first poll takes 2 entries, for 2 credits.").wait_for()
+    page.get_by_role("button", name="Save the source").click()
+    page.get_by_role("heading", name="Tram news", level=1).or_(
+        page.get_by_role("heading", level=1)
+    ).first.wait_for()
+    source = Source.everywhere.get(is_push=False)
+    page.wait_for_url(lambda url: "/sources/src_" in url)
+    look_over(page, "source-new")
+    hands.work_all_due("pipeline.collect")
+    page.reload()
+    page.get_by_text("Reads well").wait_for()
+    assert page.get_by_role("row").count() == 8
+    look_over(page, "source-log")
+    # One that was there before is taken in after all.
+    kept = SourceEntry.everywhere.get(source=source, title="Tram line 3 approved")
+    page.get_by_role("button", name="Make Tram line 3 approved after all").click()
+    page.get_by_text("It is being made").wait_for()
+    assert RawItem.everywhere.get(pk=kept.raw_item_id).status == "queued"
+    # Paused, resumed, deleted, and there again.
+    page.goto(f"/w/{page.url.split('/w/')[1].split('/')[0]}/sources/")
+    look_over(page, "sources")
+    page.get_by_role("main").get_by_role("link", name=source.name).click()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("Nothing is fetched until you resume it.").wait_for()
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last.click()
+    look_over(page, "source-settings")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("is there again.").wait_for()
+    source.refresh_from_db()
+    assert (source.deleted_at, source.status) == (None, "active")
+
+
+def test_it_works_without_a_script(open_window, newsroom, httpserver):
+    httpserver.expect_request("/feed.xml").respond_with_data(
+        feed(range(3, 0, -1)), content_type="application/rss+xml"
+    )
+    page = open_window(scripts=False)
+    log_in(page, newsroom.alice)
+    page.get_by_role("link", name="Sources").first.click()
+    page.get_by_role("main").get_by_role("link", name="Add a source").click()
+    page.get_by_label("Paste an address").fill(httpserver.url_for("/feed.xml"))
+    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Save the source").click()
+    page.wait_for_url(lambda url: "/sources/src_" in url)
+    assert Source.everywhere.get(is_push=False).config == {"url": httpserver.url_for("/feed.xml")}

@@ -1,0 +1,282 @@
+"""Webhooks as an owner sets them up: add, test, secret, log, send again, rotate, pause, delete."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from standardwebhooks import Webhook
+from werkzeug import Response
+
+from accounts import workspaces
+from tests.factories import UserFactory
+from webhooks import endpoints
+from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PASSWORD = "a long enough phrase 9"
+
+
+@pytest.fixture
+def alice(db):
+    user = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
+    user.vouch_for_email()
+    return user
+
+
+@pytest.fixture
+def newsroom(alice):
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "operator@example.test")
+    return workspace
+
+
+def log_in(page, user):
+    page.goto("/account/login/")
+    page.get_by_label("Email").fill(user.email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in", exact=True).click()
+    page.get_by_role("heading", name="Newsroom").wait_for()
+
+
+def delivered(count):
+    return lambda: Delivery.everywhere.filter(status="delivered").count() == count
+
+
+def test_from_the_first_endpoint_to_its_end(page, newsroom, alice, httpserver, work_until):
+    httpserver.expect_request("/hook").respond_with_data("Thank you", status=202)
+    address = httpserver.url_for("/hook")
+    log_in(page, alice)
+    page.get_by_role("link", name="Webhooks").click()
+    page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
+
+    # A private address is refused in words, beside the field, with everything else still there.
+    page.get_by_label("Address").fill("http://10.0.0.1/hook")
+    page.get_by_label("Description").fill("CRM bridge")
+    page.get_by_label("Only those that I choose").check()
+    # It begins with the usual four.
+    page.get_by_label("published.success").uncheck()
+    page.get_by_label("published.failed").uncheck()
+    page.get_by_role("button", name="Add it and send a test").click()
+    page.get_by_text("10.0.0.1 leads to 10.0.0.1, which is not a public internet address.").wait_for()
+    assert page.get_by_label("Description").input_value() == "CRM bridge"
+    page.get_by_label("Address").fill(address)
+    page.get_by_role("button", name="Add it and send a test").click()
+
+    # The page shows that the test is under way, then what the receiver said.
+    page.get_by_text("Sending a signed webhook.test").wait_for()
+    work_until(delivered(1))
+    page.get_by_text("It works.").wait_for()
+    page.get_by_text("Your receiver answered 202 Accepted in").wait_for()
+    assert page.locator("#outcome pre").inner_text() == "Thank you"
+    secret = page.locator("#secret").inner_text()
+    endpoint = Endpoint.everywhere.get()
+    assert (endpoint.url, endpoint.events, endpoint.description, endpoint.secret) == (
+        address,
+        ["raw.ingested", "generated.ready"],
+        "CRM bridge",
+        secret,
+    )
+    [(request, _response)] = httpserver.log
+    assert Webhook(secret).verify(request.data, dict(request.headers))["type"] == "webhook.test"
+    page.get_by_role("button", name="Copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == secret
+    # Once.
+    page.reload()
+    page.get_by_text("It was shown already").wait_for()
+    assert secret not in page.content()
+
+    # The log has it.
+    page.get_by_role("link", name="Go to the endpoint").click()
+    page.get_by_role("link", name="webhook.test").click()
+    request_sent = page.locator("#attempt-1 pre").first.inner_text()
+    assert request_sent.splitlines()[0] == f"POST {address}"
+    assert re.search(r"^webhook-signature: v1,", request_sent, re.MULTILINE)
+    page.get_by_text("202 Accepted").first.wait_for()
+
+    # Again.
+    page.get_by_role("button", name="Send it again").click()
+    page.get_by_text("It is being sent again.").wait_for()
+    work_until(delivered(1))
+    page.locator("#attempt-2").wait_for()
+    assert DeliveryAttempt.everywhere.count() == 2
+
+    # A new secret in a dialog; both sign.
+    page.get_by_role("link", name="CRM bridge").click()
+    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("link", name="Make a new secret").click()
+    page.get_by_role("dialog").get_by_role("button", name="Make a new secret").click()
+    newer = page.locator("#secret").inner_text()
+    assert newer != secret
+    page.get_by_role("link", name="Go to the endpoint").click()
+    page.get_by_role("button", name="Send a test event").click()
+    work_until(delivered(2))
+    page.get_by_text("202 Accepted").first.wait_for()
+    last = httpserver.log[-1][0]
+    for one in (secret, newer):
+        assert Webhook(one).verify(last.data, dict(last.headers))["type"] == "webhook.test"
+
+    # Paused, undone, paused.
+    page.get_by_role("link", name="CRM bridge").click()
+    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("button", name="Pause it").click()
+    page.get_by_text("It is paused.", exact=True).wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("It is on again.").wait_for()
+    assert Endpoint.everywhere.get().is_on is True
+
+    # Deleted, after a question that can be left.
+    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("link", name="Delete it").click()
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Delete it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete it").click()
+    page.get_by_text("CRM bridge is deleted and gets nothing more.").wait_for()
+    page.get_by_text("Nobody is told yet").wait_for()
+    assert Endpoint.everywhere.get().deleted_at is not None
+
+
+def test_what_went_wrong_is_said_and_can_be_changed_or_kept(page, newsroom, alice, httpserver, work_until):
+    httpserver.expect_request("/wrong").respond_with_data("No such hook\n" * 9, status=404)
+    log_in(page, alice)
+    page.get_by_role("link", name="Webhooks").click()
+    page.get_by_role("main").get_by_role("link", name="Add an endpoint").click()
+    page.get_by_label("Address").fill(httpserver.url_for("/wrong"))
+    page.get_by_role("button", name="Add it and send a test").click()
+    page.get_by_text("Sending a signed webhook.test").wait_for()
+    work_until(lambda: DeliveryAttempt.everywhere.count() == 1)
+    page.get_by_text("It did not arrive.").wait_for()
+    page.get_by_text("The endpoint answered 404.").wait_for()
+    page.get_by_text("We try again at").wait_for()
+    assert page.locator("#outcome pre").inner_text() == "\n".join(["No such hook"] * 6)
+    page.get_by_role("link", name="Change it").click()
+    httpserver.expect_request("/right").respond_with_data("", status=204)
+    page.get_by_role("textbox", name="Address").fill(httpserver.url_for("/right"))
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("A test event is on its way to the new address.").wait_for()
+    work_until(delivered(2))
+    page.get_by_text("204 No Content").first.wait_for()
+
+
+def test_the_log_refreshes_and_filters_by_itself(page, newsroom, alice, httpserver, work_until):
+    httpserver.expect_request("/hook").respond_with_handler(lambda _: Response("", 500))
+    endpoint = endpoints.add(newsroom, httpserver.url_for("/hook"), actor="alice").endpoint
+    log_in(page, alice)
+    page.goto(reverse("webhook", kwargs={"ws": newsroom.pk, "whe": endpoint.pk}))
+    page.get_by_text("Nothing was sent yet").wait_for()
+    endpoints.send_test(endpoint, actor="alice")
+    work_until(lambda: DeliveryAttempt.everywhere.count() >= 1)
+    page.get_by_text("500 Internal Server Error").wait_for()
+    page.get_by_label("Outcome").select_option("delivered")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_text("No delivery is like that").wait_for()
+    page.get_by_role("link", name="Show all").click()
+    page.get_by_text("500 Internal Server Error").wait_for()
+
+
+def test_a_log_that_was_left_open_leads_to_the_log_in_when_the_session_ends(page, newsroom, alice):
+    endpoint = endpoints.add(newsroom, "https://example.com/hook", actor="alice").endpoint
+    log_in(page, alice)
+    address = reverse("webhook", kwargs={"ws": newsroom.pk, "whe": endpoint.pk})
+    page.goto(address)
+    page.get_by_text("Nothing was sent yet").wait_for()
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("heading", name="Log in").wait_for()
+    page.get_by_label("Email").fill(alice.email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in", exact=True).click()
+    page.get_by_text("Nothing was sent yet").wait_for()
+    assert page.url.endswith(address)
+
+
+def test_without_scripts(open_window, newsroom, alice, httpserver, work_until):
+    httpserver.expect_request("/hook").respond_with_data("ok")
+    page = open_window(scripts=False, phone=True)
+    log_in(page, alice)
+    page.goto(reverse("webhook_add", kwargs={"ws": newsroom.pk}))
+    page.get_by_label("Address").fill(httpserver.url_for("/hook"))
+    page.get_by_role("button", name="Add it and send a test").click()
+    assert page.locator("#secret").inner_text() == Endpoint.everywhere.get().secret
+    work_until(delivered(1))
+    page.get_by_role("link", name="See whether it has come").click()
+    page.get_by_text("200 OK").first.wait_for()
+    page.get_by_role("link", name="localhost").click()
+    page.get_by_role("link", name="Receiver code").click()
+    page.get_by_role("link", name="Go", exact=True).click()
+    page.get_by_text("receiver.go").first.wait_for()
+    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("link", name="Delete it").click()
+    page.get_by_role("button", name="Delete it").click()
+    page.get_by_text("Nobody is told yet").wait_for()
+
+
+def test_with_the_keyboard_alone(page, newsroom, alice, httpserver, work_until):
+    httpserver.expect_request("/hook").respond_with_data("ok")
+    log_in(page, alice)
+    page.goto(reverse("webhook_add", kwargs={"ws": newsroom.pk}))
+    page.get_by_label("Address").focus()
+    page.keyboard.type(httpserver.url_for("/hook"))
+    page.keyboard.press("Tab")
+    page.keyboard.type("CRM")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_text("Sending a signed webhook.test").wait_for()
+    assert (Endpoint.everywhere.get().description, Endpoint.everywhere.get().events) == ("CRM", ["*"])
+    page.goto(reverse("webhook_edit", kwargs={"ws": newsroom.pk, "whe": Endpoint.everywhere.get().pk}))
+    link = page.get_by_role("link", name="Delete it")
+    link.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    assert link.evaluate("element => element === document.activeElement")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_hinders_a_reader(open_window, newsroom, alice, httpserver, work_until, dark):
+    httpserver.expect_request("/hook").respond_with_data('{"error": "no such hook"}', status=404)
+    endpoint = endpoints.add(
+        newsroom, httpserver.url_for("/hook"), events=["*"], description="CRM", actor="alice"
+    ).endpoint
+    delivery = endpoints.send_test(endpoint, actor="alice")
+    work_until(lambda: DeliveryAttempt.everywhere.count() >= 1)
+    paused = endpoints.add(newsroom, "https://example.com/hook", actor="alice").endpoint
+    endpoints.switch_off(paused, actor="alice")
+    ws, whe = newsroom.pk, endpoint.pk
+    pages = [
+        reverse("webhooks", kwargs={"ws": ws}),
+        reverse("webhook_add", kwargs={"ws": ws}),
+        *(
+            reverse(name, kwargs={"ws": ws, "whe": whe})
+            for name in (
+                "webhook",
+                "webhook_edit",
+                "webhook_secret",
+                "webhook_rotate",
+                "webhook_delete",
+                "webhook_receiver",
+            )
+        ),
+        reverse("webhook", kwargs={"ws": ws, "whe": paused.pk}),
+        reverse("webhook_resume", kwargs={"ws": ws, "whe": paused.pk}),
+        reverse("webhook_delivery", kwargs={"ws": ws, "whe": whe, "dlv": delivery.pk}),
+        reverse("webhook_secret", kwargs={"ws": ws, "whe": whe}) + f"?sent={delivery_id(delivery)}",
+    ]
+    for phone in (False, True):
+        page = open_window(dark=dark, phone=phone)
+        log_in(page, alice)
+        for address in pages:
+            page.goto(address)
+            found = Axe().run(page)
+            assert found.violations_count == 0, f"{address}: {found.generate_report()}"
+            # Nothing is wider than the screen.
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
+
+
+def delivery_id(delivery):
+    from config.ground.ids import encode
+
+    return encode("dlv", delivery.pk)

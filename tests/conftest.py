@@ -1,0 +1,40 @@
+"""What every test stands on."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+
+from config.ground import hands
+
+
+def pytest_configure():
+    """Tests that run side by side have Redis databases of their own: to clear a cache is to empty its database."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    if not settings.REDIS_URL or worker == "0":
+        return
+    address = urlsplit(settings.REDIS_URL)
+    # The services that a test starts have the two below the suite's own: tests/faults/instance.py.
+    number = (int(address.path.strip("/") or 0) - 3 * int(worker)) % 16
+    own = address._replace(path=f"/{number}").geturl()
+    os.environ["REDIS_URL"] = settings.REDIS_URL = own
+    for cache in settings.CACHES.values():
+        if "LOCATION" in cache:
+            cache["LOCATION"] = own
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What a test had to tell besides passing: `record_property("told", …)`."""
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, text in report.user_properties:
+            if name == "told":
+                terminalreporter.write_line(f"{report.nodeid}: {text}")
+
+
+@pytest.fixture(autouse=True)
+def no_looks_leave_the_test(monkeypatch):
+    """Work is done where a test says so; a nudge to a broker would reach another test's worker."""
+    monkeypatch.setitem(hands._sender, "look", lambda name: None)

@@ -1,0 +1,49 @@
+"""GET /engines."""
+
+from __future__ import annotations
+
+from pipeline import plugins
+from pipeline.engines.base import BUCKETS, Engine
+
+
+def test_engines_lists_every_engine_with_its_price(api):
+    answer = api.read("/engines")
+    assert answer == {
+        "data": [
+            {
+                "name": engine.name,
+                "bucket": engine.bucket,
+                "credits": engine.credits,
+                "made_from": list(engine.made_from),
+                "version": engine.version,
+            }
+            for engine in plugins.every("engines", Engine)
+        ],
+        "has_more": False,
+        "next_cursor": None,
+    }
+    assert {
+        "name": "Short Post",
+        "bucket": "text",
+        "credits": 1,
+        "made_from": ["text", "topic"],
+        "version": 1,
+    } in answer["data"]
+    assert {engine["bucket"] for engine in answer["data"]} <= set(BUCKETS)
+
+
+def test_engines_takes_no_parameters(api):
+    answer = api.get("/engines?limit=1")
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {
+            "error": "invalid_request",
+            "detail": [
+                {
+                    "field": "limit",
+                    "code": "unknown_parameter",
+                    "message": "There is no parameter limit. Known are: none.",
+                }
+            ],
+        },
+    )

@@ -1,0 +1,61 @@
+"""HEAD answers as GET without the body; methods that an address doesn't take are 405 with Allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contracts.conftest import problem
+from tests.contracts.routes import ROUTES, name_of
+
+NOT_ALLOWED = problem(
+    "method_not_allowed",
+    (None, "method_not_allowed", "This address does not take this method; see the Allow header."),
+)
+VARYING = {"X-Request-Id", "RateLimit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+
+def _ids(alice):
+    item = alice.published()
+    return {
+        "src": alice.push_source,
+        "raw": item["raw_item"],
+        "gen": item["id"],
+        "pub": item["publications"][0]["id"],
+        "out": alice.feed,
+        "per": alice.persona,
+        "top": alice.api.post("/topics", {"title": "Rye"}).json()["id"],
+    }
+
+
+@pytest.mark.usefixtures("no_rate")
+def test_head_is_get_without_its_body(alice):
+    keys = _ids(alice)
+    for route in ROUTES:
+        if route.method != "GET":
+            continue
+        path = route.path.format(id=keys.get(route.prefix))
+        get, head = alice.api.get(path), alice.api.call("HEAD", path)
+        assert (get.status_code, head.status_code, head.content) == (200, 200, b""), name_of(route)
+        if route.name == "analytics":
+            continue
+        expected = {name: value for name, value in get.headers.items() if name not in VARYING}
+        assert {name: value for name, value in head.headers.items() if name not in VARYING} == expected, (
+            name_of(route)
+        )
+
+
+@pytest.mark.usefixtures("no_rate")
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE", "PUT", "OPTIONS", "TRACE", "BREW"])
+def test_methods_that_are_not_taken(alice, method):
+    keys = _ids(alice)
+    for path in sorted({route.path for route in ROUTES}):
+        taken = {route.method for route in ROUTES if route.path == path}
+        if method in taken:
+            continue
+        if "GET" in taken:
+            taken.add("HEAD")
+        prefix = next(route.prefix for route in ROUTES if route.path == path)
+        answer = alice.api.call(method, path.format(id=keys.get(prefix)))
+        assert (answer.status_code, answer.json()) == (405, NOT_ALLOWED), path
+        assert set(answer["Allow"].split(", ")) == taken, path
+        assert answer["X-RateLimit-Limit"], path

@@ -1,0 +1,177 @@
+"""401 → 403 whitelist → 429 → 404/405 route → 403 scope → 404 object → 413/415/400 body → 402 → 409.
+
+Each check is a violation that a request may carry; a request with several answers by the first of them.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import pytest
+
+from accounts import credits as credit_account
+from accounts import permissions, ratelimit, tokens, workspaces
+from config.ground import hands, ids
+from pipeline.models import GeneratedItem, Generation, RawItem
+from tests.contracts.conftest import Api, never_existed
+
+ORDER = ("token", "whitelist", "rate", "method", "scope", "object", "size", "type", "body", "quota", "state")
+ANSWERS = {
+    "token": (401, "unauthenticated"),
+    "whitelist": (403, "workspace_not_whitelisted"),
+    "rate": (429, "rate_limited"),
+    "path": (404, "not_found"),
+    "method": (405, "method_not_allowed"),
+    "scope": (403, "insufficient_scope"),
+    "object": (404, "not_found"),
+    "size": (413, "payload_too_large"),
+    "type": (415, "unsupported_media_type"),
+    "body": (400, "invalid_request"),
+    "query": (400, "invalid_request"),
+    "json": (400, "malformed_json"),
+    "quota": (402, "quota_exceeded"),
+    "state": (409, "conflict"),
+}
+ACTS = {"generated": "generated:write", "regenerate": "generated:write", "raw": "raw:write"}
+
+
+def _prepared(newsroom, act, *, state):
+    """The path of an object, in a state that allows the act or, with `state`, doesn't."""
+    if act == "raw":
+        raw = newsroom.push()
+        if not state:
+            key = ids.decode("raw", raw["id"])
+            GeneratedItem.everywhere.filter(raw_item=key).update(status="failed")
+            Generation.everywhere.filter(raw_item=key).update(status="failed", wake_at=None)
+            RawItem.everywhere.filter(pk=key).update(status="failed")
+        return f"/raw/{raw['id']}/retry"
+    if act == "regenerate":
+        if state:
+            return f"/generated/{newsroom.generated_of(newsroom.push())[0]['id']}/regenerate"
+        return f"/generated/{newsroom.ready()['id']}/regenerate"
+    item = newsroom.ready() if state else newsroom.failed()
+    return f"/generated/{item['id']}/retry"
+
+
+def _send(newsroom, monkeypatch, act, violations):
+    path = _prepared(newsroom, act, state="state" in violations)
+    scopes = tuple(scope for scope in tokens.SCOPES if "scope" not in violations or scope != ACTS[act])
+    api = newsroom.client(scopes=scopes)
+    if "object" in violations:
+        prefix, (head, _, tail) = ("raw" if act == "raw" else "gen"), path[1:].split("/")
+        path = f"/{head}/{never_existed(prefix)}/{tail}"
+    if "quota" in violations:
+        left = newsroom.api.read("/usage")["available"]
+        credit_account.adjust(newsroom.workspace, -left, "for this test", "operator")
+    if "whitelist" in violations:
+        workspaces.delist(newsroom.workspace, "operator")
+    if "rate" in violations:
+        refused = ratelimit.Decision(allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1)
+        monkeypatch.setattr(permissions.ratelimit, "take", lambda _: refused)
+    if "path" in violations:
+        path = f"{path}/nothing"
+    if "query" in violations:
+        path = f"{path}?force=true"
+    if "token" in violations:
+        api = Api("cpk_live_nonsense")
+    kind = "text/plain" if "type" in violations else "application/json"
+    return api.call("PATCH" if "method" in violations else "POST", path, data=_body(violations), kind=kind)
+
+
+def _body(violations):
+    bodies = {
+        "size": b"{" + b" " * 5 * 1024 * 1024 + b"}",
+        "json": b"{",
+        "body": b'{"x": 1}',
+        "type": b"text",
+    }
+    return next((body for violation, body in bodies.items() if violation in violations), b"")
+
+
+def _check(answer, first):
+    assert (answer.status_code, answer.json()["error"]) == ANSWERS[first]
+
+
+@pytest.mark.parametrize("violation", ANSWERS)
+@pytest.mark.parametrize("act", ACTS)
+def test_one_violation(alice, monkeypatch, act, violation):
+    _check(_send(alice, monkeypatch, act, {violation}), violation)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_no_violation(alice, monkeypatch, act):
+    assert _send(alice, monkeypatch, act, set()).status_code == 202
+
+
+@pytest.mark.parametrize(("first", "second"), list(combinations(ORDER, 2)))
+def test_two_violations_answer_the_first(alice, monkeypatch, first, second):
+    _check(_send(alice, monkeypatch, "generated", {first, second}), first)
+
+
+@pytest.mark.parametrize("act", ["regenerate", "raw"])
+@pytest.mark.parametrize(("first", "second"), list(pairwise(ORDER)))
+def test_neighbours_of_other_acts(alice, monkeypatch, act, first, second):
+    _check(_send(alice, monkeypatch, act, {first, second}), first)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("rate", "path"),
+        ("path", "scope"),
+        ("path", "body"),
+        ("object", "query"),
+        ("object", "json"),
+        ("size", "query"),
+        ("type", "query"),
+        ("query", "quota"),
+        ("json", "state"),
+    ],
+)
+def test_route_query_and_syntax_stand_with_their_like(alice, monkeypatch, first, second):
+    _check(_send(alice, monkeypatch, "generated", {first, second}), first)
+
+
+@pytest.mark.parametrize("start", range(len(ORDER)))
+def test_whole_chain(alice, monkeypatch, start):
+    _check(_send(alice, monkeypatch, "generated", set(ORDER[start:])), ORDER[start])
+
+
+@pytest.mark.parametrize("start", range(4, len(ORDER)))
+def test_whole_chain_with_an_idempotency_key(alice, monkeypatch, start):
+    """The key's own transaction changes nothing in the order."""
+    violations = set(ORDER[start:])
+    call = Api.call
+    monkeypatch.setattr(
+        Api,
+        "call",
+        lambda self, *args, **more: (
+            call(self, *args, **{**more, "headers": {"Idempotency-Key": "one"}})
+            if args[0] == "POST" and "retry" in args[1]
+            else call(self, *args, **more)
+        ),
+    )
+    _check(_send(alice, monkeypatch, "generated", violations), ORDER[start])
+
+
+def test_reading_answers_404_before_400(api):
+    for path, prefix in (
+        ("sources", "src"),
+        ("raw", "raw"),
+        ("generated", "gen"),
+        ("publications", "pub"),
+        ("outlets", "out"),
+        ("personas", "per"),
+        ("topics", "top"),
+    ):
+        assert api.get(f"/{path}/{never_existed(prefix)}?x=1").status_code == 404
+
+
+def test_push_answers_in_the_same_order(alice, monkeypatch):
+    big = b"{" + b" " * 5 * 1024 * 1024 + b"}"
+    credit_account.adjust(alice.workspace, -1000, "for this test", "operator")
+    assert alice.api.call("POST", "/raw?x=1", data=big, kind="text/plain").status_code == 413
+    assert alice.api.call("POST", "/raw?x=1", data=b"{", kind="text/plain").status_code == 415
+    assert alice.api.call("POST", "/raw", alice.content(x=1)).status_code == 400
+    assert alice.api.call("POST", "/raw", alice.content()).status_code == 402
+    assert hands.work_all_due("pipeline.generate") == 0

@@ -1,0 +1,216 @@
+"""GET /publications, GET /publications/:id, POST …/reconcile, …/retry."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.ground import hands
+from pipeline.models import SimulatedPost
+from tests.contracts.conftest import NOT_FOUND, never_existed, normal, refusal
+
+
+def _shown(platform, status, **changes):
+    return {
+        "id": "pub_*",
+        "version": 3,
+        "revision": 1,
+        "outlet": "out_*",
+        "platform": platform,
+        "status": status,
+        "external_id": None,
+        "url": None,
+        "attempts": 1,
+        "error": None,
+        "due_at": "<moment>",
+        "next_attempt_at": None,
+        "published_at": None,
+        "test": False,
+        "created_at": "<moment>",
+        "updated_at": "<moment>",
+        "generated_item": "gen_*",
+        "metrics": None,
+        **changes,
+    }
+
+
+def _error(code, kind, message, *, retryable, status):
+    return {
+        "code": code,
+        "class": kind,
+        "message": message,
+        "retryable": retryable,
+        "platform_status": status,
+    }
+
+
+def test_published(alice):
+    shown = alice.publication()
+    post = shown["external_id"]
+    assert normal(shown) == _shown(
+        "simulated",
+        "published",
+        external_id="sim_*",
+        url="https://simulated.invalid/posts/sim_*",
+        published_at="<moment>",
+    )
+    assert shown["url"].endswith(post)
+    path = f"/publications/{shown['id']}"
+    answer = alice.api.get(path)
+    same = alice.api.get(path, headers={"If-None-Match": answer["ETag"]})
+    assert (answer["ETag"], same.status_code, same.content) == ('"v3"', 304, b"")
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "next_attempt", "error"),
+    [
+        (
+            "reject",
+            "failed",
+            None,
+            _error(
+                "refused",
+                "Refused",
+                "The platform refused the post: The platform refuses this text.",
+                retryable=False,
+                status=422,
+            ),
+        ),
+        (
+            "429",
+            "scheduled",
+            "<moment>",
+            _error(
+                "rate_limited",
+                "TryLater",
+                "The platform asks to wait: Too many posts; slow down.",
+                retryable=True,
+                status=429,
+            ),
+        ),
+        (
+            "timeout_before_accept",
+            "scheduled",
+            "<moment>",
+            _error(
+                "temporary",
+                "TryLater",
+                "The platform couldn't be reached: The simulated platform could not be reached.",
+                retryable=True,
+                status=None,
+            ),
+        ),
+    ],
+)
+def test_failed_attempt_says_why_and_when_the_next_is(alice, word, status, next_attempt, error):
+    assert normal(alice.publication(word)) == _shown(
+        "simulated", status, next_attempt_at=next_attempt, error=error
+    )
+
+
+@pytest.mark.parametrize("word", ["timeout_after_accept", "error"])
+def test_unknown_outcome_is_said(alice, word):
+    shown = alice.publication(word)
+    assert (shown["status"], shown["attempts"], shown["error"]["code"], shown["error"]["retryable"]) == (
+        "unknown",
+        1,
+        "outcome_unknown",
+        False,
+    )
+    item = alice.api.read(f"/generated/{shown['generated_item']}")
+    assert item["status"] == "publishing"
+
+
+# --- GET /publications -----------------------------------------------------------------------------------------------
+
+
+def test_publications_are_listed_and_filtered(alice):
+    own = alice.published()["publications"][0]
+    there = alice.publication("reject")
+    own = alice.api.read(f"/publications/{own['id']}")
+    answer = alice.api.read("/publications")
+    assert answer == {"data": [there, own], "has_more": False, "next_cursor": None}
+
+    def found(query):
+        return [one["id"] for one in alice.api.read(f"/publications?{query}")["data"]]
+
+    assert found("status=published") == [own["id"]]
+    assert found("status=published&status=failed") == [there["id"], own["id"]]
+    assert found("status=cancelled") == []
+    assert found(f"outlet={alice.simulated}") == [there["id"]]
+    assert found(f"generated_item={own['generated_item']}") == [own["id"]]
+    assert found(f"generated_item={never_existed('gen')}") == []
+
+
+def test_publications_refuse_a_wrong_filter(api):
+    assert refusal(api.get("/publications?status=done&item=x")) == (
+        400,
+        "invalid_request",
+        [("item", "unknown_parameter"), ("status", "invalid")],
+    )
+
+
+# --- POST /publications/:id/reconcile --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("word", "status"), [("timeout_after_accept", "published"), ("error", "scheduled")])
+def test_unknown_outcome_is_looked_up_at_once(alice, word, status):
+    publication = alice.publication(word)
+    paths = [f"/publications/{publication['id']}", f"/generated/{publication['generated_item']}"]
+    tags = [alice.api.get(path)["ETag"] for path in paths]
+    answer = alice.api.post(f"/publications/{publication['id']}/reconcile")
+    assert (answer.status_code, answer.json()["status"]) == (202, "unknown")
+    assert answer.json()["version"] == publication["version"] + 1
+    for path, tag in zip(paths, tags, strict=True):
+        assert alice.api.get(path, headers={"If-None-Match": tag}).status_code == 200
+    hands.work_all_due("pipeline.publish")
+    after = alice.api.read(f"/publications/{publication['id']}")
+    assert after["status"] == status
+    assert SimulatedPost.everywhere.filter(is_accepted=True).count() == (1 if status == "published" else 0)
+
+
+def test_known_outcome_is_not_looked_up(alice):
+    publication = alice.publication()
+    answer = alice.api.post(f"/publications/{publication['id']}/reconcile")
+    assert refusal(answer) == (409, "conflict", [("status", "not_unknown")])
+    assert "published" in answer.json()["detail"][0]["message"]
+
+
+# --- POST /publications/:id/retry ------------------------------------------------------------------------------------
+
+
+def test_failed_publication_is_tried_again(alice):
+    publication = alice.publication("reject")
+    answer = alice.api.post(f"/publications/{publication['id']}/retry")
+    shown = answer.json()
+    assert (answer.status_code, shown["status"], shown["attempts"], shown["error"]) == (
+        202,
+        "scheduled",
+        0,
+        None,
+    )
+    assert shown["version"] > publication["version"]
+    hands.work_all_due("pipeline.publish")
+    assert alice.api.read(f"/publications/{publication['id']}")["status"] == "published"
+
+
+@pytest.mark.parametrize(("words", "status"), [((), "published"), (("timeout_after_accept",), "unknown")])
+def test_only_failed_publications_are_tried_again(alice, words, status):
+    publication = alice.publication(*words)
+    before = alice.api.read(f"/publications/{publication['id']}")
+    assert before["status"] == status
+    answer = alice.api.post(f"/publications/{publication['id']}/retry")
+    assert refusal(answer)[:2] == (409, "conflict")
+    assert alice.api.read(f"/publications/{publication['id']}") == before
+
+
+@pytest.mark.parametrize("act", ["reconcile", "retry"])
+def test_acts_take_no_fields(alice, act):
+    publication = alice.publication("reject")
+    answer = alice.api.post(f"/publications/{publication['id']}/{act}", {"force": True})
+    assert refusal(answer) == (400, "invalid_request", [("force", "unknown_field")])
+
+
+def test_publication_that_never_existed(api):
+    path = f"/publications/{never_existed('pub')}"
+    for answer in (api.get(path), api.post(f"{path}/reconcile"), api.post(f"{path}/retry")):
+        assert (answer.status_code, answer.json()) == (404, NOT_FOUND)

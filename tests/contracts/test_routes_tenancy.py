@@ -1,0 +1,229 @@
+"""Every route × method: no token, another workspace's token and ids, live and test apart."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from config.ground import hands
+from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
+from tests.contracts.routes import ROUTES, configured, name_of
+
+UNAUTHENTICATED = problem(
+    "unauthenticated", (None, "unauthenticated", "Send a valid token: Authorization: Bearer cpk_live_…")
+)
+ID = re.compile(r"\b[a-z]{2,3}_[0-7][0-9a-hjkmnp-tv-z]{25}\b")
+OF_OBJECTS = [route for route in ROUTES if route.prefix]
+# The document is the same for everybody, and quotes ids that nobody has.
+LISTS = [route for route in ROUTES if route.method == "GET" and not route.prefix and route.name != "document"]
+# Of the workspace itself, whichever token asks: personas, and the outlet that reaches nobody.
+SHARED = {"per", "out"}
+
+
+def _objects(newsroom, api=None):
+    """One object of each kind; a failed item and a failed publication, so that every act has something to do."""
+    api = api or newsroom.api
+    item = newsroom.ready(api)
+    published = newsroom.publish(newsroom.ready(api), newsroom.to_simulated("reject"), api=api)
+    source = api.post("/sources", {"type": "rss", "config": {"url": "https://example.test/feed"}}).json()
+    hands.work_all_due("webhooks.dispatch")
+    return {
+        "src": source["id"],
+        "raw": item["raw_item"],
+        "gen": item["id"],
+        "pub": published["publications"][0]["id"],
+        "out": newsroom.simulated,
+        "per": newsroom.persona,
+        "top": api.post("/topics", {"title": "Rye"}).json()["id"],
+    }
+
+
+def _snapshot(api, objects):
+    paths = {
+        "src": "sources",
+        "raw": "raw",
+        "gen": "generated",
+        "pub": "publications",
+        "out": "outlets",
+        "per": "personas",
+        "top": "topics",
+    }
+    return {prefix: api.read(f"/{paths[prefix]}/{key}") for prefix, key in objects.items()}
+
+
+def test_every_route_is_in_the_table():
+    assert {(route.name, route.method) for route in ROUTES} == configured()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=name_of)
+def test_route_asks_for_a_token(alice, stranger, route):
+    path = route.path.format(id=never_existed(route.prefix or "src"))
+    answer = stranger.call(route.method, path)
+    assert (answer.status_code, answer.json(), answer["WWW-Authenticate"]) == (401, UNAUTHENTICATED, "Bearer")
+    assert not [name for name in answer.headers if "ratelimit" in name.lower()]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"])
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/", "", "/generated/x/y/z", "/raw/x%0Ay/z", "/sources//poll", "/Sources"]
+)
+def test_address_without_a_route_asks_for_a_token_too(api, stranger, method, path):
+    answer = stranger.call(method, path)
+    assert (answer.status_code, answer.json()) == (401, UNAUTHENTICATED)
+    answer = api.call(method, path)
+    assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+
+
+@pytest.mark.usefixtures("no_rate")
+def test_another_workspaces_objects_are_as_if_they_never_were(alice, charlie):
+    objects = _objects(alice)
+    before = _snapshot(alice.api, objects)
+    for route in OF_OBJECTS:
+        theirs = charlie.api.call(route.method, route.path.format(id=objects[route.prefix]))
+        nothing = charlie.api.call(route.method, route.path.format(id=never_existed(route.prefix)))
+        assert (theirs.status_code, theirs.json()) == (404, NOT_FOUND), name_of(route)
+        assert theirs.content == nothing.content, name_of(route)
+        assert sorted(theirs.headers) == sorted(nothing.headers), name_of(route)
+    assert _snapshot(alice.api, objects) == before
+
+
+@pytest.mark.usefixtures("no_rate")
+def test_live_and_test_objects_do_not_see_each_other(alice):
+    tester = alice.client(is_test=True)
+    live, made_by_test = _objects(alice), _objects(alice, tester)
+    for api, objects, others in ((tester, made_by_test, live), (alice.api, live, made_by_test)):
+        before = _snapshot(api, objects)
+        for route in OF_OBJECTS:
+            if route.prefix in SHARED:
+                continue
+            answer = api.call(route.method, route.path.format(id=others[route.prefix]))
+            assert (answer.status_code, answer.json()) == (404, NOT_FOUND), name_of(route)
+        assert _snapshot(api, objects) == before
+
+
+@pytest.mark.usefixtures("no_rate")
+def test_test_token_does_not_see_outlets_that_reach_somebody(alice):
+    tester = alice.client(is_test=True)
+    assert tester.get(f"/outlets/{alice.feed}").json() == NOT_FOUND
+    assert alice.feed not in tester.get("/outlets").content.decode()
+
+
+@pytest.mark.parametrize("route", LISTS, ids=name_of)
+@pytest.mark.usefixtures("no_rate")
+def test_lists_of_another_workspace_show_nothing_of_it(alice, charlie, route):
+    _objects(alice)
+    own = {found for one in LISTS for found in ID.findall(alice.api.get(one.path).content.decode())}
+    assert len(own) > 12
+    shown = set(ID.findall(charlie.api.get(route.path).content.decode()))
+    assert shown & own == set()
+
+
+@pytest.mark.parametrize("name", ["sources", "raw", "generated", "publications", "events"])
+@pytest.mark.usefixtures("no_rate")
+def test_lists_of_live_and_test_rows_are_apart(alice, name):
+    tester = alice.client(is_test=True)
+    live, made_by_test = _objects(alice), _objects(alice, tester)
+    keys = {"sources": "src", "raw": "raw", "generated": "gen", "publications": "pub", "events": "gen"}
+    key = keys[name]
+    of_live, of_test = (api.get(f"/{name}?limit=100").content.decode() for api in (alice.api, tester))
+    assert (live[key] in of_live, live[key] in of_test) == (True, False)
+    assert (made_by_test[key] in of_live, made_by_test[key] in of_test) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "prefix"),
+    [
+        ("/raw", "source", "src"),
+        ("/generated", "source", "src"),
+        ("/generated", "raw_item", "raw"),
+        ("/generated", "persona", "per"),
+        ("/generated", "outlet", "out"),
+        ("/publications", "generated_item", "gen"),
+        ("/publications", "outlet", "out"),
+        ("/analytics", "outlet", "out"),
+    ],
+)
+@pytest.mark.usefixtures("no_rate")
+def test_filters_by_another_workspaces_ids_find_nothing(alice, charlie, path, name, prefix):
+    objects = _objects(alice)
+    objects["gen"] = alice.api.read("/publications")["data"][0]["generated_item"]
+    _objects(charlie)
+    source_with_rows = {"src": alice.push_source}.get(prefix, objects[prefix])
+    if path != "/analytics":
+        assert alice.api.read(f"{path}?{name}={source_with_rows}")["data"] != []
+    answer = charlie.api.get(f"{path}?{name}={source_with_rows}")
+    nobody = charlie.api.get(f"{path}?{name}={never_existed(prefix)}")
+    assert (answer.status_code, answer.json()["data"]) == (200, [])
+    assert nobody.json()["data"] == []
+
+
+def test_filter_by_another_workspaces_group_finds_nothing(alice, charlie):
+    group = alice.ready()["variant"]["group"]
+    charlie.ready()
+    assert charlie.api.read(f"/generated?variant_group={group}")["data"] == []
+
+
+@pytest.mark.usefixtures("no_rate")
+def test_bodies_that_refer_to_another_workspaces_rows_are_refused_like_unknown_ones(alice, charlie):
+    theirs = {"src": alice.source()["id"], "per": alice.persona, "out": alice.feed}
+    unknown = {prefix: never_existed(prefix) for prefix in theirs}
+    item, source = charlie.ready(), charlie.source()
+
+    def bodies(objects):
+        override = {objects["out"]: {"title": "x"}}
+        of_source = {"type": "webhook"}
+        return [
+            ("POST", "/raw", charlie.content(source=objects["src"]), "source"),
+            ("POST", "/raw", charlie.content(persona=objects["per"]), "persona"),
+            ("POST", "/estimate", {"source": objects["src"]}, "source"),
+            ("POST", "/estimate", charlie.content(persona=objects["per"]), "persona"),
+            ("POST", "/sources", {**of_source, "persona": objects["per"]}, "persona"),
+            ("POST", "/sources", {**of_source, "outlets": [objects["out"]]}, "outlets[0]"),
+            ("PATCH", f"/sources/{source['id']}", {"persona": objects["per"]}, "persona"),
+            ("PATCH", f"/sources/{source['id']}", {"outlets": [objects["out"]]}, "outlets[0]"),
+            ("PATCH", f"/generated/{item['id']}", {"outlets": [objects["out"]]}, "outlets[0]"),
+            ("PATCH", f"/generated/{item['id']}", {"overrides": override}, None),
+            ("POST", f"/generated/{item['id']}/publish", {"outlets": [objects["out"]]}, "outlets[0]"),
+            ("POST", f"/generated/{item['id']}/publish", {"overrides": override}, None),
+            (
+                "POST",
+                f"/generated/{item['id']}/publish",
+                {"dry_run": True, "outlets": [objects["out"]]},
+                "outlets[0]",
+            ),
+        ]
+
+    for (method, path, body, field), (_, _, other, _) in zip(bodies(theirs), bodies(unknown), strict=True):
+        refused, nothing = charlie.api.call(method, path, body), charlie.api.call(method, path, other)
+        status, error, details = refusal(refused)
+        assert (status, error, len(details)) == (400, "invalid_request", 1), path
+        assert normal(refused.json()) == normal(nothing.json()), path
+        assert field in (None, details[0][0]), path
+    in_batch = charlie.api.post("/raw", {"items": [charlie.content(source=theirs["src"])]}).json()["data"][0]
+    assert (in_batch["status"], in_batch["error"]) == (400, "invalid_request")
+    assert charlie.api.read(f"/generated/{item['id']}") == item
+
+
+def test_tokens_of_a_scope_do_only_that(alice):
+    """A token without any of the scopes that a route wants; with it the request gets past the scope."""
+    from accounts.tokens import SCOPES
+
+    alice.workspace.is_unlimited = True
+    alice.workspace.save(update_fields=["is_unlimited"])
+    clients = {scope: alice.client(scopes=(scope,)) for scope in SCOPES}
+    lacking = {scope: alice.client(scopes=tuple(one for one in SCOPES if one != scope)) for scope in SCOPES}
+    for route in ROUTES:
+        path = route.path.format(id=never_existed(route.prefix or "src"))
+        if route.scope is None:
+            assert all(client.call(route.method, path).status_code != 403 for client in clients.values())
+            continue
+        refused = lacking[route.scope].call(route.method, path)
+        message = (
+            f"This needs the scope {route.scope}, which the token lacks; use or make a token that has it."
+        )
+        assert (refused.status_code, refused.json()) == (
+            403,
+            problem("insufficient_scope", (None, "insufficient_scope", message)),
+        ), name_of(route)
+        assert clients[route.scope].call(route.method, path).status_code != 403, name_of(route)

@@ -1,0 +1,71 @@
+"""The form with a trailing slash answers the same; a POST's body is never dropped by a redirect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contracts.conftest import never_existed, normal
+from tests.contracts.routes import ROUTES, name_of
+
+BODIES = {
+    "topics": {"title": "Rye"},
+    "sources": {"type": "webhook", "name": "Bridge"},
+    "estimate": {"title": "A title of several words"},
+}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=name_of)
+def test_both_forms_answer_the_same(alice, charlie, route):
+    del charlie
+    key = {
+        "src": lambda: alice.source(type="rss", config={"url": "https://example.test/feed"})["id"],
+        "raw": lambda: alice.push()["id"],
+        "gen": lambda: alice.ready()["id"],
+        "pub": lambda: alice.publication("reject")["id"],
+        "out": lambda: alice.simulated,
+        "per": lambda: alice.persona,
+        "top": lambda: alice.api.post("/topics", {"title": "Rye"}).json()["id"],
+        None: lambda: "",
+    }[route.prefix]
+    plain, slashed = (route.path.format(id=key()) for _ in range(2))
+    if route.method == "GET":
+        slashed = plain
+    bodies = [alice.content(), alice.content()] if route.name == "raw" else [BODIES.get(route.name, {})] * 2
+    answers = [
+        alice.api.call(route.method, path, *([body] if route.method in {"POST", "PATCH"} else []))
+        for path, body in zip((plain, f"{slashed}/"), bodies, strict=True)
+    ]
+    first, second = answers
+    assert first.status_code == second.status_code
+    assert first.status_code < 500
+    assert first.status_code not in {301, 302, 307, 308}
+    if not first.content:
+        assert second.content == b""
+        return
+    shown = [normal(answer.json()) for answer in answers]
+    if route.method == "GET" and route.path != "/usage/ledger":
+        assert first.json() == {
+            **second.json(),
+            **{name: first.json()[name] for name in ("fresh_at",) if name in first.json()},
+        }
+    assert set(shown[0]) == set(shown[1])
+    assert sorted(first.headers) == sorted(second.headers)
+
+
+def test_body_of_a_slashed_push_arrives(alice):
+    content = alice.content()
+    answer = alice.api.post("/raw/", content)
+    assert (answer.status_code, answer.json()["title"]) == (202, content["title"])
+
+
+def test_next_page_of_a_slashed_list(alice):
+    for _ in range(2):
+        alice.push()
+    page = alice.api.read("/raw/?limit=1")
+    # A cursor serves both forms.
+    assert len(alice.api.read(f"/raw?limit=1&cursor={page['next_cursor']}")["data"]) == 1
+
+
+def test_never_existing_object_with_a_slash(api):
+    path = f"/raw/{never_existed('raw')}"
+    assert api.get(path).content == api.get(f"{path}/").content

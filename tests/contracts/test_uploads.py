@@ -1,0 +1,317 @@
+"""POST /v1/uploads: a file is judged by its bytes, kept for some days, and for as long as something uses it."""
+
+from __future__ import annotations
+
+import zlib
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from itertools import count
+from pathlib import Path
+from struct import pack
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from PIL import Image
+
+from config.ground import limits
+from config.ground.ids import decode
+from pipeline.models import RawItem, Upload, UploadUse
+from pipeline.stages import uploads
+from tests.contracts.conftest import never_existed, problem, refusal
+
+_names = count(1)
+
+
+def picture(form="PNG", size=(64, 48), **more):
+    data = BytesIO()
+    Image.new("RGB", size, "#1e4fa3").save(data, form, **more)
+    return data.getvalue()
+
+
+def png_that_says(width, height):
+    """A few bytes that would unpack to that many pixels."""
+
+    def chunk(kind, data):
+        return pack(">I", len(data)) + kind + data + pack(">I", zlib.crc32(kind + data))
+
+    head = chunk(b"IHDR", pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
+
+
+MP4 = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2" + b"\0" * 100
+SOUND = b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00" + b"\0" * 40
+TAKEN = [
+    (picture("JPEG"), "image", "image/jpeg"),
+    (picture("PNG"), "image", "image/png"),
+    (picture("WEBP"), "image", "image/webp"),
+    (picture("GIF"), "image", "image/gif"),
+    (SOUND, "audio", "audio/wav"),
+    (b"ID3\x04" + b"\0" * 100, "audio", "audio/mpeg"),
+    (b"\xff\xfb\x90\x64" + b"\0" * 100, "audio", "audio/mpeg"),
+    (b"fLaC" + b"\0" * 100, "audio", "audio/flac"),
+    (b"OggS" + b"\0" * 100, "audio", "audio/ogg"),
+    (b"\x00\x00\x00\x18ftypM4A \x00\x00" + b"\0" * 40, "audio", "audio/mp4"),
+    (MP4, "video", "video/mp4"),
+    (b"\x00\x00\x00\x14ftypqt  \x00\x00" + b"\0" * 40, "video", "video/quicktime"),
+    (b"\x1a\x45\xdf\xa3\x93\x42\x82\x84webm" + b"\0" * 40, "video", "video/webm"),
+    ("Die Fähre legt früher ab, um sieben.\nSie ist pünktlich.".encode(), "text", "text/plain"),
+    ("\ufeffWith a mark of its order".encode(), "text", "text/plain"),
+    (b"# The ferry\n\nIt leaves **earlier**.", "text", "text/markdown"),
+    (b"<!doctype html><title>Ferry</title><p>It leaves.", "text", "text/html"),
+    (b"  <p>It leaves earlier.</p>", "text", "text/html"),
+    (b"pier,time,boat\n4,07:00,Anna\n5,07:20,Berta\n", "text", "text/csv"),
+    (b"pier;time\n4;07:00\n5;07:20\n", "text", "text/csv"),
+]
+REFUSED = [
+    (b"%PDF-1.7\n", "The file is a PDF; open it"),
+    (b"PK\x03\x04rest", "The file is an archive or an office document"),
+    (b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", "The file is XML or SVG"),
+    (b"<?xml version='1.0'?><a/>", "The file is XML or SVG"),
+    (b"MZ\x90\x00", "The file is a program"),
+    (b"\x00\x01\x02\x03", "The file is of a kind that isn't known"),
+    ("Fähre".encode("latin-1"), "The file is no text in UTF-8"),
+    ("Fähre".encode("utf-16"), "The file is no text in UTF-8"),
+    (b"\x00\x00\x00\x18ftypheic\x00\x00" + b"\0" * 40, "The file is a picture in HEIC or AVIF"),
+]
+
+
+@pytest.fixture(autouse=True)
+def media_root(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    return settings.MEDIA_ROOT
+
+
+def hand_over(api, data, name="x.bin", *, field="file", key=None, **more):
+    headers = {"Authorization": f"Bearer {api.secret}"}
+    if key:
+        headers["Idempotency-Key"] = key
+    form = {field: SimpleUploadedFile(name, data), **more}
+    return Client(raise_request_exception=False).post("/v1/uploads", form, headers=headers)
+
+
+def handed_over(api, data=None, name="ferry.png"):
+    answer = hand_over(api, picture() if data is None else data, name)
+    assert answer.status_code == 201, answer.content
+    return answer.json()
+
+
+def row_of(shown):
+    return Upload.everywhere.get(pk=decode("upl", shown["id"]))
+
+
+def files(root):
+    return sorted(path.name for path in root.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(("data", "kind", "mime_type"), TAKEN, ids=[one[2] for one in TAKEN])
+def test_kind_is_seen_from_the_bytes(alice, media_root, data, kind, mime_type):
+    # The name and the type that the sender says are both wrong.
+    shown = handed_over(alice.api, data, "program.exe")
+    assert (shown["kind"], shown["type"], shown["bytes"]) == (kind, mime_type, len(data))
+    assert shown["name"] == "program.exe"
+    size = (64, 48) if kind == "image" else (None, None)
+    assert (shown["width"], shown["height"]) == size
+    assert (shown["url"] is None) is (kind == "text")
+    row = row_of(shown)
+    assert (media_root / row.path).read_bytes() == data
+    assert Path(row.path).suffix != ".exe"
+
+
+@pytest.mark.parametrize(("data", "begins"), REFUSED, ids=[one[1][12:30] for one in REFUSED])
+def test_other_kinds_are_refused_in_words(alice, media_root, data, begins):
+    answer = hand_over(alice.api, data, "picture.png")
+    assert refusal(answer) == (415, "unsupported_media_type", [("file", "unsupported_file")])
+    assert answer.json()["detail"][0]["message"].startswith(begins)
+    assert files(media_root) == []
+
+
+def test_whole_answer(alice, settings):
+    before = datetime.now(UTC)
+    data = picture()
+    shown = handed_over(alice.api, data, "C:\\pictures\\fer\u202ery.png")
+    row = row_of(shown)
+    expires = datetime.fromisoformat(shown.pop("expires_at"))
+    assert (
+        before + limits.UPLOADS_KEPT
+        <= expires + timedelta(seconds=1)
+        <= datetime.now(UTC) + limits.UPLOADS_KEPT + timedelta(seconds=1)
+    )
+    shown.pop("created_at")
+    assert shown == {
+        "id": shown["id"],
+        "kind": "image",
+        "type": "image/png",
+        "name": "ferry.png",
+        "url": f"{settings.PUBLIC_URL}/media/{row.secret}/image",
+        "bytes": len(data),
+        "sha256": row.sha256,
+        "width": 64,
+        "height": 48,
+        "test": False,
+    }  # fmt: skip
+
+
+def test_bomb_and_damage_are_refused(alice, media_root):
+    bomb = hand_over(alice.api, png_that_says(30_000, 30_000))
+    assert refusal(bomb) == (400, "invalid_request", [("file", "too_many_pixels")])
+    torn = hand_over(alice.api, picture()[:60])
+    assert refusal(torn) == (400, "invalid_request", [("file", "damaged")])
+    assert refusal(hand_over(alice.api, b"")) == (400, "invalid_request", [("file", "empty_file")])
+    assert files(media_root) == []
+
+
+def test_each_kind_has_its_size(alice, monkeypatch, media_root):
+    monkeypatch.setitem(uploads.sniffing.KINDS, "text", ("A text file", 1024 * 1024))
+    answer = hand_over(alice.api, b"words " * 200_000)
+    assert (answer.status_code, answer.json()) == (
+        413,
+        problem(
+            "payload_too_large",
+            ("file", "file_too_large", "A text file may have 1 MiB at most; this one has 1.1."),
+        ),
+    )
+    assert files(media_root) == []
+
+
+def test_body_that_is_announced_as_too_large_is_not_read(alice):
+    headers = {"Authorization": f"Bearer {alice.api.secret}"}
+    answer = Client(raise_request_exception=False).generic(
+        "POST", "/v1/uploads", b"", content_type="multipart/form-data; boundary=x", headers=headers,
+        CONTENT_LENGTH=str(limits.UPLOAD_BODY_BYTES + 1),
+    )  # fmt: skip
+    assert refusal(answer) == (413, "payload_too_large", [(None, "payload_too_large")])
+
+
+def test_anything_but_a_form_with_one_file_is_refused(alice):
+    api = alice.api
+    answer = api.post("/uploads", {"file": "x"})
+    message = "Send the file as multipart/form-data, in the field file."
+    assert (answer.status_code, answer.json()) == (
+        415,
+        problem("unsupported_media_type", (None, "unsupported_media_type", message)),
+    )
+    assert refusal(api.post("/uploads")) == (400, "invalid_request", [("file", "required")])
+    other = hand_over(api, b"words", field="flie")
+    assert refusal(other) == (400, "invalid_request", [("flie", "unknown_field")])
+    assert "Did you mean file?" in other.json()["detail"][0]["message"]
+    more = hand_over(api, b"words", title="x")
+    assert refusal(more) == (400, "invalid_request", [("title", "unknown_field")])
+    both = Client().post(
+        "/v1/uploads",
+        {"file": [SimpleUploadedFile("a", b"a"), SimpleUploadedFile("b", b"b")]},
+        headers={"Authorization": f"Bearer {api.secret}"},
+    )
+    assert refusal(both) == (400, "invalid_request", [("file", "one_file")])
+    torn = api.call("POST", "/uploads", data=b"no form at all", kind="multipart/form-data")
+    assert refusal(torn) == (400, "invalid_request", [(None, "malformed_form")])
+    assert Upload.everywhere.count() == 0
+
+
+def test_text_beside_the_file_has_its_limit(alice):
+    answer = hand_over(alice.api, b"words", title="x" * (limits.RAW_BODY_BYTES + 1))
+    assert refusal(answer) == (413, "payload_too_large", [(None, "payload_too_large")])
+
+
+def test_one_key_makes_one_upload(alice, media_root):
+    data = picture()
+    first = hand_over(alice.api, data, "a.png", key="one")
+    again = hand_over(alice.api, data, "a.png", key="one")
+    assert (first.status_code, again.status_code, again.content) == (201, 201, first.content)
+    assert again["Idempotency-Replayed"] == "true"
+    other = hand_over(alice.api, picture("GIF"), "a.png", key="one")
+    assert refusal(other)[:2] == (422, "idempotency_key_reused")
+    assert (Upload.everywhere.count(), len(files(media_root))) == (1, 1)
+
+
+def test_a_hoard_is_refused(alice, monkeypatch):
+    monkeypatch.setattr(limits, "UPLOADS_UNUSED_BYTES", 1000)
+    first = handed_over(alice.api, b"w" * 600)
+    answer = hand_over(alice.api, b"w" * 600)
+    assert refusal(answer) == (409, "conflict", [("file", "too_many_unused")])
+    alice.push(media=[{"upload": first["id"]}])
+    assert hand_over(alice.api, b"w" * 600).status_code == 201
+
+
+# --- In raw items ----------------------------------------------------------------------------------------------------
+
+
+def test_a_push_names_it_and_keeps_it(alice):
+    shown = handed_over(alice.api)
+    raw = alice.push(media=[{"upload": shown["id"], "type": "text/html"}, {"url": "https://a.example/b.png"}])
+    # Its type is what was seen, whatever is said.
+    assert raw["media"] == [
+        {"upload": shown["id"], "type": "image/png"},
+        {"url": "https://a.example/b.png"},
+    ]
+    row = row_of(shown)
+    assert row.expires_at is None
+    uploads.forget(datetime.now(UTC) + timedelta(days=100))
+    assert row_of(shown).pk == row.pk
+
+
+def test_media_is_an_address_or_an_upload(alice):
+    shown = handed_over(alice.api)
+    for wrong in ({"type": "image/png"}, {"upload": shown["id"], "url": "https://a.example/b"}):
+        answer = alice.api.post("/raw", alice.content(media=[wrong]))
+        assert refusal(answer) == (400, "invalid_request", [("media[0]", "one_of")])
+
+
+@pytest.mark.parametrize("path", ["/raw", "/estimate"])
+def test_unknown_uploads_are_refused(alice, charlie, path):
+    theirs = handed_over(charlie.api)["id"]
+    of_test = handed_over(alice.client(is_test=True))["id"]
+    for key in (theirs, of_test, never_existed("upl")):
+        answer = alice.api.post(path, alice.content(media=[{"url": "https://a.example/b"}, {"upload": key}]))
+        assert refusal(answer) == (400, "invalid_request", [("media[1].upload", "unknown_upload")])
+    assert RawItem.everywhere.count() == 0
+    assert UploadUse.everywhere.count() == 0
+
+
+def test_what_two_items_use_outlives_the_first(alice, media_root):
+    shown = handed_over(alice.api)
+    first, second = (alice.push(media=[{"upload": shown["id"]}]) for _ in range(2))
+    later = datetime.now(UTC) + timedelta(minutes=1)
+    alice.api.delete(f"/raw/{first['id']}")
+    assert (uploads.forget(later), len(files(media_root))) == (0, 1)
+    alice.api.delete(f"/raw/{second['id']}")
+    assert (uploads.forget(later), files(media_root)) == (1, [])
+    assert Upload.everywhere.count() == 0
+    assert list(media_root.iterdir()) == []
+
+
+def test_what_nothing_uses_is_forgotten(alice, media_root):
+    handed_over(alice.api)
+    now = datetime.now(UTC)
+    assert uploads.forget(now + limits.UPLOADS_KEPT - timedelta(minutes=1)) == 0
+    assert (uploads.forget(now + limits.UPLOADS_KEPT + timedelta(minutes=1)), files(media_root)) == (1, [])
+
+
+def test_pushing_what_was_forgotten_meanwhile_leaves_nothing(alice, monkeypatch):
+    shown = handed_over(alice.api)
+    with_types = uploads.with_types
+
+    def forgotten_after(*given, **more):
+        found = with_types(*given, **more)
+        uploads.forget(datetime.now(UTC) + timedelta(days=8))
+        return found
+
+    monkeypatch.setattr(uploads, "with_types", forgotten_after)
+    answer = alice.api.post("/raw", alice.content(media=[{"upload": shown["id"]}]))
+    assert refusal(answer) == (400, "invalid_request", [("media", "unknown_upload")])
+    assert RawItem.everywhere.count() == 0
+
+
+# --- Its address -----------------------------------------------------------------------------------------------------
+
+
+def test_pictures_are_served_and_text_never(alice):
+    data = picture()
+    shown = handed_over(alice.api, data)
+    path = shown["url"].split("/media/")[1]
+    answer = Client().get(f"/media/{path}")
+    assert (answer.status_code, answer.content, answer["Content-Type"]) == (200, data, "image/png")
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    page = row_of(handed_over(alice.api, b"<html><script>alert(1)</script>"))
+    for name in ("text", "image", page.path.split("/")[1]):
+        assert Client().get(f"/media/{page.secret}/{name}").status_code == 404

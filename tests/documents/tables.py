@@ -1,0 +1,234 @@
+"""What the docs take from the code: each block stands between two marks and is written by the test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from config import documents, retention
+from config.ground import crash, errors, hands, ids, limits, states
+from pipeline import events, plugins
+from pipeline.engines.base import Engine
+from pipeline.platforms.base import Platform
+from pipeline.sources.base import Source
+from pipeline.writers.base import Writer
+from tests.documents.text import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def table(*heading: str, rows: list[tuple[str, ...]]) -> str:
+    lines = [heading, tuple("---" for _ in heading), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def said(span: timedelta) -> str:
+    """A span as people say it: `2 h`, `75 h 35 min`."""
+    seconds = int(span.total_seconds())
+    if seconds and seconds % 86_400 == 0 and seconds > 86_400:
+        return f"{seconds // 86_400} days"
+    parts = [(seconds // 3600, "h"), (seconds % 3600 // 60, "min"), (seconds % 60, "s")]
+    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "at once"
+
+
+METHODS = ("GET", "POST", "PATCH", "DELETE")
+
+# --- The API ---------------------------------------------------------------------------------------------------------
+
+
+def routes() -> list[tuple[str, str, str | None]]:
+    """Method, address and scope of everything under /v1, in the order of the addresses."""
+    found = []
+    for pattern, callback in _patterns(get_resolver(), ""):
+        actions = getattr(callback, "actions", None)
+        if not pattern.startswith("v1/") or actions is None or callback.cls is documents.NoSuchAddress:
+            continue
+        address = "/" + re.sub(r"\(\?P<(\w+)>[^)]*\)", r":\1", pattern).replace("/?", "").replace("\\", "")
+        found += [
+            (method.upper(), address, callback.cls.scopes[action])
+            for method, action in actions.items()
+            # DRF answers HEAD by itself wherever there is a GET.
+            if method.upper() in METHODS
+        ]
+    return sorted(found, key=lambda route: (route[1], METHODS.index(route[0])))
+
+
+def _patterns(resolver: URLResolver, before: str) -> Iterator[tuple[str, Any]]:
+    for one in resolver.url_patterns:
+        here = before + str(one.pattern).removeprefix("(?s)").lstrip("^").rstrip("$")
+        if isinstance(one, URLResolver):
+            yield from _patterns(one, here)
+        elif isinstance(one, URLPattern):
+            yield here, one.callback
+
+
+def _routes() -> str:
+    rows = [(method, f"`{address}`", f"`{scope}`" if scope else "any") for method, address, scope in routes()]
+    return table("Method", "Address", "Scope", rows=rows)
+
+
+def _retention() -> str:
+    spans = [
+        kept.how_long if isinstance(kept.how_long, str) else said(kept.how_long) for kept in retention.TABLE
+    ]
+    return table(
+        "What",
+        "How long",
+        rows=[(kept.what, span) for kept, span in zip(retention.TABLE, spans, strict=True)],
+    )
+
+
+def _errors() -> str:
+    rows = [(f"`{code}`", str(known.status), known.message) for code, known in errors.CODES.items()]
+    return table("`error`", "Status", "When", rows=rows)
+
+
+def _prefixes() -> str:
+    rows = [(f"`{prefix}_`", what.replace("_", " ")) for what, prefix in ids.PREFIXES.items()]
+    return table("Prefix", "What", rows=rows)
+
+
+def _moves(label: str) -> Callable[[], str]:
+    def written() -> str:
+        hands.kinds()
+        rows = [
+            (f"`{status}`", ", ".join(f"`{target}`" for target in sorted(targets)) or "—")
+            for status, targets in states.tables()[label].items()
+        ]
+        return table("Status", "Can be moved to", rows=rows)
+
+    return written
+
+
+# --- Webhooks --------------------------------------------------------------------------------------------------------
+
+
+def _schedule() -> str:
+    rows, total = [], timedelta(0)
+    for number, wait in enumerate(limits.WEBHOOK_SCHEDULE, start=1):
+        total += wait
+        rows.append((str(number), said(wait), said(total)))
+    return table("Attempt", "Wait before it", "Since the event, at least", rows=rows)
+
+
+def _events() -> str:
+    told = documents.document()["webhooks"]
+    rows = [
+        (f"`{event_type}`", "yes" if is_default else "on request", told[event_type]["post"]["summary"])
+        for event_type, is_default in events.TYPES.items()
+    ]
+    return table("Type", "Sent by default", "When", rows=rows)
+
+
+# --- The rest --------------------------------------------------------------------------------------------------------
+
+
+def constants() -> list[tuple[str, Any, str]]:
+    """Name, value and docstring of every constant of `config.ground.limits`."""
+    body = ast.parse((ROOT / "config/ground/limits.py").read_text()).body
+    found = []
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            is_told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            found.append(
+                (node.target.id, getattr(limits, node.target.id), after.value.value if is_told else "")
+            )
+    return found
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(_value(one) for one in value)
+    if isinstance(value, timedelta):
+        return said(value)
+    return f"{value:,}".replace(",", " ") if isinstance(value, int) else str(value)
+
+
+def _limits() -> str:
+    rows = [(f"`{name}`", _value(value), " ".join(told.split())) for name, value, told in constants()]
+    return table("Name", "Value", "What it is", rows=rows)
+
+
+def _sources() -> str:
+    rows = [
+        (
+            f"`{one.kind}`",
+            one.label,
+            "yes" if one.fetches else "no",
+            ", ".join(f"`{key}`" for key in _keys(one)),
+        )
+        for one in plugins.every("sources", Source)
+    ]
+    return table("Kind", "Label", "Fetched", "Keys of `config`", rows=rows)
+
+
+def _keys(source: Source) -> list[str]:
+    schema = source.config_schema
+    return list(
+        schema.get("properties") or {key: 1 for one in schema.get("oneOf", ()) for key in one["properties"]}
+    )
+
+
+def _engines() -> str:
+    rows = [
+        (f"`{one.kind}`", one.name, one.bucket, str(one.credits), ", ".join(one.made_from))
+        for one in plugins.every("engines", Engine)
+    ]
+    return table("Kind", "Engine output", "Bucket", "Credits", "Made from", rows=rows)
+
+
+def _writers() -> str:
+    rows = [
+        (f"`{one.kind}`", one.label, "yes" if one.offline else "no", f"`{one.prompt_version}`")
+        for one in plugins.every("writers", Writer)
+    ]
+    return table("Kind", "Label", "Offline", "Prompt version", rows=rows)
+
+
+def _platforms() -> str:
+    rows = [
+        (
+            f"`{one.kind}`",
+            one.label,
+            ", ".join(one.buckets),
+            f"{one.text_limit} {one.text_unit}" if one.text_limit else "none",
+            "yes" if one.can_reconcile else "no",
+            ", ".join(one.metrics_given) or "none",
+        )
+        for one in plugins.every("platforms", Platform)
+    ]
+    return table("Kind", "Label", "Takes", "Limit of text", "Can be asked afterwards", "Metrics", rows=rows)
+
+
+def _crash_points() -> str:
+    order = {
+        stage: place
+        for place, stage in enumerate(("push", "collect", "generate", "publish", "dispatch", "deliver"))
+    }
+    points = sorted(crash.POINTS, key=lambda point: (order.get(point.partition(".")[0], 9), point))
+    return "".join(f"- `{point}`\n" for point in points)
+
+
+BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
+    ("api.md", "routes"): _routes,
+    ("api.md", "errors"): _errors,
+    ("api.md", "prefixes"): _prefixes,
+    ("api.md", "moves of a source"): _moves("pipeline.Source"),
+    ("api.md", "moves of a raw item"): _moves("pipeline.RawItem"),
+    ("api.md", "moves of a publication"): _moves("pipeline.Publication"),
+    ("webhooks.md", "schedule"): _schedule,
+    ("webhooks.md", "events"): _events,
+    ("webhooks.md", "moves of an endpoint"): _moves("webhooks.Endpoint"),
+    ("limits.md", "limits"): _limits,
+    ("architecture.md", "retention"): _retention,
+    ("plugins.md", "sources"): _sources,
+    ("plugins.md", "engines"): _engines,
+    ("plugins.md", "writers"): _writers,
+    ("plugins.md", "platforms"): _platforms,
+    ("architecture.md", "crash points"): _crash_points,
+}

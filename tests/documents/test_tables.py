@@ -1,0 +1,131 @@
+"""Tables of the docs agree with the code; `UPDATE_EXAMPLES=1` writes them anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import timedelta
+
+import pytest
+
+from config.ground import limits
+from config.ground.crash import POINTS
+from config.ground.errors import CODES
+from pipeline import events, plugins
+from tests.architecture.code import modules
+from tests.documents.tables import BLOCKS, constants, routes, said
+from tests.documents.text import DOCS, ROOT, between, read, replace_between, rows
+
+IS_UPDATE = os.environ.get("UPDATE_EXAMPLES") == "1"
+
+
+@pytest.mark.parametrize(("document", "name"), BLOCKS, ids=[" ".join(key) for key in BLOCKS])
+def test_block_agrees_with_the_code(document, name):
+    written = BLOCKS[document, name]()
+    if IS_UPDATE:
+        replace_between(document, name, written)
+    assert between(read(document), name) == written
+
+
+def test_every_mark_has_its_block():
+    marks = re.compile(r"<!-- end ([a-z ]+) -->")
+    there = {(path.name, name) for path in DOCS.glob("*.md") for name in marks.findall(path.read_text())}
+    assert there == set(BLOCKS)
+
+
+def test_every_error_code_is_in_the_api_document():
+    codes = {cells[0].strip("`") for cells in rows(between(read("api.md"), "errors"))}
+    assert codes == set(CODES)
+
+
+def test_every_route_is_in_the_api_document():
+    text = read("api.md")
+    listed = {(cells[0], cells[1].strip("`")) for cells in rows(between(text, "routes"))}
+    assert listed == {(method, address) for method, address, _ in routes()}
+    told = re.findall(r"^### `(GET|POST|PATCH|DELETE) (/v1/[^`]*)`", text, re.MULTILINE)
+    assert sorted(told) == sorted(listed), "every route has a heading of its own: ### `METHOD /v1/…`"
+
+
+def test_scopes_beside_the_headings_are_those_of_the_code():
+    text = read("api.md")
+    for method, address, scope in routes():
+        after = text.split(f"### `{method} {address}`\n", 1)[1].lstrip()
+        assert after.startswith(f"Scope: {f'`{scope}`' if scope else 'any'}."), f"{method} {address}"
+
+
+def test_every_event_type_is_in_the_webhooks_document():
+    assert {cells[0].strip("`") for cells in rows(between(read("webhooks.md"), "events"))} == set(
+        events.TYPES
+    )
+
+
+@pytest.mark.parametrize("family", plugins.FAMILIES)
+def test_every_plugin_is_in_the_document(family):
+    listed = [cells[0].strip("`") for cells in rows(between(read("plugins.md"), family))]
+    assert listed == list(plugins.kinds(family))
+
+
+def test_every_limit_is_in_the_document():
+    listed = [cells[0].strip("`") for cells in rows(between(read("limits.md"), "limits"))]
+    assert listed == [name for name, _, _ in constants()]
+    assert set(listed) == {name for name in vars(limits) if name.isupper()}
+
+
+def test_every_limit_says_what_it_is():
+    assert [name for name, _, told in constants() if not told] == []
+
+
+def test_every_limit_holds_somewhere():
+    said_there = "\n".join(
+        "\n".join(module.lines) for module in modules() if module.path != "config/ground/limits.py"
+    )
+    assert [name for name, _, _ in constants() if not re.search(rf"\b{name}\b", said_there)] == []
+
+
+def test_every_crash_point_is_in_the_document():
+    listed = re.findall(r"^- `([a-z.]+)`$", between(read("architecture.md"), "crash points"), re.MULTILINE)
+    assert sorted(listed) == sorted(POINTS)
+
+
+def test_every_module_of_the_ground_is_in_the_layout():
+    text = read("architecture.md")
+    files = (ROOT / "config/ground").glob("*.py")
+    there = [path.name for path in files if path.stem != "__init__" and path.read_text()]
+    assert [name for name in sorted(there) if name not in text] == []
+
+
+def test_spans_are_said_as_people_say_them():
+    spans = [
+        timedelta(0),
+        timedelta(seconds=5),
+        timedelta(hours=75, minutes=35),
+        timedelta(days=30),
+        timedelta(hours=24),
+    ]
+    assert [said(span) for span in spans] == ["at once", "5 s", "75 h 35 min", "30 days", "24 h"]
+
+
+def test_links_inside_the_docs_lead_somewhere():
+    broken = []
+    for path in sorted(DOCS.glob("*.md")):
+        for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text()):
+            file, _, anchor = target.partition("#")
+            there = (path.parent / file).resolve() if file else path
+            if not there.exists() or (anchor and anchor not in _anchors(there.read_text())):
+                broken.append(f"{path.name}: {target}")
+    assert broken == []
+
+
+def _anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_docs_speak_of_the_project_alone():
+    strange = re.compile(r"/(?:home|root|tmp|work)/|\bLLM\b|\bassistant\b|\bprompted\b|\.\./", re.IGNORECASE)
+    found = [
+        f"{path.name}: {match[0]}"
+        for path in DOCS.glob("*.md")
+        for match in strange.finditer(path.read_text())
+    ]
+    assert found == []

@@ -1,0 +1,84 @@
+"""Numbers and quotations that a source does or doesn't hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.grounding import quotations, ungrounded_numbers, ungrounded_quotations
+
+
+@pytest.mark.parametrize(
+    ("draft", "source"),
+    [
+        ("1,000 people", "1000 people"),
+        ("1000 people", "1,000 people"),
+        ("1\u202f000 people", "1,000 people"),
+        ("1.000 Leute", "1000 Leute"),
+        ("1'000'000 Franken", "1,000,000 francs"),
+        ("1.234.567,50 €", "€1,234,567.5"),
+        ("3.50 dollars", "3,5 Dollar"),
+        ("007", "7"),
+        ("0.5", "0.50"),
+        ("٤٢ loaves", "42 loaves"),
+        ("version 2.0.1", "version 2.0.1"),
+        ("no number", "none either"),
+        ("See https://a.com/2019/x", "no number"),
+        ("14 to 9", "It was 9 against 14."),
+    ],
+)
+def test_numbers_of_the_source_are_grounded(draft: str, source: str) -> None:
+    assert ungrounded_numbers(draft, source) == ()
+
+
+@pytest.mark.parametrize(
+    ("draft", "source", "strange"),
+    [
+        ("48 percent", "38 percent", ("48",)),
+        ("10 thousand of 1000", "1,000", ("10",)),
+        ("1.5", "15", ("1.5",)),
+        ("15", "1.5", ("15",)),
+        ("1,000", "1", ("1,000",)),
+        ("2 and 3 and 4", "3", ("2", "4")),
+        ("2019", "see https://a.com/2019", ("2019",)),
+        ("2.0.1", "2.0.2", ("2.0.1",)),
+        ("9" * 80, "9" * 79, ("9" * 80,)),
+    ],
+)
+def test_other_numbers_are_named(draft: str, source: str, strange: tuple[str, ...]) -> None:
+    assert ungrounded_numbers(draft, source) == strange
+
+
+@given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("0123456789.,' "))))
+def test_text_is_grounded_in_itself(text: str) -> None:
+    assert ungrounded_numbers(text, text) == ()
+    assert ungrounded_quotations(text, text) == ()
+
+
+def test_quotations_are_found_in_all_marks() -> None:
+    text = (
+        "“We have waited.” „Wir warteten lang.“ «On a attendu.» 「長い間ずっと待っていました」 "
+        '"It was so long." “So few.”'
+    )
+
+    assert quotations(text) == (
+        "We have waited.",
+        "Wir warteten lang.",
+        "On a attendu.",
+        "長い間ずっと待っていました",
+        "It was so long.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("draft", "source", "strange"),
+    [
+        ("“We have waited long”", 'She said: "We  have\nwaited long enough."', ()),
+        ("“We haven’t waited,” she said.", "We haven't waited", ()),
+        ("“We have waited longer”", "We have waited long", ("We have waited longer",)),
+        ("“so-called”", "nothing", ()),
+    ],
+)
+def test_quotations_have_to_stand_in_the_source(draft: str, source: str, strange: tuple[str, ...]) -> None:
+    assert ungrounded_quotations(draft, source) == strange

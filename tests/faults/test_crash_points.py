@@ -1,0 +1,549 @@
+"""Each step killed at each of its crash points: the work is done all the same, and its facts are recorded once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from config.ground.crash import POINTS
+from tests.faults.world import Neighbour, make_world, serve
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+ENTRIES = 7
+FEED = "".join(
+    f"""<item><guid>entry-{number}</guid><title>Tram line {number} approved</title>
+    <pubDate>Mon, 02 Nov 2026 0{number}:00:00 GMT</pubDate>
+    <description>The city council approved the tram line number {number} on Monday evening after six hours of debate.
+    Construction of the northern depot begins in April and will employ about {number}40 people.
+    Critics warned that rents along the route have already risen faster than anywhere else in the region.
+    </description></item>"""
+    for number in range(1, ENTRIES + 1)
+)
+RSS = f'<?xml version="1.0"?><rss version="2.0"><channel><title>Trams</title>{FEED}</channel></rss>'.encode()
+
+Step = tuple[str, dict[str, Any]]
+
+
+def work(*kinds: str) -> Step:
+    return "work", {"kinds": list(kinds)}
+
+
+PUSH: Step = ("push_one", {})
+PUSH_WITH_KEY: Step = ("push_one", {"key": "k"})
+BATCH: Step = ("push_batch", {"names": ["a", "b", "c"]})
+PUBLISH: Step = ("publish", {})
+PUBLISH_WITH_KEY: Step = ("publish", {"key": "p"})
+TIME: Step = ("let_time_pass", {})
+GENERATE = work("pipeline.generate")
+SEND = work("pipeline.publish")
+MADE = (PUSH, GENERATE)
+PROMISED = (*MADE, PUBLISH)
+SENT = (*PROMISED, SEND)
+BRIDGE: Step = ("add_bridge", {})
+SENT_IN: Step = ("send", {})
+SENT_IN_WITH_KEY: Step = ("send", {"key": "k"})
+SOURCE: Step = ("add_source", {})
+COMPLAINED = (*MADE, ("complain", {}))
+
+
+def script(*words: str) -> Step:
+    return "script", {"words": list(words)}
+
+
+# --- What must be there in the end -----------------------------------------------------------------------------------
+
+
+def all_told(**facts: Any) -> dict[str, Any]:
+    """The whole tally; what isn't named is one pushed item that was made into one generated item."""
+    made: dict[str, Any] = {
+        "raw": {"processed": 1},
+        "made": {"ready": 1},
+        "runs": {"done": 1},
+        "publications": {},
+        "calls": {},
+        "posts": {"accepted": 0, "refused": 0},
+        "events": {"raw.ingested": 1, "generated.ready": 1},
+        "outcomes": {},
+        "measurements": 0,
+        "ledger": {"grant": 1, "reserve": 1, "settle": 1},
+        "deliveries": {},
+        "slots": {},
+        "picks": {},
+        "keys": 0,
+        "files": 0,
+        "mails": {},
+        "messages": {},
+        "asked": {"brief": 1, "draft": 1},
+    }
+    return {**made, **facts}
+
+
+def published(
+    *, calls: dict[str, int] | None = None, refused: int = 0, failures: int = 0, keys: int = 0
+) -> dict[str, Any]:
+    """`failures` were told as such and tried again; in the end it is public once."""
+    events = {"raw.ingested": 1, "generated.ready": 1, "published.success": 1}
+    return all_told(
+        made={"published": 1},
+        publications={"published": 1},
+        calls=calls or {"succeeded": 1},
+        posts={"accepted": 1, "refused": refused},
+        events={**events, "published.failed": failures} if failures else events,
+        outcomes={"True": 1},
+        measurements=1,
+        keys=keys,
+    )
+
+
+def refused(*, tries: int) -> dict[str, Any]:
+    return all_told(
+        made={"publish_failed": 1},
+        publications={"failed": 1},
+        calls={"failed": tries},
+        posts={"accepted": 0, "refused": tries},
+        events={"raw.ingested": 1, "generated.ready": 1, "published.failed": tries},
+        outcomes={"False": 1},
+    )
+
+
+def in_both_outlets() -> dict[str, Any]:
+    one = published()
+    return {
+        **one,
+        "publications": {"published": 2},
+        "calls": {"succeeded": 2},
+        "events": {**one["events"], "published.success": 2},
+        "outcomes": {"True": 2},
+    }
+
+
+def times(count: int, **facts: Any) -> dict[str, Any]:
+    one = all_told()
+    return {
+        **one,
+        "raw": {"processed": count},
+        "made": {"ready": count},
+        "runs": {"done": count},
+        "events": {"raw.ingested": count, "generated.ready": count},
+        "ledger": {"grant": 1, "reserve": count, "settle": count},
+        "asked": {"brief": count, "draft": count},
+        **facts,
+    }
+
+
+def told(*, first: int = 1) -> dict[str, Any]:
+    """Nothing but an item that waits for review and a notice: its owner has one mail of each, or `first` of the notice."""
+    return all_told(
+        mails={"Credits run out": first, "1 thing from Crash": 1},
+        messages={"sent": 2},
+    )
+
+
+# The first poll takes the newest five of the seven entries; autopilot publishes what they become.
+POLLED = times(
+    5,
+    raw={"processed": 5, "skipped": 2},
+    made={"published": 5},
+    publications={"published": 5},
+    calls={"succeeded": 5},
+    posts={"accepted": 5, "refused": 0},
+    events={"raw.ingested": 5, "generated.ready": 5, "published.success": 5},
+    outcomes={"True": 5},
+    measurements=5,
+)
+NOTHING_MADE = all_told(
+    raw={"failed": 1},
+    made={"failed": 1},
+    runs={"failed": 1},
+    events={"raw.ingested": 1, "generated.failed": 1, "raw.failed": 1},
+    ledger={"grant": 1, "reserve": 1, "release": 1},
+    asked={},
+)
+
+
+# One approved line was said about one topic, and the next slot waits.
+SPOKEN = all_told(
+    raw={},
+    events={"generated.ready": 1},
+    slots={"picked": 1, "waiting": 1},
+    picks={"used": 1},
+    asked={"draft": 1},
+)
+LANE: Step = ("add_lane", {"lines": ["We fire the oven at four in the morning, before the town wakes up."]})
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`before` is done in peace; `step` is killed at `at`; the caller does `again` and is answered `answers`."""
+
+    at: str
+    step: tuple[Step, ...]
+    expected: dict[str, Any]
+    before: tuple[Step, ...] = ()
+    again: tuple[Step, ...] = ()
+    answers: tuple[Any, ...] = ()
+    refusals: int = 0
+    sent_twice: int = 0
+    """Of the pairs of an event and an endpoint, how many were received twice."""
+    about: str = ""
+
+    @property
+    def point(self) -> str:
+        return self.at.partition("#")[0]
+
+
+def of(at: str, *step: Step, expected: dict[str, Any], about: str = "", **more: Any) -> Scenario:
+    return Scenario(at, step, expected, about=about, **more)
+
+
+TWO_VARIANTS: Step = ("push_one", {"variants": 2})
+MADE_TWO = all_told(made={"ready": 2}, events={"raw.ingested": 1, "generated.ready": 2})
+
+SCENARIOS = [
+    # A push: the caller never heard an answer and asks again, with its key or with the item's own identity.
+    of("push.stored", PUSH, expected=all_told(), again=(PUSH, PUSH), answers=(202, 200), about="by identity"),
+    of(
+        "push.stored",
+        PUSH_WITH_KEY,
+        expected=all_told(keys=1),
+        again=(PUSH_WITH_KEY, PUSH_WITH_KEY),
+        answers=(202, "replay"),
+        about="by key",
+    ),
+    of(
+        "push.stored#2",
+        BATCH,
+        expected=times(3),
+        again=(BATCH,),
+        answers=([200, 202, 202],),
+        about="in a batch",
+    ),
+    of(
+        "push.committed",
+        PUSH,
+        expected=all_told(),
+        again=(PUSH, PUSH),
+        answers=(200, 200),
+        about="by identity",
+    ),
+    of(
+        "push.committed",
+        PUSH_WITH_KEY,
+        expected=all_told(keys=1),
+        again=(PUSH_WITH_KEY, PUSH_WITH_KEY),
+        answers=(202, "replay"),
+        about="by key",
+    ),
+    of(
+        "push.committed#2",
+        BATCH,
+        expected=times(3),
+        again=(BATCH,),
+        answers=([200, 200, 202],),
+        about="in a batch",
+    ),
+    of(
+        "idempotency.stored",
+        PUSH_WITH_KEY,
+        expected=all_told(keys=1),
+        again=(PUSH_WITH_KEY, PUSH_WITH_KEY),
+        answers=(202, "replay"),
+        about="a push",
+    ),
+    of(
+        "idempotency.stored",
+        PUBLISH_WITH_KEY,
+        expected=published(keys=1),
+        before=MADE,
+        again=(PUBLISH_WITH_KEY, PUBLISH_WITH_KEY),
+        answers=(202, "replay"),
+        about="a publish",
+    ),
+    # A bridge: it never heard an answer and sends again, under its own id of the delivery or as a new one.
+    *(
+        of(
+            f"inbound.{name}",
+            step,
+            expected=all_told(deliveries=kept),
+            before=(BRIDGE,),
+            again=(step, step),
+            answers=answers,
+            about=about,
+        )
+        for name, step, answers, kept, about in (
+            ("stored", SENT_IN_WITH_KEY, (202, 200), {"taken": 1}, "by its id"),
+            ("stored", SENT_IN, (202, 200), {"taken": 1, "duplicate": 1}, "by identity"),
+            ("taken", SENT_IN_WITH_KEY, (200, 200), {"taken": 1}, "by its id"),
+            ("taken", SENT_IN, (200, 200), {"taken": 1, "duplicate": 2}, "by identity"),
+        )
+    ),
+    # A poll.
+    *(
+        of(point, work("pipeline.collect"), expected=POLLED, before=(SOURCE,))
+        for point in (
+            "collect.claimed",
+            "collect.fetched",
+            "collect.stored",
+            "collect.committed",
+            "collect.ingested",
+        )
+    ),
+    # A slot of a brand lane: one topic is picked, and paid for, once.
+    *(
+        of(f"brand.{name}", work("pipeline.brand"), expected=SPOKEN, before=(LANE,))
+        for name in ("claimed", "picked", "committed")
+    ),
+    # A generation: what the writer has answered is not asked again.
+    *(
+        of(f"generate.{name}", GENERATE, expected=MADE_TWO, before=(TWO_VARIANTS,), about="two variants")
+        for name in ("claimed", "briefed", "drafted", "written", "committed")
+    ),
+    # What was drawn is served once, whether its hand was killed before the rows of the files or after.
+    *(
+        of(
+            f"generate.{name}",
+            GENERATE,
+            expected=all_told(files=2),
+            before=(("push_one", {"engines": ["Persona Tweet"]}),),
+            about="a picture",
+        )
+        for name in ("rendered", "written")
+    ),
+    of("generate.written", GENERATE, expected=NOTHING_MADE, before=(PUSH, ("erase", {})), about="in vain"),
+    *(
+        of(
+            f"generate.{name}#3",
+            GENERATE,
+            expected=POLLED,
+            before=(SOURCE, work("pipeline.collect")),
+            about="in flight",
+        )
+        for name in ("written", "committed")
+    ),
+    # A publication. Killed around the call, it is looked up before anything is sent again.
+    of("publish.claimed", SEND, expected=published(), before=PROMISED),
+    of(
+        "publish.armed",
+        SEND,
+        expected=published(calls={"failed": 1, "succeeded": 1}, failures=1),
+        before=PROMISED,
+        about="nothing was sent",
+    ),
+    of("publish.sent", SEND, expected=published(), before=PROMISED, about="accepted"),
+    of(
+        "publish.sent",
+        SEND,
+        expected=published(),
+        before=(script("timeout_after_accept"), *PROMISED),
+        about="accepted, and timed out",
+    ),
+    of(
+        "publish.sent",
+        SEND,
+        expected=published(calls={"failed": 1, "succeeded": 1}, refused=1, failures=1),
+        before=(script("429"), *PROMISED),
+        about="too many",
+    ),
+    of(
+        "publish.sent",
+        SEND,
+        expected=refused(tries=2),
+        before=(script("reject", "reject"), *PROMISED),
+        about="rejected",
+    ),
+    of(
+        "publish.sent",
+        SEND,
+        expected=in_both_outlets(),
+        before=(*MADE, ("publish", {"outlets": ["simulated", "feed"]})),
+        about="the first of two outlets",
+    ),
+    of("publish.recorded", SEND, expected=published(), before=PROMISED, about="accepted"),
+    of(
+        "publish.recorded",
+        SEND,
+        expected=published(),
+        before=(script("timeout_after_accept"), *PROMISED),
+        about="unknown",
+    ),
+    of(
+        "publish.recorded",
+        SEND,
+        expected=refused(tries=2),
+        before=(script("reject", "reject"), *PROMISED),
+        about="rejected",
+    ),
+    of(
+        "publish.recorded#2",
+        SEND,
+        expected=in_both_outlets(),
+        before=(*MADE, ("publish", {"outlets": ["simulated", "feed"]})),
+        about="the second of two outlets",
+    ),
+    of(
+        "publish.reconciled",
+        SEND,
+        TIME,
+        SEND,
+        expected=published(),
+        before=(script("timeout_after_accept"), *PROMISED),
+        about="found",
+    ),
+    of(
+        "publish.reconciled",
+        SEND,
+        TIME,
+        SEND,
+        expected=published(calls={"failed": 1, "succeeded": 1}, refused=1, failures=1),
+        before=(script("error"), *PROMISED),
+        about="absent",
+    ),
+    # What the events lead to.
+    *(
+        of(f"dispatch.{name}", work("webhooks.dispatch"), expected=all_told(), before=MADE)
+        for name in ("claimed", "written")
+    ),
+    *(
+        of(
+            f"deliver.{name}",
+            work("webhooks.deliver"),
+            expected=all_told(),
+            before=(*MADE, work("webhooks.dispatch")),
+            sent_twice=int(name == "sent"),
+        )
+        for name in ("claimed", "sent", "recorded")
+    ),
+    *(
+        of(
+            f"deliver.{name}",
+            work("webhooks.deliver"),
+            expected=all_told(),
+            before=(*MADE, work("webhooks.dispatch")),
+            # Every pair of two events and two endpoints.
+            refusals=1,
+            sent_twice=4,
+            about="refused at first",
+        )
+        for name in ("sent", "recorded")
+    ),
+    *(
+        of(f"count.{name}", work("analytics.count"), expected=published(), before=SENT)
+        for name in ("claimed", "written")
+    ),
+    # What people are told: a mail that was sent as its hand was killed is sent again, and none is lost.
+    of("notices.spread", work("accounts.notices"), expected=told(), before=COMPLAINED),
+    of(
+        "notices.sent",
+        work("accounts.tell"),
+        expected=told(first=2),
+        before=(*COMPLAINED, work("accounts.notices")),
+        about="twice",
+    ),
+    of(
+        "notices.recorded",
+        work("accounts.tell"),
+        expected=told(),
+        before=(*COMPLAINED, work("accounts.notices")),
+    ),
+    of("notices.gathered", work("pipeline.digest"), expected=told(), before=COMPLAINED),
+    *(
+        of(
+            f"measure.{name}",
+            work("analytics.measure"),
+            expected=published(),
+            before=(*SENT, work("analytics.count")),
+        )
+        for name in ("claimed", "read", "written")
+    ),
+]
+
+
+# --- The tests -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def neighbour():
+    there = Neighbour(feed=RSS)
+    server = serve(there)
+    yield there
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory, neighbour):
+    """What is done in peace is done once; every scenario that begins so gets a copy."""
+    made = {(): make_world(tmp_path_factory.mktemp("prepared") / "data", neighbour.url)}
+
+    def prepare(steps):
+        key = tuple(repr(step) for step in steps)
+        if key not in made:
+            made[key] = made[()].copy(tmp_path_factory.mktemp("prepared") / "data")
+            made[key].run(*with_url(steps, neighbour))
+        return made[key]
+
+    yield prepare
+    for world in made.values():
+        world.drop()
+
+
+@pytest.fixture
+def world(scenario, prepared, neighbour, tmp_path):
+    begun = prepared(scenario.before)
+    neighbour.forget()
+    neighbour.refusals = scenario.refusals
+    copied = begun.copy(tmp_path / "data")
+    yield copied
+    copied.drop()
+
+
+def with_url(steps, neighbour):
+    url = {"url": f"{neighbour.url}/feed"}
+    return [(name, {**given, **url} if name == "add_source" else given) for name, given in steps]
+
+
+def answer_of(said):
+    if said["replayed"]:
+        return "replay"
+    return [one["status"] for one in said["body"]["data"]] if said["status"] == 207 else said["status"]
+
+
+def test_every_crash_point_has_a_scenario():
+    """Those of the operator's commands and of what is forgotten are killed at in tests/operators.
+
+    A workspace's end has tests of its own, which leave no tally. The two around a call to a model, and the one between two topics, are killed at in test_model_kills.py, with all others of a generation.
+    """
+    elsewhere = {
+        point for point in POINTS if point.startswith(("backup.", "restore.", "retention.", "erase."))
+    }
+    # An upload is no step of the pipeline: test_uploads.py. What a hub says is in test_websub_kills.py.
+    elsewhere |= {"generate.asking", "generate.answered", "uploads.written", "brand.discarded"}
+    elsewhere |= {point for point in POINTS if point.startswith("websub.")}
+    assert {scenario.point for scenario in SCENARIOS} == POINTS - elsewhere
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    sorted(SCENARIOS, key=lambda one: one.at),
+    ids=lambda one: f"{one.at} {one.about}".strip().replace(" ", "_"),
+)
+def test_killed_step_is_done_once(scenario, world, neighbour):
+    world.run(*scenario.step, crash_at=scenario.at)
+
+    *said, _, found = world.run(*scenario.again, "finish", "report")
+    assert tuple(answer_of(one) for one in said) == scenario.answers
+    # What answered for one item answered for the same one every time.
+    assert len({one["body"]["id"] for one in said if "id" in one["body"]}) <= 1
+    assert found["broken"] == []
+    assert found["tally"] == scenario.expected
+
+    received = neighbour.times()
+    assert {event for _, event in received} == set(found["events"])
+    assert (
+        sorted(received.values()) == [1] * (len(received) - scenario.sent_twice) + [2] * scenario.sent_twice
+    )
+    # The same event has the same bytes, wherever and however often it arrives.
+    assert len({(event, body) for _, event, body in neighbour.received}) == len(found["events"])

@@ -1,0 +1,62 @@
+"""People before the pages: Alice owns, Bob edits, Vera looks on, Charlie is of another workspace."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from accounts import workspaces
+from accounts.models import Membership
+from tests.factories import MembershipFactory, UserFactory
+
+
+@pytest.fixture(autouse=True)
+def forgotten_guesses():
+    cache.clear()
+
+
+@pytest.fixture
+def alice(db):
+    return UserFactory(email="alice@example.test", name="Alice")
+
+
+@pytest.fixture
+def newsroom(alice):
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "operator@example.test")
+    return workspace
+
+
+@pytest.fixture
+def bob(newsroom):
+    return MembershipFactory(
+        workspace=newsroom, user__email="bob@example.test", role=Membership.Role.EDITOR
+    ).user
+
+
+@pytest.fixture
+def vera(newsroom):
+    return MembershipFactory(
+        workspace=newsroom, user__email="vera@example.test", role=Membership.Role.VIEWER
+    ).user
+
+
+@pytest.fixture
+def charlie(db):
+    user = UserFactory(email="charlie@example.test")
+    workspaces.create("Elsewhere", owner=user)
+    return user
+
+
+@pytest.fixture
+def as_person():
+    """A browser in which this person has logged in; None for one in which nobody has."""
+
+    def log_in(user):
+        client = Client()
+        if user is not None:
+            client.force_login(user)
+        return client
+
+    return log_in

@@ -1,0 +1,269 @@
+"""The first page: what it counts, what it says of each thing, and what a newcomer is led through."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import tokens, workspaces
+from accounts.models import CreditBalance
+from config.ground import hands
+from config.ground.ids import encode, uuid7
+from pipeline import overview
+from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source, WorkspaceDefaults
+from pipeline.stages import push, stopping
+from webhooks import endpoints
+from webhooks.models import Endpoint
+
+TEXT = "{} The city announced it on Tuesday. Work begins in April and employs 40 people for two years."
+
+
+def make(workspace, title, *, test=False):
+    defaults = WorkspaceDefaults.everywhere.select_related("push_source", "test_push_source").get(
+        workspace=workspace
+    )
+    source = defaults.test_push_source if test else defaults.push_source
+    content = push.RawContent(title=title, body=TEXT.format(title), engines=["Short Post"])
+    raw = push.push(workspace, source, content, defaults=defaults).raw_item
+    hands.work_all_due("pipeline.generate")
+    return GeneratedItem.everywhere.get(raw_item=raw)
+
+
+def publication(item, status, **given):
+    outlet = Outlet.everywhere.get(workspace_id=item.workspace_id, platform="simulated")
+    derived = {"failed": "publish_failed", "unknown": "publishing"}.get(status, status)
+    GeneratedItem.everywhere.filter(pk=item.pk).update(status=derived)
+    made = {"workspace_id": item.workspace_id, "outlet": outlet, "platform": "simulated", "revision": 1}
+    return Publication.everywhere.create(item=item, status=status, test=item.test, **made, **given)
+
+
+@pytest.fixture
+def open_home(newsroom, alice, as_person):
+    client = as_person(alice)
+
+    def get(query="", workspace=newsroom):
+        answer = client.get(reverse("home", kwargs={"ws": workspace.pk}) + query)
+        assert answer.status_code == 200
+        return answer
+
+    return get
+
+
+@pytest.fixture
+def busy(newsroom, charlie):
+    """Something of each kind here, and all of it elsewhere and among the tests too."""
+    now = timezone.now()
+    elsewhere = charlie.memberships.get().workspace
+    workspaces.whitelist(elsewhere, "op")
+    for workspace, test in ((newsroom, False), (newsroom, True), (elsewhere, False)):
+        mark = "" if workspace == newsroom and not test else "HIDDEN "
+        titles = ("Waits", "Failed", "Unknown", "Next", "Far", "Late", "Out")
+        items = {title: make(workspace, f"{mark}{title} ferry", test=test) for title in titles}
+        refused = {"code": "refused", "message": "Too long by 12 characters."}
+        publication(items["Failed"], "failed", error=refused, due_at=now)
+        publication(items["Unknown"], "unknown", due_at=now + timedelta(hours=1))
+        publication(items["Next"], "scheduled", due_at=now + timedelta(hours=2))
+        publication(items["Far"], "scheduled", due_at=now + timedelta(days=3))
+        publication(items["Late"], "scheduled", due_at=now - timedelta(minutes=30))
+        publication(items["Out"], "published", due_at=now, published_at=now, url="https://social.example/1")
+        Source.everywhere.create(
+            workspace=workspace,
+            test=test,
+            name=f"{mark}Port feed",
+            type="rss",
+            status="failing",
+            failing_since=now,
+            last_error={"message": "The server answered 503."},
+        )
+    Outlet.everywhere.filter(workspace=elsewhere, platform="feed").update(
+        name="HIDDEN feed", status="needs_reconnect"
+    )
+    return newsroom
+
+
+def test_it_counts_what_is_the_workspace_s_own(busy, open_home):
+    seen = open_home().context["seen"]
+    counted = {
+        name: getattr(seen, name).number
+        for name in ("entered", "waiting", "promised", "late", "failed", "published")
+    }
+    assert counted == {
+        "entered": 7,
+        "waiting": 1,
+        "promised": 1,
+        "late": 1,
+        "failed": 2,
+        "published": 1,
+    }
+
+
+def test_each_thing_is_named_with_its_reason_and_the_way_on(busy, open_home):
+    answer = open_home()
+    seen = answer.context["seen"]
+    assert [row.title for row in seen.for_review] == ["Waits ferry"]
+    assert [row.title for row in seen.late_ones] == ["Late ferry"]
+    assert [row.title for row in seen.next_ones] == ["Next ferry", "Far ferry"]
+    assert [(row.title, row.reason) for row in seen.failed_posts] == [
+        ("Unknown ferry", ""),
+        ("Failed ferry", "Too long by 12 characters."),
+    ]
+    assert [(row.title, row.reason) for row in seen.sources] == [("Port feed", "The server answered 503.")]
+    failed = Publication.everywhere.get(item__title="Failed ferry")
+    text = answer.content.decode()
+    assert f"/v1/publications/{encode('pub', failed.pk)}/retry" in text
+    assert 'href="https://social.example/1"' in text
+    assert "HIDDEN" not in text
+
+
+def test_the_span_is_chosen_by_a_link(busy, open_home):
+    two_days = timezone.now() - timedelta(days=2)
+    Publication.everywhere.filter(status="published").update(published_at=two_days)
+    for place, row in enumerate(RawItem.everywhere.filter(workspace=busy, test=False)):
+        # Ids rise with time, and so do those of a past that a test makes up.
+        old = UUID(int=overview.first_id_of(two_days).int + place)
+        RawItem.everywhere.bulk_create([_copied(row, old)])
+    counts = {}
+    for since in ("day", "week", "nonsense"):
+        seen = open_home(f"?since={since}").context["seen"]
+        counts[since] = (seen.entered.number, seen.published.number)
+    assert counts == {"day": (7, 0), "week": (14, 1), "nonsense": (7, 0)}
+
+
+def _copied(row, key):
+    fields = {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+    return RawItem(**{**fields, "id": key, "dedup_key": f"old:{key}"})
+
+
+def test_ids_rise_with_time():
+    before = overview.first_id_of(timezone.now() - timedelta(seconds=1))
+    made = uuid7()
+    assert before < made < overview.first_id_of(timezone.now() + timedelta(seconds=1))
+
+
+def test_counts_stop_somewhere(busy, open_home, monkeypatch):
+    monkeypatch.setattr(overview, "COUNTED_MOST", 3)
+    assert open_home().context["seen"].entered.said == "3+"
+
+
+def test_it_asks_the_same_number_of_times_for_one_and_for_many(newsroom, open_home):
+    counts = []
+    for number in range(4):
+        publication(
+            make(newsroom, f"Ferry {number}"), "failed", due_at=timezone.now(), error={"message": "x"}
+        )
+        make(newsroom, f"Tram {number}")
+        with CaptureQueriesContext(
+            connection,
+        ) as seen:
+            open_home()
+        counts.append(len(seen))
+    assert len(set(counts[1:])) == 1
+    assert counts[-1] <= 20
+
+
+# --- First steps -----------------------------------------------------------------------------------------------------
+
+
+def done(answer):
+    steps = answer.context["seen"].steps
+    return (
+        steps.has_access,
+        steps.has_key,
+        steps.has_content,
+        steps.has_item,
+        steps.has_publication,
+        steps.are_done,
+    )
+
+
+def test_a_newcomer_is_led_from_step_to_step(alice, newsroom, open_home):
+    fresh = workspaces.create("Fresh", owner=alice)
+    seen = [done(open_home(workspace=fresh))]
+    workspaces.whitelist(fresh, "op")
+    seen.append(done(open_home(workspace=fresh)))
+    tokens.mint(fresh, name="key", actor="alice")
+    seen.append(done(open_home(workspace=fresh)))
+    item = make(fresh, "Ferry")
+    answer = open_home(workspace=fresh)
+    assert f"/v1/generated/{encode('gen', item.pk)}/publish" in answer.content.decode()
+    seen.append(done(answer))
+    publication(item, "published", published_at=timezone.now())
+    seen.append(done(open_home(workspace=fresh)))
+    assert seen == [
+        (False, False, False, False, False, False),
+        (True, False, False, False, False, False),
+        (True, True, False, False, False, False),
+        (True, True, True, True, False, False),
+        (True, True, True, True, True, True),
+    ]
+    assert "First steps" not in open_home(workspace=fresh).content.decode()
+
+
+def test_a_test_s_items_tick_nothing_off(newsroom, open_home):
+    publication(make(newsroom, "Ferry", test=True), "published", published_at=timezone.now())
+    assert done(open_home()) == (True, False, False, False, False, False)
+
+
+def test_an_empty_workspace_shows_its_steps_alone(newsroom, open_home):
+    text = open_home().content.decode()
+    assert "First steps" in text
+    assert "wait for review" not in text
+
+
+# --- Banners ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def banners(newsroom, alice, as_person):
+    client = as_person(alice)
+
+    def shown():
+        answer = client.get(reverse("notices", kwargs={"ws": newsroom.pk}))
+        return [banner.title for banner in answer.context["banners"]]
+
+    return shown
+
+
+def test_nothing_stands_in_the_way(banners):
+    assert banners() == []
+
+
+def test_standing_conditions_are_on_every_page(newsroom, charlie, banners):
+    elsewhere = charlie.memberships.get().workspace
+    for workspace in (newsroom, elsewhere):
+        name = "Social" if workspace == newsroom else "HIDDEN"
+        Outlet.everywhere.filter(workspace=workspace, platform="feed").update(
+            name=name, status="needs_reconnect"
+        )
+        made = endpoints.add(workspace, f"https://{name.lower()}.example/in", actor="x").endpoint
+        Endpoint.everywhere.filter(pk=made.pk).update(status="disabled")
+        stopping.stop("publishing", workspace=workspace, reason="Maintenance", actor="op")
+    stopping.stop("model_calls", reason="Not of publishing", actor="op")
+    CreditBalance.everywhere.update(available=0)
+    assert banners() == [
+        "The operator has stopped publishing.",
+        "This month's credits are used up.",
+        "Social has to be reconnected.",
+        "The webhook endpoint at social.example is switched off.",
+    ]
+
+
+def test_what_is_over_has_no_banner(newsroom, banners):
+    CreditBalance.everywhere.update(available=0)
+    workspaces.lift_limits(newsroom, "op")
+    made = endpoints.add(newsroom, "https://a.example/in", actor="x").endpoint
+    # Switched off by a person, which is no news to them.
+    endpoints.switch_off(made, actor="x")
+    stopping.stop("publishing", platform="bluesky", reason="Their outage.", actor="op")
+    assert banners() == ["The operator has stopped publishing to bluesky."]
+
+
+def test_last_month_s_credits_are_no_news(newsroom, banners):
+    CreditBalance.everywhere.update(available=0, period_start="2020-01-01")
+    assert banners() == []

@@ -1,0 +1,415 @@
+"""Members: who sees and changes what, invitations in all their ways, and the owner that must remain."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from threading import Barrier, Thread
+
+import pytest
+from django.contrib.messages import get_messages
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts import members, workspaces
+from accounts.models import AuditEntry, Invitation, Membership, NoticeChoice, User
+from config.ground import limits
+from config.ground.errors import AppError, Conflict
+from tests.factories import MembershipFactory, UserFactory
+
+PASSWORD = "a long enough phrase 9"
+
+
+def at(name, workspace, **others):
+    return reverse(name, kwargs={"ws": workspace.pk, **others})
+
+
+def said(answer):
+    """The newest message; those before it wait for a page too."""
+    return [str(message) for message in get_messages(answer.wsgi_request)][-1:]
+
+
+def roles_in(workspace):
+    rows = Membership.objects.of(workspace).order_by("id")
+    return list(rows.values_list("user__email", "role"))
+
+
+def noted(workspace):
+    rows = AuditEntry.objects.of(workspace).filter(action__startswith="member.").order_by("id")
+    return list(rows.values_list("action", "actor", "subject"))
+
+
+def link_of_last_mail():
+    found = re.search(r"http://127.0.0.1:8000(/invitations/[A-Za-z0-9_-]{43})\n", mail.outbox[-1].body)
+    assert found, mail.outbox[-1].body
+    return found[1]
+
+
+@pytest.fixture
+def owner(alice, newsroom, as_person):
+    return as_person(alice)
+
+
+@pytest.fixture
+def link(owner, newsroom, django_capture_on_commit_callbacks):
+    """Of an invitation for Dora as editor."""
+    with django_capture_on_commit_callbacks(execute=True):
+        owner.post(
+            at("member_invite", newsroom), {"email": "Dora@example.test", "role": "editor", "once": "a"}
+        )
+    return link_of_last_mail()
+
+
+def sign_up_by(link, email="dora@example.test"):
+    client = Client()
+    answer = client.post(link)
+    assert (answer.status_code, answer["Location"]) == (302, "/account/signup/")
+    return client, client.post("/account/signup/", {"email": email, "name": "Dora", "password1": PASSWORD})
+
+
+# --- Inviting --------------------------------------------------------------------------------------------------------
+
+
+def test_an_invitation_is_mailed_and_its_link_stands_nowhere_else(owner, newsroom, link):
+    row = Invitation.objects.of(newsroom).get()
+    assert (row.email, row.role, row.invited_by.email) == (
+        "dora@example.test",
+        "editor",
+        "alice@example.test",
+    )
+    assert row.expires_at - row.sent_at == timedelta(days=7)
+    assert mail.outbox[-1].to == ["dora@example.test"]
+    token = link.rpartition("/")[2]
+    assert token not in owner.get(at("members", newsroom)).content.decode()
+    assert bytes(row.digest) != token.encode()
+    assert noted(newsroom) == [("member.invited", "alice@example.test", "dora@example.test")]
+
+
+def test_a_workspace_s_name_makes_no_link_in_the_mail(owner, newsroom, django_capture_on_commit_callbacks):
+    newsroom.name = "Win at https://evil.example now, or evil.com"
+    newsroom.save(update_fields=["name"])
+    with django_capture_on_commit_callbacks(execute=True):
+        owner.post(at("member_invite", newsroom), {"email": "dora@example.test", "role": "viewer"})
+    [(html, _)] = mail.outbox[-1].alternatives
+    addresses = re.findall(r'href="([^"]+)"', html)
+    assert [one for one in addresses if "evil" in one] == []
+    assert len([one for one in addresses if "/invitations/" in one]) == 1
+
+
+def test_a_second_click_sends_no_second_mail(owner, newsroom, django_capture_on_commit_callbacks):
+    form = {"email": "dora@example.test", "role": "editor", "once": "x"}
+    with django_capture_on_commit_callbacks(execute=True):
+        answers = [owner.post(at("member_invite", newsroom), form) for _ in range(2)]
+    assert [(one.status_code, one["Location"]) for one in answers] == [(302, at("members", newsroom))] * 2
+    assert len(mail.outbox) == Invitation.everywhere.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("email", "error"),
+    [
+        ("BOB@example.test", "This person is a member already."),
+        ("dora@example.test", "This address is invited already. Send the invitation again from the list."),
+        ("nobody", "Enter a valid email address."),
+    ],
+)
+def test_what_can_t_be_invited_is_said_at_the_field(owner, newsroom, bob, link, email, error):
+    answer = owner.post(at("member_invite", newsroom), {"email": email, "role": "viewer", "once": "b"})
+    assert answer.status_code == 200
+    assert answer.context["form"].errors["email"] == [error]
+    assert Invitation.everywhere.count() == 1
+
+
+def test_pending_invitations_and_mails_are_limited(owner, newsroom, alice, monkeypatch):
+    monkeypatch.setattr(limits, "INVITATIONS_PENDING", 2)
+    monkeypatch.setattr(limits, "INVITATION_MAILS_PER_DAY", 3)
+    first, second = (members.invite(newsroom, f"p{n}@example.test", "viewer", by=alice) for n in (1, 2))
+    answer = owner.post(at("member_invite", newsroom), {"email": "p3@example.test", "role": "viewer"})
+    assert answer.context["form"].non_field_errors() == [
+        "2 invitations wait for an answer. Withdraw some first."
+    ]
+    for row in (first, second):
+        assert members.withdraw(row, actor=alice.email)
+    members.invite(newsroom, "p4@example.test", "viewer", by=alice)
+    with pytest.raises(Conflict, match="3 invitations in a day"):
+        members.invite(newsroom, "p5@example.test", "viewer", by=alice)
+    assert Invitation.everywhere.count() == 3
+
+
+def test_sending_again_makes_another_link(owner, newsroom, link, django_capture_on_commit_callbacks):
+    row = Invitation.objects.of(newsroom).get()
+    address = at("member_resend", newsroom, invitation=row.pk)
+    answer = owner.post(address)
+    assert said(answer) == [
+        "It was sent a moment ago, or it is no longer pending. Wait a minute and look again."
+    ]
+    Invitation.everywhere.update(sent_at=row.sent_at - timedelta(minutes=2))
+    with django_capture_on_commit_callbacks(execute=True):
+        owner.post(address)
+    again = link_of_last_mail()
+    assert again != link
+    assert [Client().get(one).status_code for one in (link, again)] == [404, 200]
+    assert Invitation.objects.of(newsroom).get().sends == 2
+
+
+def test_a_withdrawn_invitation_opens_nothing_until_that_is_undone(owner, newsroom, link):
+    row = Invitation.objects.of(newsroom).get()
+    answer = owner.post(at("member_withdraw", newsroom, invitation=row.pk), follow=True)
+    assert at("member_reinstate", newsroom, invitation=row.pk) in answer.content.decode()
+    assert Client().get(link).status_code == 404
+    owner.post(at("member_reinstate", newsroom, invitation=row.pk))
+    assert Client().get(link).status_code == 200
+    assert [action for action, _, _ in noted(newsroom)] == [
+        "member.invited",
+        "member.invitation_withdrawn",
+        "member.invitation_reinstated",
+    ]
+
+
+# --- Accepting -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_who_has_no_account_signs_up_and_is_in(newsroom, link, settings, is_open):
+    settings.SIGNUP_OPEN = is_open
+    sent = len(mail.outbox)
+    client, answer = sign_up_by(link)
+    assert (answer.status_code, answer["Location"]) == (302, at("home", newsroom))
+    assert client.get(answer["Location"]).status_code == 200
+    assert roles_in(newsroom) == [("alice@example.test", "owner"), ("dora@example.test", "editor")]
+    # The address was proven by the link: no code was asked for.
+    assert len(mail.outbox) == sent
+    assert [action for action, _, _ in noted(newsroom)] == ["member.invited", "member.joined"]
+
+
+def test_closed_sign_up_stays_closed_without_an_invitation(newsroom, link, settings):
+    settings.SIGNUP_OPEN = False
+    client = Client()
+    session = client.session
+    session["invitation"] = "x" * 43
+    session.save()
+    client.post("/account/signup/", {"email": "eve@example.test", "password1": PASSWORD})
+    assert not User.objects.filter(email="eve@example.test").exists()
+
+
+def test_an_invitation_vouches_for_no_other_address(newsroom, link):
+    _, answer = sign_up_by(link, email="eve@example.test")
+    assert answer.context["form"].errors["email"] == [
+        "Your invitation was sent to dora@example.test; sign up with that address."
+    ]
+    assert not User.objects.filter(email__in=["eve@example.test", "dora@example.test"]).exists()
+
+
+def test_who_has_an_account_logs_in_and_joins(newsroom, link):
+    dora = UserFactory(email="dora@example.test", password=PASSWORD)
+    dora.vouch_for_email()
+    client = Client()
+    assert "Log in to join" in client.get(link).content.decode()
+    answer = client.post(f"/account/login/?next={link}", {"login": "dora@example.test", "password": PASSWORD})
+    assert answer["Location"] == link
+    # Opening it accepts nothing.
+    client.get(link)
+    assert roles_in(newsroom) == [("alice@example.test", "owner")]
+    assert client.post(link)["Location"] == at("home", newsroom)
+    assert roles_in(newsroom)[1:] == [("dora@example.test", "editor")]
+    # Following the link once more leads on, and a stranger learns nothing.
+    assert client.get(link)["Location"] == at("home", newsroom)
+    assert Client().get(link).status_code == 404
+
+
+def test_another_person_s_account_can_t_accept(newsroom, link, charlie, as_person):
+    client = as_person(charlie)
+    text = client.get(link).content.decode()
+    assert "You are logged in as charlie@example.test." in text
+    assert client.post(link)["Location"] == link
+    assert roles_in(newsroom) == [("alice@example.test", "owner")]
+    assert Invitation.objects.of(newsroom).get().accepted_at is None
+
+
+def test_an_unproven_address_can_t_accept(newsroom, link, as_person):
+    """Somebody may have typed the invited address into an account of theirs."""
+    client = as_person(UserFactory(email="dora@example.test"))
+    client.post(link)
+    assert roles_in(newsroom) == [("alice@example.test", "owner")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"expires_at": datetime(2026, 1, 1, tzinfo=UTC)}, {"withdrawn_at": datetime(2026, 1, 1, tzinfo=UTC)}],
+)
+def test_an_old_link_says_what_to_do(newsroom, link, change):
+    Invitation.everywhere.update(**change)
+    answer = Client().get(link)
+    assert answer.status_code == 404
+    assert "ask who invited you for another one" in answer.content.decode()
+    assert Client().post(link).status_code == 404
+
+
+def test_who_is_in_already_keeps_their_role(newsroom, link, alice):
+    dora = UserFactory(email="dora@example.test")
+    dora.vouch_for_email()
+    MembershipFactory(workspace=newsroom, user=dora, role="owner")
+    row = members.find(link.rpartition("/")[2])
+    assert members.accept(row, dora).role == "owner"
+    with pytest.raises(Conflict, match="no longer works"):
+        members.accept(row, dora)
+
+
+# --- Roles, removing, leaving ----------------------------------------------------------------------------------------
+
+
+def test_a_role_is_changed(owner, newsroom, bob):
+    address = at("member_role", newsroom, user=bob.pk)
+    assert owner.get(address).context["form"].initial == {"role": "editor"}
+    answer = owner.post(address, {"role": "owner"})
+    assert answer["Location"] == at("members", newsroom)
+    assert roles_in(newsroom) == [("alice@example.test", "owner"), ("bob@example.test", "owner")]
+    entry = AuditEntry.objects.of(newsroom).get(action="member.role_changed")
+    assert (entry.actor, entry.details) == ("alice@example.test", {"role": ["editor", "owner"]})
+
+
+def test_a_removed_member_is_out_and_can_be_put_back(owner, newsroom, bob, as_person):
+    address = at("member_remove", newsroom, user=bob.pk)
+    assert owner.post(address).status_code == 200
+    assert len(roles_in(newsroom)) == 2
+    answer = owner.post(address, {"sure": "True"}, follow=True)
+    assert roles_in(newsroom) == [("alice@example.test", "owner")]
+    assert as_person(bob).get(at("home", newsroom)).status_code == 404
+    removed = re.search(r'name="removed" value="([^"]+)"', answer.content.decode())[1]
+    assert said(owner.post(at("member_restore", newsroom), {"removed": removed})) == [
+        "They are in again, with the role that they had."
+    ]
+    assert roles_in(newsroom) == [("alice@example.test", "owner"), ("bob@example.test", "editor")]
+    # A double click changes nothing more, and neither does what nobody signed.
+    for text in (removed, "x", ""):
+        assert said(owner.post(at("member_restore", newsroom), {"removed": text})) == [
+            "That can no longer be undone. Invite them again."
+        ]
+    assert len(roles_in(newsroom)) == 2
+
+
+def test_an_undo_holds_for_its_own_workspace(newsroom, bob, charlie, as_person):
+    removed = members.remove(newsroom, bob.pk, actor="test")
+    elsewhere = workspaces.memberships_of(charlie)[0].workspace
+    as_person(charlie).post(at("member_restore", elsewhere), {"removed": removed})
+    assert roles_in(elsewhere) == [("charlie@example.test", "owner")]
+
+
+def test_the_last_owner_stays(owner, newsroom, alice, bob, vera):
+    words = "A workspace needs an owner, and this is its last one. Make somebody else an owner first."
+    demoted = owner.post(at("member_role", newsroom, user=alice.pk), {"role": "viewer"})
+    removed = owner.post(at("member_remove", newsroom, user=alice.pk), {"sure": "True"})
+    left = owner.post(at("member_leave", newsroom), {"sure": "True"})
+    for answer in (demoted, removed, left):
+        assert answer.status_code == 200
+        assert answer.context["form"].non_field_errors() == [words]
+    assert "You are its last owner" in owner.get(at("member_leave", newsroom)).content.decode()
+    assert len(roles_in(newsroom)) == 3
+
+
+def test_an_owner_who_can_t_log_in_is_no_owner_to_remain(newsroom, alice, bob):
+    members.change_role(newsroom, bob.pk, "owner", actor="test")
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    with pytest.raises(Conflict, match="last one"):
+        members.leave(newsroom, alice)
+
+
+def test_a_viewer_leaves(newsroom, vera, as_person):
+    client = as_person(vera)
+    assert client.post(at("member_leave", newsroom)).status_code == 200
+    assert client.post(at("member_leave", newsroom), {"sure": "True"})["Location"] == "/"
+    assert roles_in(newsroom) == [("alice@example.test", "owner")]
+    assert noted(newsroom)[-1][:2] == ("member.left", "vera@example.test")
+
+
+def test_who_goes_takes_their_notices_addresses_along(owner, newsroom, bob, vera, charlie):
+    elsewhere = Membership.everywhere.get(user=charlie).workspace
+    for workspace, user in ((newsroom, bob), (newsroom, vera), (elsewhere, charlie)):
+        NoticeChoice.everywhere.create(workspace=workspace, user=user, slack_url="https://hooks.example/x")
+    members.remove(newsroom, bob.pk, actor="alice@example.test")
+    members.leave(newsroom, vera)
+    assert list(NoticeChoice.everywhere.values_list("user__email", flat=True)) == ["charlie@example.test"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_owners_who_leave_at_once_leave_one():
+    alice, bob = UserFactory(email="a@example.test"), UserFactory(email="b@example.test")
+    workspace = workspaces.create("Newsroom", owner=alice)
+    MembershipFactory(workspace=workspace, user=bob, role="owner")
+    start, refused = Barrier(2), []
+
+    def leave(user):
+        start.wait()
+        try:
+            members.leave(workspace, user)
+        except AppError as error:
+            refused.append(error.detail[0].code)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=leave, args=(user,)) for user in (alice, bob)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert refused == ["last_owner"]
+    assert [role for _, role in roles_in(workspace)] == ["owner"]
+
+
+# --- What is seen ----------------------------------------------------------------------------------------------------
+
+
+def test_everybody_sees_the_list_and_owners_alone_its_buttons(owner, newsroom, bob, vera, link, as_person):
+    theirs = as_person(vera).get(at("members", newsroom)).content.decode()
+    mine = owner.get(at("members", newsroom)).content.decode()
+    for text in (theirs, mine):
+        assert [one in text for one in ("alice@example.test", "bob@example.test", "dora@example.test")] == [
+            True
+        ] * 3
+    for button in ("Change role", "Remove", "Withdraw", "Invite somebody"):
+        assert (button in mine, button in theirs) == (True, False), button
+
+
+def test_another_workspace_s_people_and_invitations_can_t_be_named(
+    newsroom, alice, bob, link, charlie, as_person
+):
+    elsewhere = workspaces.memberships_of(charlie)[0].workspace
+    client = as_person(charlie)
+    row = Invitation.objects.of(newsroom).get()
+    for name in ("member_resend", "member_withdraw", "member_reinstate"):
+        assert client.post(at(name, elsewhere, invitation=row.pk)).status_code == 404
+    for name in ("member_role", "member_remove"):
+        assert (
+            client.post(at(name, elsewhere, user=bob.pk), {"sure": "True", "role": "owner"}).status_code
+            == 404
+        )
+    assert roles_in(newsroom)[1] == ("bob@example.test", "editor")
+    assert "bob@example.test" not in client.get(at("members", elsewhere)).content.decode()
+
+
+def test_the_list_asks_as_much_for_many_as_for_one(owner, newsroom, alice):
+    address = at("members", newsroom)
+    owner.get(address)
+    with CaptureQueriesContext(
+        connection,
+    ) as one:
+        owner.get(address)
+    for number in range(5):
+        MembershipFactory(workspace=newsroom, user__email=f"m{number}@example.test")
+        members.invite(newsroom, f"i{number}@example.test", "viewer", by=alice)
+    with CaptureQueriesContext(connection) as many:
+        owner.get(address)
+    assert len(many) == len(one)
+
+
+def test_what_was_typed_outlives_the_session(client, newsroom, alice):
+    alice.set_password(PASSWORD)
+    alice.save(update_fields=["password"])
+    alice.vouch_for_email()
+    address = at("member_invite", newsroom)
+    answer = client.post(address, {"email": "dora@example.test", "role": "viewer"})
+    client.post(answer["Location"], {"login": alice.email, "password": PASSWORD})
+    assert client.get(address).context["form"].initial == {"email": "dora@example.test", "role": "viewer"}
+    assert Invitation.everywhere.count() == 0

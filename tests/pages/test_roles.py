@@ -1,0 +1,170 @@
+"""Every page and act × owner, editor, viewer, stranger, signed out. It fails when an address is missing from it."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+from django.urls import get_resolver, reverse
+
+from config.ground.ids import encode
+
+# What each page of a workspace asks of a role; the names are those of accounts/roles.py.
+PAGES = {
+    "home": "look",
+    "access": "manage",
+    "keys": "manage",
+    "key_create": "manage",
+    "key_revoke_all": "manage",
+    "key": "manage",
+    "key_requests": "manage",
+    "key_secret": "manage",
+    "key_rotate": "manage",
+    "key_revoke": "manage",
+    "key_unrevoke": "manage",
+    "webhooks": "manage",
+    "webhook_add": "manage",
+    "webhook": "manage",
+    "webhook_edit": "manage",
+    "webhook_secret": "manage",
+    "webhook_rotate": "manage",
+    "webhook_pause": "manage",
+    "webhook_resume": "manage",
+    "webhook_test": "manage",
+    "webhook_delete": "manage",
+    "webhook_receiver": "manage",
+    "webhook_delivery": "manage",
+    "webhook_outcome": "manage",
+    "webhook_resend": "manage",
+    "members": "look",
+    "member_invite": "manage",
+    "member_restore": "manage",
+    "member_leave": "be_here",
+    "member_role": "manage",
+    "member_remove": "manage",
+    "member_resend": "manage",
+    "member_withdraw": "manage",
+    "member_reinstate": "manage",
+    "workspace": "manage",
+    "workspace_key": "manage",
+    "workspace_key_remove": "manage",
+    "workspace_cap": "manage",
+    "workspace_export": "manage",
+    "workspace_delete": "manage",
+    "workspace_keep": "manage",
+    "making": "edit",
+    "made": "look",
+    "sources_page": "look",
+    "source_page": "look",
+    "source_add": "edit",
+    "source_choose": "edit",
+    "source_edit": "edit",
+    "source_pause": "edit",
+    "source_poll_now": "edit",
+    "source_delete": "edit",
+    "source_restore": "edit",
+    "source_admit": "edit",
+    "personas": "look",
+    "persona_create": "edit",
+    "persona": "edit",
+    "persona_look": "edit",
+    "persona_versions": "edit",
+    "persona_back": "edit",
+    "persona_delete": "edit",
+    "persona_restore": "edit",
+    "topics": "edit",
+    "topic_add": "edit",
+    "topic": "edit",
+    "topic_pause": "edit",
+    "topic_delete": "edit",
+    "topic_restore": "edit",
+    "source_deliveries": "look",
+    "source_delivery": "look",
+    "source_delivery_replay": "edit",
+    "source_dry_run": "edit",
+    "source_secret": "manage",
+    "source_secret_rotate": "manage",
+    "usage": "look",
+    "defaults": "edit",
+    "notices": "be_here",
+    "notices_test": "be_here",
+}
+MAY = {
+    "look": {"owner", "editor", "viewer"},
+    "be_here": {"owner", "editor", "viewer"},
+    "edit": {"owner", "editor"},
+    "manage": {"owner"},
+}
+# What stands in an address beside the workspace: of nothing that exists.
+OTHERS = {"tok": "tok", "usr": "usr", "whe": "whe", "dlv": "dlv", "gen": "gen", "src": "src", "out": "out"}
+
+
+def workspace_pages():
+    """Name, callback and the further names in the address, of every address below a workspace."""
+    found = []
+
+    def walk(patterns, before=""):
+        for pattern in patterns:
+            route = before + str(pattern.pattern)
+            if hasattr(pattern, "url_patterns"):
+                walk(pattern.url_patterns, route)
+            elif route.startswith("w/"):
+                found.append((pattern.name, pattern.callback, pattern.pattern.converters))
+
+    walk(get_resolver().url_patterns)
+    return found
+
+
+def address(name, workspace, converters):
+    others = {key: uuid4() for key in converters if key != "ws"}
+    return reverse(name, kwargs={"ws": workspace.pk, **others})
+
+
+def test_every_page_is_in_the_matrix_and_asks_for_what_it_says():
+    assert {name: callback.act for name, callback, _ in workspace_pages()} == PAGES
+
+
+@pytest.fixture
+def people(alice, bob, vera, charlie):
+    return {"owner": alice, "editor": bob, "viewer": vera, "stranger": charlie, "signed out": None}
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("who", ["owner", "editor", "viewer", "stranger", "signed out"])
+def test_roles(people, newsroom, as_person, who, method):
+    client = as_person(people[who])
+    wrong = []
+    for name, _, converters in workspace_pages():
+        answer = getattr(client, method)(address(name, newsroom, converters))
+        if answer.status_code == 405:
+            # The page has no such act for anybody; whoever may not see it isn't told even that.
+            continue
+        if who == "signed out":
+            right = answer.status_code == 302 and answer["Location"].startswith("/account/login/?next=")
+        elif who == "stranger":
+            right = answer.status_code == 404
+        elif who in MAY[PAGES[name]]:
+            # 404 where the rest of the address names nothing.
+            right = answer.status_code in {200, 302} or (len(converters) > 1 and answer.status_code == 404)
+        else:
+            right = answer.status_code == 403
+        if not right:
+            wrong.append((name, answer.status_code, answer.headers.get("Location")))
+    assert wrong == []
+
+
+def test_another_workspace_s_id_and_an_invented_one_answer_the_same(newsroom, charlie, as_person):
+    client = as_person(charlie)
+    theirs = client.get(reverse("home", kwargs={"ws": newsroom.pk}))
+    invented = client.get(f"/w/{encode('ws', UUID(int=5))}/")
+    assert theirs.status_code == invented.status_code == 404
+    token = b"csrfmiddlewaretoken"
+    assert [line for line in theirs.content.splitlines() if token not in line and b"next" not in line] == [
+        line for line in invented.content.splitlines() if token not in line and b"next" not in line
+    ]
+
+
+def test_a_deleted_workspace_is_gone_for_its_owner(newsroom, alice, as_person):
+    newsroom.deleted_at = newsroom.created_at
+    newsroom.save(update_fields=["deleted_at"])
+    assert as_person(alice).get(reverse("home", kwargs={"ws": newsroom.pk})).status_code == 404

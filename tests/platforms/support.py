@@ -1,0 +1,48 @@
+"""A client that plays recorded answers and keeps what it was asked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from config.ground.outbound import Client, OutboundError, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def answer(status: int, body: object = None, headers: Mapping[str, str] | None = None) -> Response:
+    """A response; `body` is JSON unless it is given as bytes."""
+    return Response(
+        status=status,
+        headers=headers or {},
+        body=body if isinstance(body, bytes) else json.dumps(body).encode(),
+        url="https://platform.example.com/",
+        elapsed=0.0,
+        truncated=False,
+        redirects=(),
+    )
+
+
+class Recorder:
+    def __init__(self, *answers: Response | OutboundError) -> None:
+        self.left = list(answers)
+        self.asked: list[tuple[str, str, Any]] = []
+
+    def request(self, method: str, url: str, **options: Any) -> Response:
+        self.asked.append((method, url, options.get("json")))
+        following = self.left.pop(0)
+        if isinstance(following, OutboundError):
+            raise following
+        return following
+
+    def get(self, url: str, **options: Any) -> Response:
+        return self.request("GET", url, **options)
+
+    def post(self, url: str, **options: Any) -> Response:
+        return self.request("POST", url, **options)
+
+
+def client(*answers: Response | OutboundError) -> tuple[Client, Recorder]:
+    recorder = Recorder(*answers)
+    return cast("Client", recorder), recorder

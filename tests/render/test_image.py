@@ -1,0 +1,142 @@
+"""Pictures: the file's properties, what is drawn where, the layout as data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from io import BytesIO
+from itertools import pairwise
+
+import pytest
+from PIL import Image, ImageCms
+
+from pipeline.render.blocks import Style
+from pipeline.render.image import RenderedAsset, draw_picture, render
+from pipeline.render.plan import Disc, Layout, Panel, Picture, Portrait, Words, as_json, from_json
+from pipeline.render.portrait import UnusablePicture
+from pipeline.render.text import layout
+
+
+def words() -> Words:
+    block = layout("Hello 🔥 #tram", (200, 80), Style(), largest=24, smallest=12, accents=[(8, 13)])
+    return Words(20, 150, block, "#000000", "#aa0000")
+
+
+def picture(*items: Panel | Disc | Portrait | Words) -> Picture:
+    return Picture("card.jpg", "image", 240, 300, "#204060", items, "Hello – Ann")
+
+
+FLAT = Layout(
+    (picture(Panel(10, 100, 220, 150, 20, "#ffffff", has_shadow=True), Disc(20, 20, 64, "#dd2222"), words()),)
+)
+WITH_PORTRAIT = Layout((picture(Portrait(20, 20, 64)),))
+
+
+def portrait(form: str = "JPEG") -> bytes:
+    out = BytesIO()
+    Image.new("RGB", (300, 300), "#00aa00").save(out, form)
+    return out.getvalue()
+
+
+def opened(asset: RenderedAsset) -> Image.Image:
+    return Image.open(BytesIO(asset.bytes))
+
+
+def near(pixel: object, colour: tuple[int, int, int]) -> bool:
+    assert isinstance(pixel, tuple)
+    return all(abs(part - wanted) < 16 for part, wanted in zip(pixel, colour, strict=True))
+
+
+def test_file_is_jpeg_in_full_colour_and_srgb() -> None:
+    (asset,) = render(FLAT)
+    image = opened(asset)
+    profile = ImageCms.ImageCmsProfile(BytesIO(image.info["icc_profile"]))
+
+    assert (image.format, image.mode, image.size) == ("JPEG", "RGB", (240, 300))
+    assert [layer[1:3] for layer in image.layer] == [(1, 1), (1, 1), (1, 1)]
+    assert "sRGB" in ImageCms.getProfileDescription(profile)
+    assert image.info["icc_profile"][24:36] == bytes(12)
+    assert dict(image.getexif()) == {}
+    assert "comment" not in image.info
+
+
+def test_file_is_described() -> None:
+    (asset,) = render(FLAT)
+
+    assert replace(asset, bytes=b"", sha256="") == RenderedAsset(
+        name="card.jpg",
+        mime_type="image/jpeg",
+        width=240,
+        height=300,
+        bytes=b"",
+        sha256="",
+        alt_text="Hello – Ann",
+        role="image",
+    )
+    assert asset.sha256 == hashlib.sha256(asset.bytes).hexdigest()
+
+
+def test_same_layout_makes_the_same_bytes() -> None:
+    assert render(FLAT) == render(FLAT)
+
+
+def test_stored_layout_draws_the_same() -> None:
+    stored = json.loads(json.dumps(as_json(FLAT)))
+
+    assert from_json(stored) == FLAT
+    assert render(from_json(stored)) == render(FLAT)
+
+
+def test_layout_knows_whether_it_needs_a_portrait() -> None:
+    assert FLAT.needs_portrait is False
+    assert from_json(as_json(WITH_PORTRAIT)).needs_portrait is True
+
+
+def test_portrait_fills_its_circle() -> None:
+    image = draw_picture(WITH_PORTRAIT.pictures[0], portrait=portrait())
+
+    assert near(image.getpixel((52, 52)), (0, 170, 0))
+    assert near(image.getpixel((21, 21)), (32, 64, 96))
+
+
+def test_portrait_that_is_missing_is_our_own_fault() -> None:
+    with pytest.raises(ValueError, match="none was given"):
+        render(WITH_PORTRAIT)
+
+
+def test_portrait_that_is_none_is_refused() -> None:
+    with pytest.raises(UnusablePicture):
+        render(WITH_PORTRAIT, portrait=portrait("BMP"))
+
+
+def test_panel_has_round_corners_and_a_shadow() -> None:
+    image = draw_picture(FLAT.pictures[0])
+
+    assert image.getpixel((120, 120)) == (255, 255, 255)
+    assert image.getpixel((10, 100)) != (255, 255, 255)
+    below, far = image.getpixel((120, 254)), image.getpixel((235, 2))
+    assert isinstance(below, tuple)
+    assert below < (32, 64, 96)
+    assert far == (32, 64, 96)
+
+
+def test_shadow_has_no_seams() -> None:
+    """The pieces that it is put together from meet with the same shade."""
+    image = draw_picture(picture(Panel(40, 60, 160, 160, 20, "#ffffff", has_shadow=True)))
+    row = [image.getpixel((x, 240)) for x in range(240)]
+    steps = [abs(one[2] - other[2]) for one, other in pairwise(row)]
+
+    assert max(steps) <= 4
+
+
+def test_accents_take_the_second_colour() -> None:
+    image = draw_picture(picture(Panel(0, 0, 240, 300, 20, "#ffffff"), words()))
+    colours = {colour for _, colour in image.getcolors(100_000) or []}
+
+    assert (0, 0, 0) in colours
+    assert (170, 0, 0) in colours
+
+
+def test_no_pictures_make_no_files() -> None:
+    assert render(Layout(())) == ()

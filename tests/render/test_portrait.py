@@ -1,0 +1,183 @@
+"""Portraits from anywhere: which are taken, which are refused, and in which words."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from io import BytesIO
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from pipeline.render.portrait import MOST_BYTES, UnusablePicture, open_square
+
+SIZE = 64
+
+
+def encoded(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
+    out = BytesIO()
+    image.save(out, form, **options)
+    return out.getvalue()
+
+
+def halves(size: tuple[int, int] = (200, 200)) -> Image.Image:
+    """Red above, blue below."""
+    image = Image.new("RGB", size, "#ff0000")
+    image.paste("#0000ff", (0, size[1] // 2, size[0], size[1]))
+    return image
+
+
+def near(pixel: Any, colour: tuple[int, int, int]) -> bool:
+    return all(abs(part - wanted) < 24 for part, wanted in zip(pixel, colour, strict=True))
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+def test_usual_formats_are_taken(form: str) -> None:
+    square = open_square(encoded(halves(), form), SIZE, behind="#ffffff")
+
+    assert (square.mode, square.size) == ("RGB", (SIZE, SIZE))
+    assert near(square.getpixel((32, 5)), (255, 0, 0))
+    assert near(square.getpixel((32, 60)), (0, 0, 255))
+
+
+@pytest.mark.parametrize("form", ["GIF", "BMP", "TIFF", "ICO", "PPM", "PCX", "TGA"])
+def test_other_formats_are_refused(form: str) -> None:
+    with pytest.raises(UnusablePicture) as refusal:
+        open_square(encoded(halves(), form), SIZE, behind="#ffffff")
+
+    assert refusal.value.message == "The portrait is not a JPEG, PNG or WebP picture."
+    assert refusal.value.code == "unusable_picture"
+    assert refusal.value.field == "brand.portrait"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"GIF89a", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"%PDF-1.7", b"%!PS", b"\x00" * 500],
+    ids=["nothing", "gif", "svg", "pdf", "postscript", "zeros"],
+)
+def test_what_is_no_picture_is_refused(data: bytes) -> None:
+    with pytest.raises(UnusablePicture, match=r"^The portrait is not a JPEG, PNG or WebP picture\.$"):
+        open_square(data, SIZE, behind="#ffffff")
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_torn_pictures_are_refused(form: str, share: float) -> None:
+    noise = Image.effect_noise((300, 300), 60).convert("RGB")
+    data = encoded(noise, form)
+
+    with pytest.raises(UnusablePicture, match=r"^The portrait is (damaged|not).*\.$"):
+        open_square(data[: int(len(data) * share)], SIZE, behind="#ffffff")
+
+
+def test_damaged_checksum_is_refused() -> None:
+    data = bytearray(encoded(halves()))
+    data[len(data) // 2] ^= 0xFF
+
+    with pytest.raises(UnusablePicture, match="damaged"):
+        open_square(bytes(data), SIZE, behind="#ffffff")
+
+
+def header_of(width: int, height: int) -> bytes:
+    """A PNG that says how large it is and holds next to nothing."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">L", len(body)) + kind + body + struct.pack(">L", zlib.crc32(kind + body))
+
+    head = struct.pack(">LLBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 100))
+        + chunk(b"IEND", b"")
+    )
+
+
+@pytest.mark.parametrize("side", [6_400, 8_000, 30_000])
+def test_bombs_are_refused_before_they_are_decoded(side: int) -> None:
+    with pytest.raises(UnusablePicture, match=r"^The portrait has more than 40 million pixels\.$"):
+        open_square(header_of(side, side), SIZE, behind="#ffffff")
+
+
+def test_heavy_files_are_refused() -> None:
+    with pytest.raises(UnusablePicture, match=r"^The portrait has 20 MiB; 20 are the most\.$"):
+        open_square(b"\xff\xd8\xff" + b"\0" * MOST_BYTES, SIZE, behind="#ffffff")
+
+
+def test_specks_are_refused() -> None:
+    with pytest.raises(UnusablePicture, match=r"^The portrait is 8 × 200 pixels; 16 × 16 are the least\.$"):
+        open_square(encoded(halves((8, 200))), SIZE, behind="#ffffff")
+
+
+def test_orientation_is_applied() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    square = open_square(encoded(halves(), "JPEG", exif=exif), SIZE, behind="#ffffff")
+
+    assert near(square.getpixel((32, 5)), (0, 0, 255))
+
+
+def test_metadata_is_left_behind() -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "where she lives"
+    square = open_square(encoded(halves(), "JPEG", exif=exif, comment=b"secret"), SIZE, behind="#ffffff")
+
+    assert square.info == {}
+    assert dict(square.getexif()) == {}
+
+
+def test_transparency_shows_what_is_behind() -> None:
+    square = open_square(encoded(Image.new("RGBA", (50, 50), (0, 0, 0, 0))), SIZE, behind="#00ff00")
+
+    assert near(square.getpixel((10, 10)), (0, 255, 0))
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "I;16"])
+def test_every_mode_becomes_rgb(mode: str) -> None:
+    image = Image.new(mode, (40, 40)) if mode == "I;16" else halves((40, 40)).convert(mode)
+
+    assert open_square(encoded(image), SIZE, behind="#ffffff").mode == "RGB"
+
+
+def test_print_colours_become_rgb() -> None:
+    data = encoded(halves().convert("CMYK"), "JPEG")
+
+    assert near(open_square(data, SIZE, behind="#ffffff").getpixel((32, 5)), (254, 0, 0))
+
+
+def test_tall_pictures_keep_their_upper_part() -> None:
+    tall = Image.new("RGB", (100, 300), "#0000ff")
+    tall.paste("#ff0000", (0, 60, 100, 150))
+    square = open_square(encoded(tall), SIZE, behind="#ffffff")
+
+    assert near(square.getpixel((32, 32)), (255, 0, 0))
+
+
+def test_first_frame_of_a_moving_picture_is_taken() -> None:
+    frames = [Image.new("RGB", (40, 40), colour) for colour in ("#ff0000", "#0000ff")]
+    data = encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
+
+    assert near(open_square(data, SIZE, behind="#ffffff").getpixel((9, 9)), (255, 0, 0))
+
+
+SEEDS = [encoded(halves((40, 40)), form) for form in ("JPEG", "PNG", "WEBP")]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(SEEDS),
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=8),
+    st.integers(0, 2000),
+)
+def test_no_bytes_do_worse_than_a_refusal(seed: bytes, changes: list[tuple[int, int]], length: int) -> None:
+    data = bytearray(seed)
+    for place, value in changes:
+        data[place % len(data)] = value
+    try:
+        size = open_square(bytes(data[: length or None]), SIZE, behind="#ffffff").size
+    except UnusablePicture:
+        return
+    assert size == (SIZE, SIZE)

@@ -1,0 +1,171 @@
+"""Ticks, the watch and the engine: work goes on whatever is lost, and a stop is a stop."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from time import monotonic
+
+import pytest
+
+from config import celery
+from config.engine import Engine
+from config.ground import hands
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.django_db(transaction=True)]
+
+
+class Work:
+    """A kind of work that counts its looks and finds as much as it was given."""
+
+    def __init__(self):
+        self.looked_at, self.left, self.fails, self.lock = [], 0, 0, threading.Lock()
+
+    def __call__(self):
+        with self.lock:
+            self.looked_at.append(monotonic())
+            if self.fails:
+                self.fails -= 1
+                raise RuntimeError("made up")
+            if not self.left:
+                return 0
+            self.left -= 1
+            return 1
+
+    def wait_for(self, count, seconds=10.0):
+        until = monotonic() + seconds
+        while len(self.looked_at) < count and monotonic() < until:
+            threading.Event().wait(0.005)
+        return len(self.looked_at)
+
+
+@pytest.fixture
+def work(settings, monkeypatch):
+    settings.DUE_MODULES = []
+    monkeypatch.setattr(hands, "_kinds", {})
+    monkeypatch.setattr(hands, "_looking", Counter())
+    monkeypatch.setattr(hands, "_last_tick", {"at": 0.0})
+    # A stopped engine leaves its process's hands at rest.
+    monkeypatch.setattr(hands, "_resting", threading.Event())
+    counted = Work()
+    hands.register(hands.Batch("tests.work", counted))
+    return counted
+
+
+@pytest.fixture
+def engine(settings):
+    if settings.REDIS_URL:
+        pytest.skip("Redis's queue may hold messages of other tests; tests/faults covers it")
+    running = Engine()
+    running.start()
+    yield running
+    assert running.stop(within=10)
+
+
+@pytest.fixture
+def watch(work):
+    ends = threading.Event()
+    thread = threading.Thread(target=hands.watch, args=(ends,))
+    thread.start()
+    yield
+    ends.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_the_timetable_is_one_tick_a_second_that_expires():
+    assert celery.app.conf.beat_schedule == {
+        "tick": {"task": "tick", "schedule": 1.0, "options": {"expires": 3.0}}
+    }
+
+
+def test_settings_keep_a_message_until_its_work_is_done():
+    conf = celery.app.conf
+    assert (conf.task_acks_late, conf.task_reject_on_worker_lost, conf.worker_prefetch_multiplier) == (
+        True,
+        True,
+        1,
+    )
+    assert conf.task_ignore_result is True
+    assert conf.worker_hijack_root_logger is False
+    assert conf.worker_redirect_stdouts is False
+
+
+def test_the_engine_ticks_every_second(work, engine):
+    assert work.wait_for(4) >= 4
+    gaps = [later - earlier for earlier, later in zip(work.looked_at[1:], work.looked_at[2:], strict=False)]
+    assert 0.5 < sorted(gaps)[len(gaps) // 2] < 1.5
+
+
+def test_a_nudge_is_worked_at_once(work, engine):
+    assert work.wait_for(2) >= 2
+    delays = []
+    for _ in range(5):
+        seen = len(work.looked_at)
+        asked = monotonic()
+        hands.ask_for_look("tests.work")
+        work.wait_for(seen + 1)
+        delays.append(work.looked_at[seen] - asked)
+        threading.Event().wait(0.05)
+    # Three milliseconds on an idle machine; a tick alone would take half a second on average.
+    assert sorted(delays)[2] < 0.2
+
+
+def test_a_burst_of_nudges_is_few_looks(work, engine):
+    assert work.wait_for(2) >= 2
+    seen = len(work.looked_at)
+    for _ in range(500):
+        hands.ask_for_look("tests.work")
+    threading.Event().wait(0.5)
+    assert len(work.looked_at) - seen < 100
+
+
+def test_a_look_goes_on_until_nothing_is_left(work, engine):
+    work.left = 50
+    hands.ask_for_look("tests.work")
+    work.wait_for(51)
+    assert work.left == 0
+
+
+def test_work_that_fails_does_not_end_the_engine(work, engine):
+    work.fails = 3
+    assert work.wait_for(6, seconds=15) >= 6
+    assert work.fails == 0
+
+
+def test_the_engine_stops_within_a_few_seconds(work, settings):
+    if settings.REDIS_URL:
+        pytest.skip("see the fixture")
+    running = Engine()
+    running.start()
+    work.wait_for(2)
+    started = monotonic()
+    assert running.stop(within=10)
+    assert monotonic() - started < 3
+    seen = len(work.looked_at)
+    threading.Event().wait(1.5)
+    assert len(work.looked_at) == seen
+
+
+def test_the_watch_works_when_no_tick_comes(work, watch):
+    # The first look comes after a second, and then there is one every second.
+    assert work.wait_for(3, seconds=6) >= 3
+
+
+def test_the_watch_keeps_out_of_the_way_while_ticks_come(work, watch):
+    for _ in range(8):
+        hands.ticked()
+        threading.Event().wait(0.3)
+    assert work.looked_at == []
+
+
+def test_the_watch_takes_over_within_two_seconds_of_the_last_tick(work, watch):
+    hands.ticked()
+    last_tick = monotonic()
+    assert work.wait_for(1, seconds=6) == 1
+    assert work.looked_at[0] - last_tick < 4
+
+
+def test_the_watch_outlives_work_that_fails(work, watch):
+    work.fails = 2
+    assert work.wait_for(4, seconds=8) >= 4

@@ -1,0 +1,410 @@
+"""review: what people decide, and every state in which they can't."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from accounts import credits
+from config.ground import states
+from config.ground.errors import Conflict, Invalid
+from config.ground.ids import encode
+from pipeline.engines.base import ANGLES
+from pipeline.models import Asset, GeneratedItem, Generation, Outlet, Publication, Revision
+from pipeline.stages import generate, publish, push, review
+from pipeline.stages.generate.starting import start
+from tests.stages import steps
+from tests.stages.steps import NOON, claimed, make_items, make_stage, promise, push_raw, reread, send, state
+
+LATER = NOON + timedelta(days=1)
+STATUSES = (
+    "queued",
+    "generating",
+    "failed",
+    "ready",
+    "rejected",
+    "scheduled",
+    "publishing",
+    "published",
+    "partially_published",
+    "publish_failed",
+    "deleted",
+)
+
+
+def codes(raised):
+    return [(one.field, one.code) for one in raised.value.detail]
+
+
+def bring_on(workspace, item, status):
+    if status == "rejected":
+        review.reject(item, reason="dull", by="alice", now=NOON)
+    elif status == "deleted":
+        review.erase(item, now=NOON)
+    elif status == "partially_published":
+        wish = steps.to(make_stage(workspace), make_stage(workspace, "reject"))
+        for publication in publish.request(item, wish, by="alice")[1]:
+            send(publication)
+    elif status != "ready":
+        words = {"publishing": ["error"], "publish_failed": ["reject"]}.get(status, [])
+        publication = promise(item, make_stage(workspace, *words))
+        if status != "scheduled":
+            send(publication)
+
+
+@pytest.fixture
+def make(workspace, feed):
+    """An item in any status, brought there by the stages themselves."""
+
+    def bring(status):
+        raw = push_raw(workspace, test=True).raw_item
+        generation = Generation.everywhere.get(raw_item=raw)
+        if status == "generating":
+            start(claimed(generation))
+        elif status == "failed":
+            generate.give_up(claimed(generation))
+        elif status != "queued":
+            generate.work(claimed(generation))
+            bring_on(workspace, steps.items_of(raw)[0], status)
+        return steps.items_of(raw)[0]
+
+    return bring
+
+
+ACTS = {
+    "approve": (lambda item, _: review.approve(item, by="alice", now=NOON), {"ready", "scheduled"}),
+    "reject": (lambda item, _: review.reject(item, reason="", by="alice", now=NOON), {"ready"}),
+    "restore": (lambda item, _: review.restore(item, now=NOON), {"rejected"}),
+    "edit": (lambda item, _: review.edit(item, {"title": "x"}, by="alice", now=NOON), {"ready", "scheduled"}),
+    "retry": (lambda item, workspace: review.retry(item, workspace=workspace, now=NOON), {"failed"}),
+    "regenerate": (
+        lambda item, workspace: review.regenerate(item, workspace=workspace, now=NOON),
+        set(STATUSES) - {"queued", "generating", "deleted"},
+    ),
+    "cancel": (lambda item, _: publish.cancel(item, now=NOON), {"scheduled"}),
+    "erase": (lambda item, _: review.erase(item, now=NOON), set(STATUSES) - {"publishing"}),
+    "publish": (
+        lambda item, _: publish.request(item, publish.Wish(), by="alice"),
+        {"ready", "scheduled", "publishing", "published", "partially_published", "publish_failed"},
+    ),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_act_is_done_in_its_statuses_and_refused_in_every_other(make, workspace, act):
+    do, allowed = ACTS[act]
+    done, refused = set(), {}
+    for status in STATUSES:
+        item = make(status)
+        assert (item.status, item.deleted_at is None) == (
+            (status, True) if status != "deleted" else ("ready", False)
+        )
+        before = reread(item)
+        try:
+            do(item, workspace)
+        # A refusal is a Conflict and nothing else; whatever else is raised fails the test.
+        except Conflict as error:
+            refused[status] = [one.code for one in error.detail], reread(item).version - before.version
+        else:
+            done.add(status)
+        push.erase(item.raw_item, now=NOON)
+        item.raw_item.__class__.everywhere.filter(pk=item.raw_item_id).update(dedup_key=f"h:{item.pk}")
+    assert done == allowed
+    others = set(STATUSES) - allowed - {"deleted"}
+    code = {
+        "approve": "not_approved",
+        "reject": "move_not_allowed",
+        "restore": "not_rejected",
+        "edit": "not_edited",
+        "retry": "move_not_allowed",
+        "regenerate": "not_made_yet",
+        "cancel": "nothing_scheduled",
+        "erase": "in_flight",
+        "publish": "not_publishable",
+    }[act]
+    assert {status: refused[status] for status in others} == {status: ([code], 0) for status in others}
+
+
+# --- Approve ---------------------------------------------------------------------------------------------------------
+
+
+def test_approve_names_the_revision(ready):
+    review.approve(ready, by="alice", now=NOON)
+    assert state(ready, "approved_by", "approved_at", "approved_revision", "held", "status") == {
+        "approved_by": "alice",
+        "approved_at": NOON,
+        "approved_revision": 1,
+        "held": "",
+        "status": "ready",
+    }
+    assert reread(ready).version == ready.version + 1
+
+
+def test_approval_of_an_older_revision_holds_until_it_is_approved_again(workspace, ready, stage):
+    review.approve(ready, by="alice", now=NOON)
+    review.edit(ready, {"title": "Better"}, by="bob", now=NOON)
+    assert state(ready, "held", "revision", "approved_revision") == {
+        "held": "approval_stale",
+        "revision": 2,
+        "approved_revision": 1,
+    }
+    review.approve(ready, by="alice", now=NOON)
+    assert state(ready, "held", "approved_revision") == {"held": "", "approved_revision": 2}
+    assert send(promise(ready, stage)).revision == 2
+
+
+def test_workspace_that_asks_for_an_approval_gets_it_first(workspace, ready, stage):
+    workspace.requires_approval = True
+    workspace.save(update_fields=["requires_approval"])
+    with pytest.raises(Conflict) as refused:
+        promise(ready, stage)
+    assert codes(refused) == [("approval", "approval_required")]
+    review.approve(ready, by="alice", now=NOON)
+    publication = promise(ready, stage)
+    assert state(ready, "approved_by", "status") == {"approved_by": "alice", "status": "scheduled"}
+    review.edit(ready, {"title": "Better"}, by="bob", now=NOON)
+    with pytest.raises(Conflict) as refused:
+        promise(ready, stage)
+    assert codes(refused) == [("approval", "approval_required")]
+    assert send(publication).status == "scheduled"
+
+
+def test_approve_lets_go_of_what_is_held_in_any_publishing_status(workspace, make):
+    """Otherwise a failed publication whose source changed could never be sent again."""
+    item = make("publish_failed")
+    publication = Publication.everywhere.get(item=item)
+    push_raw(workspace, test=True, body=steps.OTHER_TEXT)
+    assert reread(item).held == "source_changed"
+    with pytest.raises(Conflict) as refused:
+        publish.retry(publication, by="alice", now=NOON)
+    assert codes(refused) == [("held", "held")]
+    review.approve(item, by="alice", now=NOON)
+    publish.retry(publication, by="alice", now=NOON)
+    assert send(publication).status == "published"
+
+
+# --- Reject and restore ----------------------------------------------------------------------------------------------
+
+
+def test_reject_and_restore(ready):
+    review.reject(ready, reason="dull", by="alice", now=NOON)
+    assert state(ready, "status", "rejection") == {
+        "status": "rejected",
+        "rejection": {
+            "code": "by_person",
+            "message": "dull",
+            "by": "alice",
+            "at": "2027-03-01T12:00:00.000Z",
+        },
+    }
+    review.restore(ready, now=NOON)
+    assert state(ready, "status", "rejection", "version") == {
+        "status": "ready",
+        "rejection": None,
+        "version": ready.version + 2,
+    }
+
+
+def test_superseded_sibling_is_restored(workspace, stage):
+    first, second = make_items(workspace, variants=2)
+    send(promise(first, stage))
+    review.restore(second, now=NOON)
+    assert reread(second).status == "ready"
+    assert send(promise(second, make_stage(workspace))).status == "published"
+
+
+# --- Edit ------------------------------------------------------------------------------------------------------------
+
+
+def test_edit_of_words_is_the_next_revision(ready):
+    edited = review.edit(
+        ready, {"title": "Better", "body": "New   words.\nTwo lines."}, by="alice", now=LATER
+    )
+    assert state(
+        ready, "title", "body", "content", "excerpt", "revision", "version", "updated_at", "held"
+    ) == {
+        "title": "Better",
+        "body": "New   words.\nTwo lines.",
+        "content": {"parts": ["New   words.\nTwo lines."]},
+        "excerpt": "New words. Two lines.",
+        "revision": 2,
+        "version": ready.version + 1,
+        "updated_at": LATER,
+        "held": "",
+    }
+    assert (edited.revision, edited.excerpt) == (2, "New words. Two lines.")
+    kept = Revision.everywhere.filter(item=ready).order_by("number")
+    assert list(kept.values_list("number", "title", "body", "made_by")) == [
+        (1, ready.title, ready.body, "extractive-1"),
+        (2, "Better", "New   words.\nTwo lines.", "alice"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "body", "parts"),
+    [
+        ({"body": "One."}, "One.", ["One."]),
+        ({"content": {"parts": ["One.", "Two."]}}, "One.\n\nTwo.", ["One.", "Two."]),
+        ({"body": "One.\n\nTwo.", "content": {"parts": ["One.", "Two."]}}, "One.\n\nTwo.", ["One.", "Two."]),
+        ({"body": "One.", "content": {}}, "One.", ["One."]),
+    ],
+)
+def test_edit_keeps_body_and_parts_in_step(ready, changes, body, parts):
+    review.edit(ready, changes, by="alice", now=NOON)
+    assert state(ready, "body", "content", "excerpt") == {
+        "body": body,
+        "content": {"parts": parts},
+        "excerpt": " ".join(body.split()),
+    }
+
+
+def test_edit_with_empty_content_keeps_the_words(ready):
+    review.edit(ready, {"content": {}}, by="alice", now=NOON)
+    assert state(ready, "body", "content", "revision") == {
+        "body": ready.body,
+        "content": {"parts": [ready.body]},
+        "revision": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"body": "One.", "content": {"parts": ["Two."]}}, [("content.parts", "differs_from_body")]),
+        ({"content": {"caption": "x"}}, [("content.caption", "unknown_field")]),
+        ({"content": {"parts": "x"}}, [("content.parts", "invalid")]),
+        ({"content": {"parts": ["x" * 200_000, "y"]}}, [("content.parts", "too_long")]),
+        ({"outlets": ["out_x"]}, [("outlets[0]", "unknown_outlet")]),
+        ({"overrides": {"out_x": {"title": "x"}}}, [("overrides.out_x", "unknown_outlet")]),
+    ],
+)
+def test_edit_refuses_what_cannot_be(ready, changes, expected):
+    with pytest.raises(Invalid) as refused:
+        review.edit(ready, changes, by="alice", now=NOON)
+    assert codes(refused) == expected
+    assert reread(ready).version == ready.version
+
+
+def test_edit_refuses_another_workspaces_outlet(ready, charlies):
+    his = encode("out", Outlet.everywhere.get(workspace=charlies, platform="simulated").pk)
+    for changes in ({"outlets": [his]}, {"overrides": {his: {"title": "x"}}}):
+        with pytest.raises(Invalid):
+            review.edit(ready, changes, by="alice", now=NOON)
+    assert reread(ready).version == ready.version
+
+
+def test_edit_of_no_words_makes_no_revision_and_no_hold(ready, stage):
+    review.approve(ready, by="alice", now=NOON)
+    asset = Asset.everywhere.create(
+        workspace_id=ready.workspace_id,
+        item=ready,
+        role="main",
+        kind="image",
+        name="a.png",
+        path="a.png",
+        mime_type="image/png",
+        bytes=1,
+        sha256="0" * 64,
+    )
+    changes = {
+        "outlets": [encode("out", stage.pk)],
+        "title": ready.title,
+        "alt_texts": {asset.pk: "A tram."},
+    }
+    review.edit(ready, changes, by="alice", now=NOON)
+    assert state(ready, "revision", "held", "outlets") == {
+        "revision": 1,
+        "held": "",
+        "outlets": [encode("out", stage.pk)],
+    }
+    assert (reread(asset).alt_text, Revision.everywhere.count()) == ("A tram.", 1)
+
+
+def test_edit_of_what_has_moved_on_is_a_version_conflict(ready):
+    with pytest.raises(states.Overtaken) as refused:
+        review.edit(ready, {"title": "x"}, by="alice", now=NOON, expected_version=ready.version - 1)
+    assert (refused.value.code, refused.value.status) == ("version_conflict", 412)
+    review.edit(ready, {"title": "x"}, by="alice", now=NOON, expected_version=ready.version)
+    assert reread(ready).title == "x"
+
+
+def test_edit_while_scheduled_holds_and_names_the_revision_to_be_sent(workspace, ready, stage):
+    publication = promise(ready, stage, publish_at=LATER)
+    review.edit(ready, {"body": "New words."}, by="alice", now=NOON)
+    assert state(ready, "status", "held", "revision") == {
+        "status": "scheduled",
+        "held": "approval_stale",
+        "revision": 2,
+    }
+    assert state(publication, "revision", "version", "wake_at") == {
+        "revision": 2,
+        "version": publication.version + 1,
+        "wake_at": LATER,
+    }
+
+
+# --- Again, and gone -------------------------------------------------------------------------------------------------
+
+
+def test_retry_and_regenerate_need_the_source(workspace, make):
+    failed = make("failed")
+    push.erase(failed.raw_item, now=NOON)
+    for act in (review.retry, review.regenerate):
+        with pytest.raises(Conflict) as refused:
+            act(failed, workspace=workspace, now=NOON)
+        assert codes(refused) == [("raw_item", "source_deleted")]
+
+
+def test_regenerate_with_too_few_credits_leaves_nothing_behind(workspace, ready):
+    credits.adjust(workspace, -9, "spent", "operator")
+    with pytest.raises(credits.QuotaExceeded):
+        review.regenerate(ready, workspace=workspace, now=NOON)
+    assert (GeneratedItem.everywhere.count(), Generation.everywhere.count()) == (1, 1)
+
+
+def test_regenerate_of_a_failed_one_lets_its_raw_item_go_on(workspace, make):
+    item = make("failed")
+    assert reread(item.raw_item).status == "failed"
+    variant = review.regenerate(item, workspace=workspace, now=NOON)
+    steps.run_generations(item.raw_item)
+    assert (reread(variant).status, reread(item.raw_item).status) == ("ready", "processed")
+
+
+def test_erase_cancels_and_leaves_a_tombstone(workspace, ready, stage, feed):
+    public = encode("out", stage.pk)
+    wish = steps.to(stage, feed, overrides={public: {"body": "Secret."}})
+    _, (one, other) = publish.request(ready, wish, by="alice")
+    send(other)
+    review.erase(ready, now=LATER)
+    assert state(
+        ready, "title", "body", "content", "excerpt", "claims", "checks", "overrides", "deleted_at", "status"
+    ) == {
+        "title": "",
+        "body": "",
+        "content": {},
+        "excerpt": "",
+        "claims": [],
+        "checks": [],
+        "overrides": {},
+        "deleted_at": LATER,
+        "status": "published",
+    }
+    assert [(reread(row).status, reread(row).overrides) for row in (one, other)] == [
+        ("cancelled", {}),
+        ("published", {}),
+    ]
+    assert Revision.everywhere.count() == 0
+    review.erase(ready, now=NOON)
+    assert reread(ready).deleted_at == LATER
+
+
+def test_regenerate_ends_where_no_further_angle_is_left(workspace):
+    item = make_items(workspace)[0]
+    GeneratedItem.everywhere.filter(pk=item.pk).update(variant_index=len(ANGLES) - 1)
+
+    with pytest.raises(Conflict) as caught:
+        review.regenerate(reread(item), workspace=workspace, now=NOON)
+
+    assert [detail.code for detail in caught.value.detail] == ["no_more_variants"]
+    assert GeneratedItem.everywhere.filter(variant_group=item.variant_group).count() == 1

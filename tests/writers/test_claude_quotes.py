@@ -1,0 +1,122 @@
+"""Finding a quote in a source, and what is read of one."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.engines.base import SourceText
+from pipeline.writers.answers import Unreadable, read
+from pipeline.writers.quotes import FoldedText, Haystack
+from pipeline.writers.reading import LEFT_OUT, readable
+
+texts = st.text(
+    alphabet=st.one_of(
+        st.characters(), st.sampled_from(" \n\u00a0aA1.,'\"’“”ﬁ①e\u0301\u1100\u1161\u11a8\u200b字")
+    ),
+    max_size=80,
+)
+
+
+@given(texts, st.integers(0, 80), st.integers(0, 80))
+def test_what_is_found_says_what_was_looked_for(text: str, start: int, length: int) -> None:
+    quote = text[start : start + length]
+
+    span = Haystack(text).find(quote)
+
+    if span is not None:
+        assert 0 <= span[0] < span[1] <= len(text)
+        assert FoldedText(text[slice(*span)]).folded.strip() == FoldedText(quote).folded.strip()
+
+
+@given(texts, texts)
+def test_whatever_is_found_is_the_same_when_folded(text: str, quote: str) -> None:
+    span = Haystack(text).find(quote)
+
+    if span is not None:
+        assert FoldedText(text[slice(*span)]).folded.strip() == FoldedText(quote).folded.strip()
+
+
+@pytest.mark.parametrize("quote", ["", " ", "\u200b", "nothing of it"])
+def test_what_is_not_there_is_not_found(quote: str) -> None:
+    assert Haystack("Some words of a source.").find(quote) is None
+
+
+def test_spaceless_scripts_part_anywhere() -> None:
+    assert Haystack("今日は晴れでした。").find("晴れ") == (3, 5)
+
+
+@pytest.mark.parametrize("unit", ["e\u0301", "\u0301", "ﬁ ", "“", " ", "\u1161", "\u200b", "a."])
+def test_folding_takes_time_in_proportion(unit: str) -> None:
+    text = unit * (200_000 // len(unit))
+    started = process_time()
+
+    assert Haystack(text).find("“not in it”") is None
+
+    assert process_time() - started < 3
+
+
+def test_short_source_is_read_whole_without_what_is_hidden() -> None:
+    assert readable(SourceText("T", "a\u200bb\u202ec")) == "abc"
+
+
+@pytest.mark.parametrize("unit", ["x", "word ", "A sentence of the text. ", "字", "One line.\n\n"])
+def test_long_source_is_cut_to_what_is_paid_for(unit: str) -> None:
+    text = unit * (5_000_000 // len(unit))
+    started = process_time()
+
+    given_text = readable(SourceText("T", text))
+
+    assert process_time() - started < 10
+    assert 25_000 < len(given_text) <= 60_000 + len(LEFT_OUT)
+    assert given_text.endswith(LEFT_OUT)
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer"},
+        "x": {"type": "number"},
+        "k": {"type": "string", "enum": ["A", "b"]},
+        "l": {"type": "array", "items": {"type": "boolean"}},
+    },
+    "required": ["n", "x", "k", "l"],
+    "additionalProperties": False,
+}
+
+
+def test_answer_is_read_by_its_schema() -> None:
+    assert read('{"n": 1, "x": 2, "k": " B ", "l": [true]}', SCHEMA) == {
+        "n": 1,
+        "x": 2,
+        "k": "b",
+        "l": [True],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("nonsense", ["The answer isn't valid JSON."]),
+        ("[]", ["`answer` has to be of type object."]),
+        (
+            '{"n": true, "k": "c", "l": [1], "y": 0}',
+            [
+                "`answer.x` is missing.",
+                "`answer` has no field 'y'.",
+                "`answer.n` has to be of type integer.",
+                "`answer.k` has to be one of A, b.",
+                "`answer.l[0]` has to be of type boolean.",
+            ],
+        ),
+        ('"' + "x" * 200_000 + '"', ["The answer has over 200000 characters."]),
+    ],
+)
+def test_problems_are_named(text: str, problems: list[str]) -> None:
+    with pytest.raises(Unreadable) as failure:
+        read(text, SCHEMA)
+
+    assert failure.value.problems == problems

@@ -1,0 +1,140 @@
+"""Where sentences begin and end."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.writers.sentences import split_sentences
+
+
+def split(text: str) -> list[str]:
+    return [text[start:end] for start, end in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("One thing. Another thing.", ["One thing.", "Another thing."], id="plain"),
+        pytest.param(
+            "Dr. Smith met Mrs. Jones. They left.", ["Dr. Smith met Mrs. Jones.", "They left."], id="titles"
+        ),
+        pytest.param(
+            "He arrived at 5 p.m. on Monday. It rained.",
+            ["He arrived at 5 p.m. on Monday.", "It rained."],
+            id="hour",
+        ),
+        pytest.param(
+            "The U.S. Senate met. It sat.", ["The U.S. Senate met.", "It sat."], id="short-form-goes-on"
+        ),
+        pytest.param(
+            "She lives in the U.S. The sun shone.",
+            ["She lives in the U.S.", "The sun shone."],
+            id="short-form-ends",
+        ),
+        pytest.param(
+            "Acme Inc. reported No. 5 in sales.", ["Acme Inc. reported No. 5 in sales."], id="number-sign"
+        ),
+        pytest.param("Is it? No. Then go.", ["Is it?", "No.", "Then go."], id="no-as-answer"),
+        pytest.param(
+            "J. K. Rowling wrote it. So did I. Why?",
+            ["J. K. Rowling wrote it.", "So did I.", "Why?"],
+            id="initials",
+        ),
+        pytest.param("It cost $3.50. Too much!", ["It cost $3.50.", "Too much!"], id="decimals"),
+        pytest.param(
+            "She left… and came back. Wait... What?",
+            ["She left… and came back.", "Wait...", "What?"],
+            id="ellipses",
+        ),
+        pytest.param(
+            "See https://a.com/x?y=1.5 for more. Good.",
+            ["See https://a.com/x?y=1.5 for more.", "Good."],
+            id="address",
+        ),
+        pytest.param(
+            'He said "It is over." Then he left.',
+            ['He said "It is over."', "Then he left."],
+            id="closing-quote",
+        ),
+        pytest.param(
+            '"Really?" he said. "Yes!" she cried.',
+            ['"Really?" he said.', '"Yes!" she cried.'],
+            id="speech-goes-on",
+        ),
+        pytest.param(
+            "“We won.” (And how.) Good.", ["“We won.”", "(And how.)", "Good."], id="closing-bracket"
+        ),
+        pytest.param(
+            "今日は晴れ。明日は雨？「はい。」そう！",
+            ["今日は晴れ。", "明日は雨？", "「はい。」", "そう！"],
+            id="japanese",
+        ),
+        pytest.param("यह एक है। वह दो है।", ["यह एक है।", "वह दो है।"], id="devanagari"),
+        pytest.param("Am 3. Oktober war frei. Gut.", ["Am 3. Oktober war frei.", "Gut."], id="german-date"),
+        pytest.param("The heading\n\nThe text.", ["The heading", "The text."], id="blank-line"),
+        pytest.param("The heading\r\n\r\nThe text.", ["The heading", "The text."], id="blank-line-windows"),
+        pytest.param("Short heading\nThe text begins.", ["Short heading", "The text begins."], id="heading"),
+        pytest.param(
+            "- one thing\n- two things\n3. three", ["one thing", "two things", "three"], id="bullets"
+        ),
+        pytest.param(
+            "00:12 hello there\n[00:15] and welcome", ["hello there", "and welcome"], id="time-stamps"
+        ),
+        pytest.param("It began. 12:30 was late.", ["It began.", "12:30 was late."], id="time-of-day-stays"),
+        pytest.param("", [], id="empty"),
+        pytest.param(" \n\t\u00a0\n ", [], id="white-space"),
+    ],
+)
+def test_sentences_end_where_readers_end_them(text: str, expected: list[str]) -> None:
+    assert split(text) == expected
+
+
+def test_wrapped_line_goes_on() -> None:
+    text = (
+        "This line of the report was wrapped by somebody at seventy characters or\nso and goes on. New one."
+    )
+
+    assert split(text) == [text[:-9], "New one."]
+
+
+def test_text_without_marks_is_cut_at_cue_words() -> None:
+    text = (
+        "today we talk about bread and how it rises in a warm kitchen for hours because the yeast eats the sugar and "
+        "then it makes gas so you need to wait until the dough has doubled and only after that you can shape the loaf "
+        "and let it rest again before it goes into the oven for forty minutes"
+    )
+
+    pieces = split(text)
+
+    assert " ".join(pieces) == text
+    assert [piece.split()[0] for piece in pieces] == ["today", "so", "and"]
+    assert max(map(len, pieces)) <= 150
+
+
+def test_text_without_spaces_is_cut_between_letters_only() -> None:
+    pieces = split("字" * 400)
+
+    assert [len(piece) for piece in pieces] == [150, 150, 100]
+    assert split("x" * 400) == ["x" * 400]
+    assert split("1" * 400) == ["1" * 400]
+
+
+@given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from(" .!?。…\"'\n\r()“”1aA")), max_size=400))
+@example("a" * 700 + ". " + "b " * 400)
+def test_spans_are_ordered_trimmed_and_lose_no_word(text: str) -> None:
+    spans = split_sentences(text)
+
+    assert list(spans) == sorted(spans)
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
+    outside = "".join(
+        text[before:after]
+        for before, after in zip(
+            [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)], strict=True
+        )
+    )
+    assert [sign for sign in outside if sign.isalpha()] == []

@@ -1,0 +1,135 @@
+"""The operator's view of endpoints and deliveries: read-only, with the acts that endpoints.py offers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from django.contrib import admin, messages
+from django.utils.translation import gettext_lazy as _
+
+from config.ground.errors import AppError
+from config.ground.ids import encode
+from webhooks import endpoints
+from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.db.models import Model, QuerySet
+    from django.http import HttpRequest
+
+    _EndpointAdmin = admin.ModelAdmin[Endpoint]
+    _DeliveryAdmin = admin.ModelAdmin[Delivery]
+    _AttemptInline = admin.TabularInline[DeliveryAttempt, Delivery]
+else:
+    _EndpointAdmin = _DeliveryAdmin = admin.ModelAdmin
+    _AttemptInline = admin.TabularInline
+
+
+Thing = TypeVar("Thing", Endpoint, Delivery)
+
+
+class ReadOnly:
+    """Nothing is added, changed or deleted here; the acts go through the functions that people's pages use."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Seeing is not acting: that takes the right to change, which Django's admin must not use by itself."""
+        return request.user.has_perm("webhooks.change_endpoint")
+
+
+def _act(
+    request: HttpRequest, things: QuerySet[Thing], act: Callable[[Thing, str], object], said: str
+) -> None:
+    actor = request.user.get_username()
+    done = 0
+    for thing in things:
+        try:
+            act(thing, actor)
+        except AppError as error:
+            messages.error(request, f"{thing.pk}: {error}")
+        else:
+            done += 1
+    if done:
+        messages.success(request, f"{said}: {done}")
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(ReadOnly, _EndpointAdmin):
+    list_display = ("public_id", "workspace", "url", "status", "is_on", "test", "failures", "last_success_at")
+    list_filter = ("status", "is_on", "test")
+    list_select_related = ("workspace",)
+    search_fields = ("url", "workspace__name")
+    show_full_result_count = False
+    # Secrets are not shown to anybody again, the operator included.
+    exclude = ("secret", "previous_secret")
+    actions = ("switch_on", "switch_off", "send_test")
+
+    @admin.display(description=_("id"))
+    def public_id(self, endpoint: Endpoint) -> str:
+        return encode("whe", endpoint.pk)
+
+    @admin.action(description=_("Switch on and send what was held"), permissions=["act"])
+    def switch_on(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
+        _act(request, queryset, lambda one, actor: endpoints.switch_on(one, actor=actor), "Switched on")
+
+    @admin.action(description=_("Switch off"), permissions=["act"])
+    def switch_off(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
+        _act(request, queryset, lambda one, actor: endpoints.switch_off(one, actor=actor), "Switched off")
+
+    @admin.action(description=_("Send a test event"), permissions=["act"])
+    def send_test(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
+        _act(request, queryset, lambda one, actor: endpoints.send_test(one, actor=actor), "Queued")
+
+
+class AttemptInline(ReadOnly, _AttemptInline):
+    model = DeliveryAttempt
+    fields = ("number", "started_at", "duration_ms", "status_code", "error", "next_attempt_at")
+    readonly_fields = fields
+    extra = 0
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnly, _DeliveryAdmin):
+    list_display = (
+        "public_id",
+        "workspace",
+        "endpoint_url",
+        "event_type",
+        "status",
+        "attempt_count",
+        "last_error",
+    )
+    list_filter = ("status",)
+    list_select_related = ("workspace", "endpoint", "event")
+    search_fields = ("workspace__name", "endpoint__url", "request_id")
+    show_full_result_count = False
+    inlines = (AttemptInline,)
+    actions = ("resend",)
+
+    @admin.display(description=_("id"))
+    def public_id(self, delivery: Delivery) -> str:
+        return encode("dlv", delivery.pk)
+
+    @admin.display(description=_("endpoint"))
+    def endpoint_url(self, delivery: Delivery) -> str:
+        return delivery.endpoint.url
+
+    @admin.display(description=_("event"))
+    def event_type(self, delivery: Delivery) -> str:
+        return delivery.event.type
+
+    @admin.action(description=_("Send again"), permissions=["act"])
+    def resend(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        _act(request, queryset, lambda one, actor: endpoints.resend(one, actor=actor), "Queued")

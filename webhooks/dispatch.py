@@ -1,0 +1,63 @@
+"""From events to deliveries: one row for each endpoint that asked for the type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from config.ground import due, hands, states
+from pipeline.events import TYPES
+from webhooks.models import EVERY_EVENT, Delivery, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from pipeline.models import Event
+
+
+def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
+    """Queue these events for the workspace's endpoints; runs in the transaction that marks them as dispatched."""
+    endpoints = list(Endpoint.objects.of(workspace_id).filter(deleted_at__isnull=True))
+    # The database's clock, by which the rows will be claimed.
+    now = due.database_now()
+    deliveries = [
+        _delivery(endpoint, event, now=now)
+        for event in events
+        for endpoint in endpoints
+        if wants(endpoint, event)
+    ]
+    if not deliveries:
+        return
+    # Conflicts are ignored because an event that is dispatched again must not become a second delivery.
+    Delivery.everywhere.bulk_create(deliveries, ignore_conflicts=True)
+    nudge_hands()
+
+
+def wants(endpoint: Endpoint, event: Event) -> bool:
+    if endpoint.test != event.test:
+        return False
+    if endpoint.events:
+        return event.type in endpoint.events or EVERY_EVENT in endpoint.events
+    return TYPES.get(event.type, False)
+
+
+def nudge_hands() -> None:
+    hands.nudge("webhooks.deliver")
+    hands.nudge("webhooks.probe")
+
+
+def _delivery(endpoint: Endpoint, event: Event, *, now: datetime) -> Delivery:
+    is_open = endpoint.is_on and endpoint.status != "disabled"
+    delivery = Delivery(
+        workspace_id=endpoint.workspace_id,
+        endpoint=endpoint,
+        event=event,
+        due_at=now,
+        wake_at=now if is_open else None,
+        request_id=event.request_id,
+        created_at=now,
+    )
+    if not is_open:
+        states.begin(delivery, "held")
+    return delivery

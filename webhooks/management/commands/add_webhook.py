@@ -1,0 +1,74 @@
+"""add_webhook: an endpoint from the command line."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.models import Workspace
+from config.ground.errors import AppError
+from config.ground.ids import decode, encode
+from pipeline.events import TYPES
+from webhooks import endpoints
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+
+class Command(BaseCommand):
+    help = "Add a webhook endpoint to a workspace and show its secret, once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", required=True, help="its name, or its id (ws_…)")
+        parser.add_argument("--url", required=True)
+        parser.add_argument(
+            "--event",
+            action="append",
+            default=[],
+            metavar="TYPE",
+            help=f"repeatable; without it the four default types. There are: {', '.join(TYPES)}",
+        )
+        parser.add_argument("--description", default="")
+        parser.add_argument(
+            "--test", action="store_true", help="gets the events of test tokens, and no others"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print id and secret as JSON, as the last line"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        workspace = _find_workspace(options["workspace"])
+        try:
+            added = endpoints.add(
+                workspace,
+                options["url"],
+                events=options["event"],
+                test=options["test"],
+                description=options["description"],
+                actor="manage.py add_webhook",
+            )
+        except AppError as error:
+            raise CommandError("\n".join(f"{one.field}: {one.message}" for one in error.detail)) from error
+        public_id = encode("whe", added.endpoint.pk)
+        if options["json"]:
+            self.stdout.write(json.dumps({"id": public_id, "secret": added.secret}))
+        else:
+            self.stdout.write(
+                f"Endpoint: {public_id}\nSecret:   {added.secret}\nThe secret is not shown again."
+            )
+
+
+def _find_workspace(wanted: str) -> Workspace:
+    there = Workspace.everywhere.filter(deleted_at__isnull=True)
+    key = decode("ws", wanted)
+    found = list(there.filter(pk=key) if key else there.filter(name=wanted)[:2])
+    if not found:
+        message = f"There is no workspace {wanted!r}; name one, or give its id (ws_…)."
+        raise CommandError(message)
+    if len(found) > 1:
+        message = f"Several workspaces are called {wanted!r}; give the id (ws_…) of one."
+        raise CommandError(message)
+    workspace: Workspace = found[0]
+    return workspace

@@ -1,0 +1,226 @@
+"""Endpoints as people set them up: the list, a new one and its secret, changes, pause, delete, the test event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.cache import never_cache
+
+from accounts.pages import shown_once, typed
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from config.ground.ids import decode, encode
+from webhooks import endpoints
+from webhooks.models import Delivery, Endpoint
+from webhooks.pages import words
+from webhooks.pages.forms import AddForm, EndpointForm, RotateForm, values_of
+from webhooks.pages.log import outcome_part
+from webhooks.pages.parts import email_of, find_endpoint, fresh_log_in_required, gave_410, next_tries, tell
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("manage", methods=("GET",))
+def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
+    there = Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
+    own = list(there.order_by("-id"))
+    tries = next_tries(place, [endpoint.pk for endpoint in own])
+    rows = [
+        {
+            "endpoint": endpoint,
+            "name": words.name_of(endpoint),
+            "events": words.events_of(endpoint),
+            "state": words.state_of(endpoint),
+            "next_try": tries.get(endpoint.pk),
+        }
+        for endpoint in own
+    ]
+    return render(request, "pages/webhooks.html", {"place": place, "rows": rows})
+
+
+@page("manage")
+@fresh_log_in_required
+def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
+    form = typed.form_for(request, AddForm)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("webhooks"))
+        try:
+            added = endpoints.add(
+                place.workspace,
+                form.cleaned_data["url"],
+                events=form.chosen_events(),
+                test=form.cleaned_data["mode"] == "test",
+                description=form.cleaned_data["description"],
+                is_tried=True,
+                actor=email_of(place),
+            )
+        except AppError as error:
+            typed.sent_in_vain(request)
+            typed.blame(form, error)
+        else:
+            shown_once.keep(request, encode("whe", added.endpoint.pk), added.secret)
+            sent = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
+            return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + sent)
+    return render(request, "pages/webhook_add.html", {"place": place, "form": form})
+
+
+@page("manage", methods=("GET",))
+@fresh_log_in_required
+@never_cache
+def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """The one page that shows the secret; with `?sent=` also what became of the test event."""
+    endpoint = find_endpoint(place, whe)
+    dlv = decode("dlv", request.GET.get("sent", ""))
+    # First of all, for it may end here with a 404.
+    outcome = None if dlv is None else outcome_part(request, place, endpoint, dlv)
+    context = {
+        "place": place,
+        "endpoint": endpoint,
+        "name": words.name_of(endpoint),
+        "outcome": outcome,
+        # A HEAD shows nothing, so it must not use the one showing up.
+        "secret": shown_once.take(request, encode("whe", whe)) if request.method == "GET" else None,
+    }
+    return render(request, "pages/webhook_secret.html", context)
+
+
+@page("manage")
+def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    endpoint = find_endpoint(place, whe)
+    form = typed.form_for(request, EndpointForm, initial=values_of(endpoint))
+    if request.method == "POST" and form.is_valid():
+        try:
+            sent = endpoints.change(
+                endpoint,
+                url=form.cleaned_data["url"],
+                events=form.chosen_events(),
+                description=form.cleaned_data["description"],
+                actor=email_of(place),
+            )
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            if sent is None:
+                messages.success(request, _("Saved."))
+                return redirect(place.address("webhook_edit", whe=whe))
+            messages.success(request, _("Saved. A test event is on its way to the new address."))
+            return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
+    context = {
+        "place": place,
+        "endpoint": endpoint,
+        "name": words.name_of(endpoint),
+        "state": words.state_of(endpoint),
+        "form": form,
+        "tab": "edit",
+        "overlaps_now": _overlaps(endpoint),
+    }
+    return render(request, "pages/webhook_edit.html", context)
+
+
+def _overlaps(endpoint: Endpoint) -> bool:
+    until = endpoint.previous_secret_until
+    return until is not None and until > timezone.now()
+
+
+@page("manage")
+@fresh_log_in_required
+def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    endpoint = find_endpoint(place, whe)
+    form = typed.form_for(request, RotateForm)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("webhook_secret", whe=whe))
+        try:
+            secret = endpoints.rotate_secret(endpoint, form.span(), actor=email_of(place))
+        except AppError as error:
+            typed.sent_in_vain(request)
+            typed.blame(form, error)
+        else:
+            shown_once.keep(request, encode("whe", whe), secret)
+            messages.success(request, _("There is a new secret."))
+            return redirect(place.address("webhook_secret", whe=whe))
+    context = {
+        "place": place,
+        "endpoint": endpoint,
+        "name": words.name_of(endpoint),
+        "form": form,
+        "overlaps_now": _overlaps(endpoint),
+    }
+    return render(request, "pages/webhook_rotate.html", context)
+
+
+@page("manage", methods=("POST",))
+def webhook_pause(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    try:
+        endpoints.switch_off(find_endpoint(place, whe), actor=email_of(place))
+    except AppError as error:
+        tell(request, error)
+    else:
+        undo = {"address": place.address("webhook_resume", whe=whe)}
+        messages.success(
+            request, render_to_string("pages/webhook_paused.html", undo, request), extra_tags="lasting"
+        )
+    return redirect(place.address("webhook", whe=whe))
+
+
+@page("manage")
+def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Asks what becomes of the events that are held; without any, and from an undo, it just switches on."""
+    endpoint = find_endpoint(place, whe)
+    if request.method == "POST":
+        is_release = request.POST.get("held", "send") == "send"
+        try:
+            released = endpoints.switch_on(endpoint, actor=email_of(place), release=is_release)
+        except AppError as error:
+            tell(request, error)
+        else:
+            sent = ngettext(
+                "%(count)d held event is on its way.", "%(count)d held events are on their way.", released
+            )
+            messages.success(
+                request, _("It is on again.") + (f" {sent % {'count': released}}" if released else "")
+            )
+        return redirect(place.address("webhook", whe=whe))
+    held = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status="held").count()
+    context = {"place": place, "endpoint": endpoint, "name": words.name_of(endpoint), "held": held}
+    return render(request, "pages/webhook_resume.html", {**context, "is_gone": gave_410(place, endpoint)})
+
+
+@page("manage", methods=("POST",))
+def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    endpoint = find_endpoint(place, whe)
+    if not typed.is_first(request):
+        return redirect(place.address("webhook", whe=whe))
+    try:
+        sent = endpoints.send_test(endpoint, actor=email_of(place))
+    except AppError as error:
+        tell(request, error)
+        return redirect(place.address("webhook", whe=whe))
+    return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
+
+
+@page("manage")
+def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    endpoint = find_endpoint(place, whe)
+    name = words.name_of(endpoint)
+    if request.method == "POST":
+        try:
+            endpoints.remove(endpoint, actor=email_of(place))
+        except AppError as error:
+            tell(request, error)
+        else:
+            messages.success(request, _("%(name)s is deleted and gets nothing more.") % {"name": name})
+        return redirect(place.address("webhooks"))
+    waiting = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status__in=("pending", "held"))
+    context = {"place": place, "endpoint": endpoint, "name": name, "waiting": waiting.count()}
+    return render(request, "pages/webhook_delete.html", context)

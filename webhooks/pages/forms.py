@@ -1,0 +1,166 @@
+"""The forms of the webhooks' pages."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from config.ground import limits
+from pipeline.events import TYPES
+from webhooks.checking import DESCRIPTION_CHARACTERS
+from webhooks.endpoints import TEST_EVENT
+from webhooks.models import EVERY_EVENT
+from webhooks.pages import words
+
+if TYPE_CHECKING:
+    from django.utils.safestring import SafeString
+
+    from webhooks.models import Endpoint
+
+_USUAL: Final = "usual"
+_ALL: Final = "all"
+_CHOSEN: Final = "chosen"
+_USUAL_EVENTS: Final = [name for name, is_usual in TYPES.items() if is_usual]
+
+
+def _events() -> list[tuple[str, SafeString]]:
+    return [
+        (name, format_html('<span><code>{}</code> <span class="soft small">{}</span></span>', name, sentence))
+        for name, sentence in words.EVENTS.items()
+    ]
+
+
+class EndpointForm(forms.Form):
+    url = forms.CharField(
+        label=gettext_lazy("Address"),
+        max_length=limits.URL_CHARACTERS,
+        help_text=gettext_lazy("Where your receiver listens. We POST each event to it as JSON."),
+        widget=forms.URLInput(
+            attrs={
+                "placeholder": "https://example.com/webhooks",
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+        ),
+    )
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        max_length=DESCRIPTION_CHARACTERS,
+        required=False,
+        help_text=gettext_lazy("What it is for, such as “CRM” or “Slack bridge”."),
+    )
+    which = forms.ChoiceField(
+        label=gettext_lazy("Events"),
+        choices=(
+            (
+                _USUAL,
+                gettext_lazy("The usual four: new raw item, ready for review, published, publish failed"),
+            ),
+            (_ALL, gettext_lazy("All events, also those that are added later")),
+            (_CHOSEN, gettext_lazy("Only those that I choose")),
+        ),
+        initial=_USUAL,
+        widget=forms.RadioSelect,
+    )
+    events = forms.MultipleChoiceField(
+        label=gettext_lazy("Chosen events"),
+        choices=_events,
+        required=False,
+        # Somebody who begins to choose begins with these.
+        initial=_USUAL_EVENTS,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("which") == _CHOSEN and not cleaned.get("events") and "events" not in self.errors:
+            self.add_error("events", _("Choose at least one event."))
+        return cleaned
+
+    def chosen_events(self) -> list[str]:
+        """As an endpoint keeps them."""
+        which = self.cleaned_data["which"]
+        if which == _USUAL:
+            return []
+        return [EVERY_EVENT] if which == _ALL else list(self.cleaned_data["events"])
+
+
+class AddForm(EndpointForm):
+    mode = forms.ChoiceField(
+        label=gettext_lazy("Which items it hears of"),
+        choices=(
+            ("live", gettext_lazy("Real ones")),
+            ("test", gettext_lazy("Only what test API keys make")),
+        ),
+        initial="live",
+        widget=forms.RadioSelect,
+    )
+
+
+def values_of(endpoint: Endpoint) -> dict[str, Any]:
+    """What the form of an endpoint begins with."""
+    is_all = EVERY_EVENT in endpoint.events
+    return {
+        "url": endpoint.url,
+        "description": endpoint.description,
+        "which": _ALL if is_all else _CHOSEN if endpoint.events else _USUAL,
+        "events": _USUAL_EVENTS if is_all or not endpoint.events else list(endpoint.events),
+    }
+
+
+_OVERLAPS: Final = {
+    "0": (timedelta(0), gettext_lazy("Not at all: the old secret stops signing now")),
+    "1h": (timedelta(hours=1), gettext_lazy("1 hour")),
+    "1d": (limits.TOKEN_OVERLAP_DEFAULT, gettext_lazy("24 hours")),
+    "3d": (timedelta(days=3), gettext_lazy("3 days")),
+    "7d": (limits.TOKEN_OVERLAP_MOST, gettext_lazy("7 days")),
+}
+
+
+class RotateForm(forms.Form):
+    overlap = forms.ChoiceField(
+        label=gettext_lazy("How long both secrets sign"),
+        choices=[(name, label) for name, (_span, label) in _OVERLAPS.items()],
+        initial="1d",
+        help_text=gettext_lazy(
+            "Each request carries both signatures meanwhile: change your receiver without a gap."
+        ),
+    )
+
+    def span(self) -> timedelta:
+        return _OVERLAPS[self.cleaned_data["overlap"]][0]
+
+
+_SINCE: Final = {
+    "1h": (timedelta(hours=1), gettext_lazy("The last hour")),
+    "1d": (timedelta(days=1), gettext_lazy("The last 24 hours")),
+    "7d": (timedelta(days=7), gettext_lazy("The last 7 days")),
+    "30d": (timedelta(days=30), gettext_lazy("The last 30 days")),
+}
+
+
+class LogFilter(forms.Form):
+    outcome = forms.ChoiceField(
+        label=gettext_lazy("Outcome"),
+        required=False,
+        choices=[("", gettext_lazy("Any outcome")), *words.OUTCOMES.items()],
+    )
+    event = forms.ChoiceField(
+        label=gettext_lazy("Event"),
+        required=False,
+        choices=[("", gettext_lazy("Any event")), *((name, name) for name in (*words.EVENTS, TEST_EVENT))],
+    )
+    since = forms.ChoiceField(
+        label=gettext_lazy("Since"),
+        required=False,
+        choices=[("", gettext_lazy("Any time")), *((name, label) for name, (_span, label) in _SINCE.items())],
+    )
+
+    def span(self) -> timedelta | None:
+        chosen = self.cleaned_data["since"]
+        return _SINCE[chosen][0] if chosen else None

@@ -1,0 +1,269 @@
+"""The log of an endpoint: what was sent to it, what it answered, and sending one again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.db.models import OuterRef, Subquery
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed
+from accounts.pages.live import look_again
+from accounts.pages.place import Place, page
+from config.ground import limits, logs
+from config.ground.errors import AppError
+from config.ground.ids import decode, encode, first_of
+from webhooks import endpoints
+from webhooks.deliver import is_open
+from webhooks.models import Delivery, DeliveryAttempt
+from webhooks.pages import words
+from webhooks.pages.forms import LogFilter
+from webhooks.pages.parts import email_of, find_endpoint, gave_410, next_tries, tell
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+    from django.utils.safestring import SafeString
+
+    from webhooks.models import Endpoint
+
+_ATTEMPTS_SHOWN: Final = 30
+_LOG_SECONDS: Final = 5
+_LIVE_SECONDS: Final = 1
+_ANSWER_LINES: Final = 6
+_SLACK: Final = timedelta(minutes=5)
+"""By how much the clock of a process, which makes ids, may differ from the database's."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One delivery of the log."""
+
+    delivery: Delivery
+    outcome: words.Outcome
+    when: SafeString
+    took: str
+    next_try: SafeString | str
+
+    @property
+    def result(self) -> str:
+        return words.status_line(self.delivery.last_status) or self.delivery.last_error
+
+
+@page("manage", methods=("GET",))
+def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    endpoint = find_endpoint(place, whe)
+    form = LogFilter(request.GET)
+    before = request.GET.get("before", "")
+    # A page further back doesn't change; the newest one shows by itself what comes.
+    part = look_again(
+        request,
+        "deliveries",
+        "pages/webhook_log.html",
+        _log(request, place, endpoint, form, before),
+        seconds=0 if before or not form.is_valid() else _LOG_SECONDS,
+    )
+    if isinstance(part, HttpResponse):
+        return part
+    state = words.state_of(endpoint)
+    context = {
+        "place": place,
+        "endpoint": endpoint,
+        "name": words.name_of(endpoint),
+        "state": state,
+        "is_gone": state == "disabled" and gave_410(place, endpoint),
+        "next_try": next_tries(place, [whe]).get(whe),
+        "filter": form,
+        "log": part,
+        "tab": "log",
+    }
+    return render(request, "pages/webhook.html", context)
+
+
+def _log(
+    request: HttpRequest, place: Place, endpoint: Endpoint, form: LogFilter, before: str
+) -> dict[str, Any]:
+    now = timezone.now()
+    rows: list[Delivery] = []
+    if form.is_valid():
+        rows = list(_found(place, endpoint, form, before, now)[: limits.PAGE_ROWS_DEFAULT + 1])
+    shown = rows[: limits.PAGE_ROWS_DEFAULT]
+    query = request.GET.copy()
+    for name in ("seen", "before"):
+        query.pop(name, None)
+    newest = query.urlencode()
+    if len(rows) > len(shown):
+        query["before"] = encode("dlv", shown[-1].pk)
+    return {
+        "place": place,
+        "endpoint": endpoint,
+        "rows": [_row(delivery, now, place.workspace.timezone) for delivery in shown],
+        "older": query.urlencode() if len(rows) > len(shown) else "",
+        "newest": newest,
+        "before": before,
+        "is_filtered": any(form.data.get(name) for name in form.fields),
+        "is_understood": form.is_valid(),
+        "is_open": is_open(endpoint),
+    }
+
+
+def _found(
+    place: Place, endpoint: Endpoint, form: LogFilter, before: str, now: datetime
+) -> QuerySet[Delivery]:
+    """Newest first, by the index of the endpoint's log; however deep, a page costs the same."""
+    found = Delivery.objects.of(place.workspace).filter(endpoint=endpoint)
+    if form.cleaned_data["outcome"]:
+        found = found.filter(status=form.cleaned_data["outcome"])
+    if form.cleaned_data["event"]:
+        found = found.filter(event__type=form.cleaned_data["event"])
+    span = form.span()
+    if span is not None:
+        # The ids carry the moment too: with them the index is left where the time begins.
+        found = found.filter(created_at__gte=now - span, pk__gte=first_of(now - span - _SLACK))
+    if before:
+        last = decode("dlv", before)
+        if last is None:
+            raise Http404
+        found = found.filter(pk__lt=last)
+    last_attempt = (
+        DeliveryAttempt.objects.of(place.workspace).filter(delivery=OuterRef("pk")).order_by("-number")
+    )
+    return (
+        found.select_related("event")
+        .defer("event__body")
+        .annotate(last_took=Subquery(last_attempt.values("duration_ms")[:1]))
+        .order_by("-id")
+    )
+
+
+def _row(delivery: Delivery, now: datetime, zone: str) -> Row:
+    outcome = words.outcome_of(delivery, now=now)
+    waits = delivery.status == "pending" and not outcome.is_under_way and delivery.wake_at is not None
+    return Row(
+        delivery,
+        outcome,
+        words.exactly(delivery.created_at, zone),
+        words.took(getattr(delivery, "last_took", None)),
+        words.exactly(delivery.wake_at, zone) if waits and delivery.wake_at else "",
+    )
+
+
+def _seconds(outcome: words.Outcome) -> int:
+    """How soon to look again; 0 for not at all."""
+    if not outcome.is_live:
+        return 0
+    return _LOG_SECONDS if outcome.is_stuck else _LIVE_SECONDS
+
+
+def _find_delivery(place: Place, endpoint: Endpoint, dlv: UUID) -> Delivery:
+    found = Delivery.objects.of(place.workspace).select_related("event").filter(endpoint=endpoint, pk=dlv)
+    delivery: Delivery | None = found.first()
+    if delivery is None:
+        raise Http404
+    return delivery
+
+
+def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
+    made = DeliveryAttempt.objects.of(place.workspace).filter(delivery=delivery).order_by("-number")
+    zone = place.workspace.timezone
+    return [
+        {
+            "attempt": attempt,
+            "is_success": attempt.status_code is not None and 200 <= attempt.status_code < 300,
+            "status_line": words.status_line(attempt.status_code),
+            "when": words.exactly(attempt.started_at, zone),
+            "took": words.took(attempt.duration_ms),
+            "next": words.exactly(attempt.next_attempt_at, zone) if attempt.next_attempt_at else "",
+            # A receiver may repeat what it was sent.
+            "answer": logs.redacted(attempt.response_body),
+        }
+        for attempt in made[:_ATTEMPTS_SHOWN]
+    ]
+
+
+@page("manage", methods=("GET",))
+def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
+    endpoint = find_endpoint(place, whe)
+    delivery = _find_delivery(place, endpoint, dlv)
+    row = _row(delivery, timezone.now(), place.workspace.timezone)
+    body = delivery.event.body
+    context = {
+        "place": place,
+        "endpoint": endpoint,
+        "name": words.name_of(endpoint),
+        "row": row,
+        "delivery": delivery,
+        "attempts": _attempts(place, delivery),
+        "most": _ATTEMPTS_SHOWN,
+        "event_id": encode("evt", delivery.event_id),
+        "body": None if body is None else bytes(body).decode(),
+        "days": limits.EVENT_PAYLOADS_KEPT.days,
+        "log_days": limits.DELIVERY_ATTEMPTS_KEPT.days,
+        "is_open": is_open(endpoint),
+    }
+    part = look_again(
+        request,
+        "delivery",
+        "pages/webhook_attempts.html",
+        context,
+        css="stack",
+        seconds=_seconds(row.outcome),
+    )
+    if isinstance(part, HttpResponse):
+        return part
+    return render(request, "pages/webhook_delivery.html", {**context, "live": part})
+
+
+@page("manage", methods=("GET",))
+def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
+    """What became of a test event, for the page that waits for it; by itself it leads to the whole delivery."""
+    endpoint = find_endpoint(place, whe)
+    part = outcome_part(request, place, endpoint, dlv)
+    if isinstance(part, HttpResponse):
+        return part
+    return redirect(place.address("webhook_delivery", whe=whe, dlv=dlv))
+
+
+def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UUID) -> HttpResponse | str:
+    delivery = _find_delivery(place, endpoint, dlv)
+    row = _row(delivery, timezone.now(), place.workspace.timezone)
+    attempt = next(iter(_attempts(place, delivery)), None)
+    context = {
+        "place": place,
+        "endpoint": endpoint,
+        "row": row,
+        "delivery": delivery,
+        "attempt": attempt,
+        "first_lines": "\n".join(attempt["answer"].splitlines()[:_ANSWER_LINES]) if attempt else "",
+    }
+    return look_again(
+        request,
+        "outcome",
+        "pages/webhook_outcome.html",
+        context,
+        css="body",
+        address=place.address("webhook_outcome", whe=endpoint.pk, dlv=dlv),
+        seconds=_seconds(row.outcome),
+    )
+
+
+@page("manage", methods=("POST",))
+def webhook_resend(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
+    delivery = _find_delivery(place, find_endpoint(place, whe), dlv)
+    if typed.is_first(request):
+        try:
+            endpoints.resend(delivery, actor=email_of(place))
+        except AppError as error:
+            tell(request, error)
+        else:
+            messages.success(request, _("It is being sent again."))
+    return redirect(place.address("webhook_delivery", whe=whe, dlv=dlv))

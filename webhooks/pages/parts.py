@@ -1,0 +1,64 @@
+"""What the webhooks' pages share: rows of the workspace, a fresh log-in, and what is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.db.models import Min
+from django.http import Http404
+
+from webhooks.models import Delivery, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from accounts.models import User
+    from accounts.pages.place import Place
+    from config.ground.errors import AppError
+
+    View = Callable[..., HttpResponse]
+
+
+def find_endpoint(place: Place, whe: UUID) -> Endpoint:
+    """One of this workspace's, without its secrets; 404 for everything else."""
+    there = Endpoint.objects.of(place.workspace).defer("secret", "previous_secret")
+    endpoint: Endpoint | None = there.filter(pk=whe, deleted_at=None).first()
+    if endpoint is None:
+        raise Http404
+    return endpoint
+
+
+def next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, datetime]:
+    """When each endpoint is called next, of those that something waits for."""
+    waiting = Delivery.objects.of(place.workspace).filter(
+        endpoint__in=endpoint_ids, status="pending", wake_at__isnull=False
+    )
+    return dict(waiting.values_list("endpoint").annotate(Min("wake_at")))
+
+
+def gave_410(place: Place, endpoint: Endpoint) -> bool:
+    """Whether it is disabled because it said that it is gone: the delivery that was told so is held."""
+    held = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status="held", last_status=410)
+    return held.exists()
+
+
+def fresh_log_in_required(view: View) -> View:
+    """Whoever logged in a while ago proves again who they are; what they had sent goes on by itself afterwards."""
+    checked: View = reauthentication_required(view)
+    return checked
+
+
+def tell(request: HttpRequest, error: AppError) -> None:
+    """A change that the state didn't allow: what is so, and what to do."""
+    messages.error(request, str(error))
+
+
+def email_of(place: Place) -> str:
+    user: User = place.user
+    return user.email

@@ -1,0 +1,75 @@
+"""Example receivers with an endpoint's own values: whole programs that run as they stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, urlsplit
+
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from accounts.pages.place import Place, page
+from webhooks.pages import words
+from webhooks.pages.parts import find_endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from webhooks.models import Endpoint
+
+# What the client sends as it stands; it means nothing in a double-quoted string of the three languages.
+_PLAIN: Final = "/%:@!$&'()*+,;=~[]"
+_LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_PORT: Final = 8080
+
+
+@dataclass(frozen=True)
+class Language:
+    label: str
+    file: str
+    run: str
+    needs: str
+
+
+LANGUAGES: Final[Mapping[str, Language]] = {
+    "python": Language("Python", "receiver.py", "python3 receiver.py", "Python 3.8 or newer"),
+    "node": Language("Node.js", "receiver.mjs", "node receiver.mjs", "Node.js 16 or newer"),
+    "go": Language("Go", "receiver.go", "go run receiver.go", "Go 1.18 or newer"),
+}
+"""Each needs nothing but its own standard library, from the version that it names."""
+
+
+def code_of(endpoint: Endpoint, language: str) -> str:
+    """The program; it reads the secret from WEBHOOK_SECRET and the port from PORT."""
+    parts = urlsplit(endpoint.url)
+    is_local = parts.hostname in _LOCAL and parts.port
+    values = {
+        "address": quote(endpoint.url, safe=_PLAIN + "?"),
+        "path": quote(parts.path, safe=_PLAIN) or "/",
+        "port": parts.port if is_local else _PORT,
+    }
+    return render_to_string(f"webhooks/{LANGUAGES[language].file}.txt", values)
+
+
+@page("manage", methods=("GET",))
+def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    endpoint = find_endpoint(place, whe)
+    asked = request.GET.get("language", "")
+    language = asked if asked in LANGUAGES else next(iter(LANGUAGES))
+    context = {
+        "place": place,
+        "endpoint": endpoint,
+        "name": words.name_of(endpoint),
+        "state": words.state_of(endpoint),
+        "languages": LANGUAGES,
+        "language": language,
+        "chosen": LANGUAGES[language],
+        "code": code_of(endpoint, language),
+        "types": words.types_of(endpoint),
+        "tab": "receiver",
+    }
+    return render(request, "pages/webhook_receiver.html", context)

@@ -1,0 +1,27 @@
+"""Addresses of the webhooks' settings."""
+
+from accounts.pages.place import page_path, register_ids
+from webhooks.pages import endpoints, log, receivers
+
+register_ids("whe", "dlv")
+
+_ROOT = "settings/webhooks"
+_ONE = f"{_ROOT}/<whe:whe>"
+_DELIVERY = f"{_ONE}/deliveries/<dlv:dlv>"
+
+urlpatterns = [
+    page_path(_ROOT, endpoints.webhooks, "webhooks"),
+    page_path(f"{_ROOT}/add", endpoints.webhook_add, "webhook_add"),
+    page_path(_ONE, log.webhook, "webhook"),
+    page_path(f"{_ONE}/edit", endpoints.webhook_edit, "webhook_edit"),
+    page_path(f"{_ONE}/secret", endpoints.webhook_secret, "webhook_secret"),
+    page_path(f"{_ONE}/rotate", endpoints.webhook_rotate, "webhook_rotate"),
+    page_path(f"{_ONE}/pause", endpoints.webhook_pause, "webhook_pause"),
+    page_path(f"{_ONE}/resume", endpoints.webhook_resume, "webhook_resume"),
+    page_path(f"{_ONE}/test", endpoints.webhook_test, "webhook_test"),
+    page_path(f"{_ONE}/delete", endpoints.webhook_delete, "webhook_delete"),
+    page_path(f"{_ONE}/receiver", receivers.webhook_receiver, "webhook_receiver"),
+    page_path(_DELIVERY, log.webhook_delivery, "webhook_delivery"),
+    page_path(f"{_DELIVERY}/outcome", log.webhook_outcome, "webhook_outcome"),
+    page_path(f"{_DELIVERY}/resend", log.webhook_resend, "webhook_resend"),
+]

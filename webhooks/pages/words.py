@@ -1,0 +1,141 @@
+"""What people read about endpoints and deliveries: sentences for events, states and outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from pipeline.events import TYPES
+from webhooks.models import EVERY_EVENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from django.utils.safestring import SafeString
+
+    from webhooks.models import Delivery, Endpoint
+
+Text = str | Promise
+
+EVENTS: Final[Mapping[str, Text]] = {
+    "raw.ingested": gettext_lazy("A new raw item entered the queue."),
+    "generated.ready": gettext_lazy("A variant is ready for review; once per item."),
+    "published.success": gettext_lazy("One outlet has the item."),
+    "published.failed": gettext_lazy("One attempt failed; it says whether another follows."),
+    "raw.failed": gettext_lazy("Nothing could be made from a raw item."),
+    "raw.skipped": gettext_lazy("A raw item is kept but not worked on; it says why."),
+    "generated.failed": gettext_lazy("A variant could not be made; it says why."),
+    "source.failing": gettext_lazy("A source could not be read several times in a row, or is gone."),
+    "outlet.needs_reconnect": gettext_lazy("An outlet's permission has expired."),
+    "published.overdue": gettext_lazy(
+        "A publication still waits 15 minutes after it was promised; once per promise."
+    ),
+}
+OUTCOMES: Final[Mapping[str, Text]] = {
+    "delivered": gettext_lazy("Delivered"),
+    "pending": gettext_lazy("On its way, or tried again"),
+    "failed": gettext_lazy("Failed"),
+    "held": gettext_lazy("Held"),
+}
+_SOON: Final = timedelta(seconds=30)
+_NOBODY_LOOKED_AFTER: Final = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    tone: str
+    icon: str
+    label: str
+    is_under_way: bool = False
+    is_live: bool = False
+    """Something will change within seconds: the page looks again by itself."""
+    is_stuck: bool = False
+
+
+def outcome_of(delivery: Delivery, *, now: datetime) -> Outcome:
+    if delivery.status == "delivered":
+        return Outcome("good", "circle-check", _("Delivered"))
+    if delivery.status == "failed":
+        return Outcome("bad", "circle-alert", _("Failed"))
+    if delivery.status == "held":
+        return Outcome("", "circle-pause", _("Held"))
+    # A claimed row counts its claim until the attempt is written.
+    is_claimed = delivery.attempts > 0
+    is_due = delivery.wake_at is not None and delivery.wake_at <= now
+    if is_claimed or is_due or delivery.attempt_count == 0:
+        since = delivery.due_at or delivery.created_at
+        is_stuck = not is_claimed and now - since > _NOBODY_LOOKED_AFTER
+        return Outcome("info", "send", _("On its way"), is_under_way=True, is_live=True, is_stuck=is_stuck)
+    is_soon = delivery.wake_at is not None and delivery.wake_at - now < _SOON
+    return Outcome("warn", "rotate-cw", _("Tries again"), is_live=is_soon)
+
+
+def state_of(endpoint: Endpoint) -> str:
+    """One of paused, disabled, failing, active, new; the template has the words."""
+    if not endpoint.is_on:
+        return "paused"
+    if endpoint.status == "disabled":
+        return "disabled"
+    if endpoint.failures:
+        return "failing"
+    return "active" if endpoint.last_success_at else "new"
+
+
+def events_of(endpoint: Endpoint) -> str:
+    if not endpoint.events:
+        return _("The usual four")
+    if EVERY_EVENT in endpoint.events:
+        return _("All events")
+    count = len(endpoint.events)
+    if count <= 2:
+        return ", ".join(endpoint.events)
+    return ngettext("%(count)d event", "%(count)d events", count) % {"count": count}
+
+
+def types_of(endpoint: Endpoint) -> list[str]:
+    if not endpoint.events:
+        return [name for name, is_usual in TYPES.items() if is_usual]
+    return list(TYPES) if EVERY_EVENT in endpoint.events else list(endpoint.events)
+
+
+def name_of(endpoint: Endpoint) -> str:
+    return endpoint.description or urlsplit(endpoint.url).netloc
+
+
+def status_line(code: int | None) -> str:
+    """`404 Not Found`; empty where there was no answer."""
+    if code is None:
+        return ""
+    try:
+        return f"{code} {HTTPStatus(code).phrase}"
+    except ValueError:
+        return str(code)
+
+
+def exactly(moment: datetime, zone: str) -> SafeString:
+    """With seconds: the first tries are seconds apart."""
+    local = moment.astimezone(ZoneInfo(zone))
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        f"{local:%Y-%m-%d %H:%M:%S} {zone}",
+        f"{local.day} {local:%b %Y, %H:%M:%S}",
+    )
+
+
+def took(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1000:
+        return _("%(count)d ms") % {"count": milliseconds}
+    return _("%(count).1f s") % {"count": milliseconds / 1000}

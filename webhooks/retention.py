@@ -1,0 +1,40 @@
+"""What is no longer kept: old payloads of events, old deliveries and their attempts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from config.ground import limits
+from config.ground.ids import first_of
+from pipeline.models import Event
+from webhooks.models import Delivery, DeliveryAttempt
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+RETENTION_ROWS: Final = 500
+"""Rows emptied or deleted in one statement: a short lock, however much is too old."""
+
+
+def empty_events(now: datetime) -> int:
+    """Some at a time; one look at an index when nothing is old."""
+    too_old = Event.everywhere.filter(body__isnull=False, created_at__lt=now - limits.EVENT_PAYLOADS_KEPT)
+    some = list(too_old.order_by("created_at").values_list("pk", flat=True)[:RETENTION_ROWS])
+    return Event.everywhere.filter(pk__in=some).update(body=None) if some else 0
+
+
+def forget_attempts(now: datetime) -> int:
+    too_old = DeliveryAttempt.everywhere.filter(started_at__lt=now - limits.DELIVERY_ATTEMPTS_KEPT)
+    some = list(too_old.order_by("started_at").values_list("pk", flat=True)[:RETENTION_ROWS])
+    return int(DeliveryAttempt.everywhere.filter(pk__in=some).delete()[0]) if some else 0
+
+
+def forget_deliveries(now: datetime) -> int:
+    """By their ids, which carry the moment: no index of its own is needed. What is still tried is kept."""
+    too_old = Delivery.everywhere.filter(
+        pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT), status__in=["delivered", "failed"]
+    )
+    # One that was sent again by hand lately has younger attempts.
+    without = too_old.exclude(attempts_made__isnull=False)
+    some = list(without.order_by("pk").values_list("pk", flat=True)[:RETENTION_ROWS])
+    return int(Delivery.everywhere.filter(pk__in=some).delete()[0]) if some else 0

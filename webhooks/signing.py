@@ -1,0 +1,39 @@
+"""Signatures by Standard Webhooks: secrets, and the headers that prove who sent a body."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from standardwebhooks import Webhook
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from webhooks.models import Endpoint
+
+SECRET_PREFIX: Final = "whsec_"
+SECRET_BYTES: Final = 32
+
+
+def make_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def secrets_of(endpoint: Endpoint, *, now: datetime) -> list[str]:
+    """The secrets that sign at `now`: the current one first, then the previous one while they overlap."""
+    until = endpoint.previous_secret_until
+    if endpoint.previous_secret and until is not None and now < until:
+        return [endpoint.secret, endpoint.previous_secret]
+    return [endpoint.secret]
+
+
+def sign(signing_secrets: Sequence[str], event_id: str, sent_at: datetime, body: bytes) -> str:
+    """The value of `webhook-signature`: one signature for each secret, the receiver accepts any of them.
+
+    `sent_at` is in UTC; its whole seconds are what `webhook-timestamp` says.
+    """
+    text = body.decode()
+    return " ".join(Webhook(secret).sign(event_id, sent_at, text) for secret in signing_secrets)

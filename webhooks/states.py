@@ -1,0 +1,33 @@
+"""The moves of an endpoint and of a delivery, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from config.ground import states
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ENDPOINT: Final[Mapping[str, frozenset[str]]] = {
+    # Straight to disabled by an answer of 410, which says that nobody will ever listen there again.
+    "active": frozenset({"degraded", "disabled"}),
+    "degraded": frozenset({"active", "disabled"}),
+    # Only by a person.
+    "disabled": frozenset({"active"}),
+}
+
+DELIVERY: Final[Mapping[str, frozenset[str]]] = {
+    "pending": frozenset({"delivered", "failed", "held"}),
+    # Failed where the endpoint is removed while it is held.
+    "held": frozenset({"pending", "failed"}),
+    # Sent again because a person asked for it.
+    "failed": frozenset({"pending"}),
+    "delivered": frozenset({"pending"}),
+}
+
+OPEN_DELIVERIES: Final = frozenset({"pending", "held"})
+"""Statuses of a delivery that hasn't ended."""
+
+states.register("webhooks.Endpoint", ENDPOINT)
+states.register("webhooks.Delivery", DELIVERY)

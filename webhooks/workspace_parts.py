@@ -1,0 +1,46 @@
+"""What the webhooks give to a workspace's export, and what they erase at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from accounts.export import in_turn
+from config.ground.ids import encode
+from config.ground.moments import as_z
+from webhooks.models import Delivery, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from accounts.export import Part
+    from accounts.models import Workspace
+
+
+def parts(workspace: Workspace) -> Iterator[Part]:
+    endpoints = Endpoint.objects.of(workspace).filter(deleted_at=None).defer("secret", "previous_secret")
+    yield "endpoints.jsonl", (_endpoint(row) for row in in_turn(endpoints))
+
+
+def _endpoint(row: Endpoint) -> dict[str, Any]:
+    return {
+        "id": encode("whe", row.pk),
+        "url": row.url,
+        "description": row.description,
+        "events": row.events,
+        "status": row.status,
+        "test": row.test,
+        "created_at": as_z(row.created_at),
+    }
+
+
+def erase(workspace_id: UUID, rows: int) -> int:
+    """Deliveries before their endpoint, found by its log's index; their attempts go with them."""
+    for endpoint in Endpoint.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True):
+        some = list(Delivery.everywhere.filter(endpoint_id=endpoint).values_list("pk", flat=True)[:rows])
+        if some:
+            Delivery.everywhere.filter(pk__in=some).delete()
+            return len(some)
+        Endpoint.everywhere.filter(pk=endpoint).delete()
+        return 1
+    return 0
