@@ -69,7 +69,10 @@ def run(title: str, ring: str, surroundings: dict[str, str]) -> bool:
     environment |= {"MODE": "development", "DATA_DIR": str(data_dir), **surroundings}
     print(f"\n== {ring}: {title}", flush=True)
     started = time.monotonic()
-    codes = [pytest(number, options, data_dir, environment) for number, options in enumerate(RINGS[ring])]
+    codes = [
+        pytest(number, options, data_dir, environment, tries_again=ring == "slow")
+        for number, options in enumerate(RINGS[ring])
+    ]
     # A part that was named on the command line may have tests for one pass only.
     passed = 0 in codes and set(codes) <= {0, NO_TEST_WAS_CHOSEN}
     print(
@@ -79,17 +82,19 @@ def run(title: str, ring: str, surroundings: dict[str, str]) -> bool:
     return passed
 
 
-def pytest(number: int, options: list[str], data_dir: Path, environment: dict[str, str]) -> int:
-    """The exit code of one pass. A few tests that failed are run again, with nothing beside them: hundreds of processes
-    are started, killed and timed here, and a machine that is busy with something else for a while is no fault of ours.
-    What fails then has failed; what passes is named as passed at the second try.
+def pytest(
+    number: int, options: list[str], data_dir: Path, environment: dict[str, str], *, tries_again: bool
+) -> int:
+    """The exit code of one pass. In the slow ring a few tests that failed are run again, with nothing beside them:
+    hundreds of processes are started, killed and timed there, and a machine that is busy with something else for a while
+    is no fault of ours. What fails then has failed; what passes is named as passed at the second try.
     """
     cache = data_dir / f"cache-{number}"
     shutil.rmtree(cache, ignore_errors=True)
     command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *sys.argv[2:]]
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     failed = cache / "v" / "cache" / "lastfailed"
-    if code != SOME_TEST_FAILED or not failed.exists():
+    if not tries_again or code != SOME_TEST_FAILED or not failed.exists():
         return code
     names = sorted(json.loads(failed.read_text()))
     if len(names) > FAILURES_TRIED_AGAIN:

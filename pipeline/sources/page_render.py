@@ -215,8 +215,10 @@ class Renderer:
     def _stop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            # Listed before the first is killed: orphans can't be found by their parent any more.
-            for pid in [*_descendants(process.pid), process.pid]:
+            # Listed before the first is killed: orphans can't be found by their parent any more. Chromium's reporter of
+            # crashes is one from the start.
+            lost = _whose_temporary_folder_is(self._folder.name) if self._folder else ()
+            for pid in {process.pid, *_descendants(process.pid), *lost}:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             for pipe in (process.stdin, process.stdout):
@@ -243,6 +245,15 @@ def _descendants(pid: int) -> list[int]:
             found.append(child)
             queue.append(child)
     return found
+
+
+def _whose_temporary_folder_is(folder: str) -> Iterator[int]:
+    mark = f"TMPDIR={folder}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        # Others' can't be read, and some end meanwhile.
+        with suppress(OSError):
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                yield int(entry.name)
 
 
 def _processes() -> Iterator[tuple[int, int]]:

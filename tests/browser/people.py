@@ -29,6 +29,12 @@ def log_in(page, user, to="/"):
     page.wait_for_url(lambda url: "/account/login" not in url)
 
 
+def follow(page, link):
+    """Click on what leads to another page, and be there: a click alone returns while the old one is still shown."""
+    with page.expect_navigation():
+        link.click()
+
+
 def look_over(page, name):
     """No violation that axe knows, light and dark, wide and narrow; nothing wider than the window."""
     wide = page.viewport_size

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts import members, workspaces
 from accounts.models import Membership
-from tests.browser.people import PASSWORD, link_of_last_mail, log_in, look_over, person
+from tests.browser.people import PASSWORD, follow, link_of_last_mail, log_in, look_over, person
 from tests.factories import MembershipFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,7 +73,7 @@ def test_somebody_with_an_account_joins_and_another_can_t(open_window, newsroom)
     other.get_by_role("link", name="Log in to join").click()
     other.get_by_label("Email").fill(dora.email)
     other.get_by_label("Password").fill(PASSWORD)
-    other.get_by_role("button", name="Log in", exact=True).click()
+    follow(other, other.get_by_role("button", name="Log in", exact=True))
     look_over(other, "invitation-join")
     other.get_by_role("button", name="Join").click()
     other.get_by_text("Welcome to Newsroom. Your role: Editor.").wait_for()
@@ -99,6 +99,7 @@ def test_role_removal_and_undo(page, newsroom):
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     page.get_by_text("bob@example.test is now: Owner.").wait_for()
     page.get_by_role("link", name="Remove bob@example.test").click()
+    page.get_by_role("dialog").wait_for()
     look_over(page, "member-remove-dialog")
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     page.get_by_text("bob@example.test is out.").wait_for()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pipeline.models import GeneratedItem, Persona, RawItem, Topic
-from tests.browser.people import log_in, look_over
+from tests.browser.people import follow, log_in, look_over
 from tests.browser.test_sources import newsroom  # noqa: F401  the fixture
 from tests.stages.steps import TEXT
 
@@ -100,7 +100,7 @@ def test_a_persona_from_its_name_to_its_topics(open_window, newsroom, tmp_path, 
     page.get_by_role("button", name="Try it").click()
     page.get_by_role("article", name="Persona Tweet").get_by_role("img").wait_for()
     look_over(page, "persona-look")
-    page.get_by_role("link", name="Topics").click()
+    follow(page, page.get_by_role("link", name="Topics"))
     look_over(page, "topics-empty")
     page.get_by_role("main").get_by_role("link", name="Add a topic").click()
     page.get_by_label("Topic").fill("Winter timetable")
@@ -115,7 +115,7 @@ def test_a_persona_from_its_name_to_its_topics(open_window, newsroom, tmp_path, 
     page.get_by_role("button", name="Undo").click()
     page.get_by_role("link", name="Winter timetable").wait_for()
     assert Topic.everywhere.get().deleted_at is None
-    page.get_by_role("link", name="Versions").click()
+    follow(page, page.get_by_role("link", name="Versions"))
     look_over(page, "persona-versions")
     page.get_by_role("button", name="Go back to 1").click()
     page.get_by_text("Saved as version 4.").wait_for()

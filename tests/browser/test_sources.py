@@ -8,7 +8,7 @@ from accounts import workspaces
 from config.ground import hands
 from pipeline import way_out
 from pipeline.models import RawItem, Source, SourceEntry
-from tests.browser.people import log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over, person
 from tests.pages.test_sources import feed
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
@@ -38,9 +38,9 @@ def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
     log_in(page, newsroom.alice)
     if phone:
         page.get_by_text("Menu").click()
-    page.get_by_role("link", name="Sources").locator("visible=true").click()
+    follow(page, page.get_by_role("link", name="Sources").locator("visible=true"))
     look_over(page, "sources-empty")
-    page.get_by_role("main").get_by_role("link", name="Add a source").click()
+    follow(page, page.get_by_role("main").get_by_role("link", name="Add a source"))
     look_over(page, "source-add")
     page.get_by_label("Paste an address").fill(httpserver.url_for("/"))
     page.get_by_role("button", name="Look at it").click()
@@ -77,7 +77,7 @@ def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
     page.get_by_role("button", name="Pause").click()
     page.get_by_text("Nothing is fetched until you resume it.").wait_for()
     page.get_by_role("button", name="Resume").click()
-    page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last.click()
+    follow(page, page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last)
     look_over(page, "source-settings")
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Undo").click()
