@@ -98,9 +98,10 @@ def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
 class ThreadsWorker(ThreadWorker):
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
         # Ctrl-C reaches the whole process group, and the arbiter then sends SIGQUIT as well. A second one in the
-        # middle of the first would wait for ever for the lock of the thread pool that the first one holds.
+        # middle of the first would wait for ever for the lock of the thread pool that the first one holds. Not SIG_IGN:
+        # Python prints a traceback for a signal that came before it is ignored and is looked at afterwards.
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, lambda *_: None)
         super().handle_quit(sig, frame)
 
 

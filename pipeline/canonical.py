@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit
@@ -191,6 +191,7 @@ _NAME: Final = re.compile(r"[a-zA-Z][^\s/>]*")
 _ATTRIBUTE: Final = re.compile(
     r"""[\s/]*+(?:(>)|([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|(?!["'])([^\s>]*+)|(["'])))?)"""
 )
+_BARE_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,30})>")
 _COMMENT_END: Final = re.compile(r"--!?>")
 _UNSEEN_STYLE: Final = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse)|(?:font-size|opacity)\s*+:\s*+0(?![0-9]*+[.]?[0-9]*?[1-9])"
@@ -227,7 +228,11 @@ def html_to_text(html: str) -> str:
 
 
 def _text_of(token: str, *, is_preformatted: bool) -> str:
-    text = strip_invisible(_unescape(token))
+    text = _unescape(token)
+    if text.isascii() and text.isprintable():
+        # Nothing in it is invisible, and its spaces are folded with its line.
+        return text
+    text = strip_invisible(text)
     # Line breaks of the source are spaces to a reader, but for those in `<pre>`.
     return text if is_preformatted else re.sub(r"\s+", " ", text)
 
@@ -296,10 +301,16 @@ class _OpenElements:
                 return
 
     def _pop_to(self, length: int) -> None:
-        self._counts.subtract(self._names[length:])
+        for name in self._names[length:]:
+            self._counts[name] -= 1
         del self._names[length:]
         if self._hidden_from is not None and length <= self._hidden_from:
             self._hidden_from = None
+
+
+@lru_cache(maxsize=512)
+def _bare_tag(name: str, *, is_end: bool) -> _Tag:
+    return _Tag(name, is_end)
 
 
 def _tokens(html: str) -> Iterator[str | _Tag]:
@@ -312,6 +323,11 @@ def _tokens(html: str) -> Iterator[str | _Tag]:
             return
         if opening > at:
             yield html[at:opening]
+        bare = _BARE_TAG.match(html, opening)
+        if bare is not None and (known := bare[2].lower()) not in RAW:
+            yield _bare_tag(known, is_end=bool(bare[1]))
+            at = bare.end()
+            continue
         after = _after_comment(html, opening)
         if after is not None:
             at = after

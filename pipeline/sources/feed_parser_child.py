@@ -114,6 +114,7 @@ def main(project_folder: str, library_folder: str) -> None:
     sys.path += [project_folder, library_folder]
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: F401, PLC0415  once, for all forks
 
+    import pipeline.sources.feed_quick  # noqa: PLC0415
     import pipeline.sources.feed_reading  # noqa: F401, PLC0415
 
     serve()

@@ -72,20 +72,9 @@ def read_document(document: bytes, *, url: str, content_type: str) -> Record:
 
 def _read_xml_feed(text: str, url: str) -> Record:
     # Imported here, so that the limits hold before it and the parent never pays for it.
-    import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
-    import feedparser.mixin  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
+    from pipeline.sources import feed_quick  # noqa: PLC0415
 
-    # An identity is an exact string: resolved, it would change with the address that the feed is read from.
-    feedparser.mixin._FeedParserMixin.can_be_relative_uri.discard("id")  # noqa: SLF001
-    # A stream, since feedparser takes other things for a URL to fetch or a file to open. It doesn't sanitise: that
-    # doubles the cost, and whoever shows a body has to do it anyway, since pushed ones come as they are.
-    found = feedparser.parse(
-        io.BytesIO(text.encode("utf-8")),
-        response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
-        # Of bodies, too, it would be half of the cost; that of elements is never left out.
-        resolve_relative_uris=False,
-        sanitize_html=False,
-    )
+    found = feed_quick.read(text, url) or _read_with_feedparser(text, url)
     if not found.get("version") and not found["entries"]:
         raise Unreadable(problem="html" if re.search(r"(?i)<(?:html|body|head)\b", text) else "not_a_feed")
     feed = found["feed"]
@@ -111,6 +100,23 @@ def _read_xml_feed(text: str, url: str) -> Record:
         "is_whole": not found.get("bozo") and len(entries) == len(usable),
         **_hubs_of(feed.get("links") or [], url),
     }
+
+
+def _read_with_feedparser(text: str, url: str) -> Any:
+    import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
+    import feedparser.mixin  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
+
+    # An identity is an exact string: resolved, it would change with the address that the feed is read from.
+    feedparser.mixin._FeedParserMixin.can_be_relative_uri.discard("id")  # noqa: SLF001
+    # A stream, since feedparser takes other things for a URL to fetch or a file to open. It doesn't sanitise: that
+    # doubles the cost, and whoever shows a body has to do it anyway, since pushed ones come as they are.
+    return feedparser.parse(
+        io.BytesIO(text.encode("utf-8")),
+        response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
+        # Of bodies, too, it would be half of the cost; that of elements is never left out.
+        resolve_relative_uris=False,
+        sanitize_html=False,
+    )
 
 
 def _read_xml_entry(entry: Any, url: str) -> Record:

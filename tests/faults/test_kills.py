@@ -160,7 +160,9 @@ def test_fifty_kills_lose_nothing_and_publish_nothing_twice(tmp_path):
         assert len(posts) == len(publications)
         assert set(client.asked) <= per_item.keys()
 
-        # Each fact is told once: an event for each item pushed, made and published.
+        # Each fact is told once: an event for each item pushed, made and published. The list shows it from its place on,
+        # which the dispatcher gives it.
+        wait_for(lambda: instance.query("SELECT id FROM event WHERE position IS NULL"), 60, instance)
         events = instance.every("/v1/events", token, cursor_name="after")
         told = Counter((row["type"], _subject(row)) for row in events)
         assert set(told.values()) == {1}

@@ -21,6 +21,7 @@ import feedparser
 
 from pipeline.sources.feed_parser_child import answer_of
 from pipeline.sources.feed_text import ILLEGAL
+from tests.sources.well_formed import read_both_ways
 
 SAMPLES = Path(__file__).parent / "samples" / "rss"
 URL = "https://feed.example/feed.xml"
@@ -154,18 +155,21 @@ def judge(document):
 def run(first, count):
     found = samples()
     outcomes: Counter[str] = Counter()
-    lost, crashed = [], []
+    lost, crashed, differing = [], [], []
     for number in range(first, first + count):
         name, document = mutated(number, found)
         try:
             outcome, missing = judge(document)
+            ways = read_both_ways(document)
         except Exception as error:
             crashed.append([number, name, repr(error)[:300]])
             continue
         outcomes[outcome] += 1
+        if ways and ways[0] != ways[1]:
+            differing.append([number, name])
         if missing:
             lost.append([number, name, outcome, missing])
-    return {"outcomes": dict(outcomes), "lost": lost, "crashed": crashed}
+    return {"outcomes": dict(outcomes), "lost": lost, "crashed": crashed, "differing": differing}
 
 
 if __name__ == "__main__":
