@@ -154,8 +154,9 @@ def serve(name: str) -> None:
         # Only spares the thread; the look itself keeps to the limit.
         if _resting.is_set() or _looking[name] >= kind.side_by_side:
             return
+        # Under the lock: whoever waits for the threads must not meet one that isn't started yet.
+        thread.start()
         _own_threads.add(thread)
-    thread.start()
 
 
 def _look_in_own_thread(name: str) -> None:

@@ -60,6 +60,23 @@ def test_serve_works_in_own_threads_and_rest_waits_for_them(monkeypatch, own_kin
     assert hands._own_threads == set()
 
 
+def test_rest_may_come_while_a_thread_is_about_to_start(monkeypatch, own_kind):
+    start, said = threading.Thread.start, []
+    rest = threading.Thread(target=lambda: said.append(hands.rest(5)))
+
+    def late(thread):
+        if thread.name == "hand-own":
+            start(rest)
+            threading.Event().wait(0.1)
+        start(thread)
+
+    monkeypatch.setattr(hands, "_work_some", lambda _kind, *, is_first: 0)
+    monkeypatch.setattr(threading.Thread, "start", late)
+    hands.serve("own")
+    rest.join(10)
+    assert said == [True]
+
+
 def test_serve_logs_what_fails_in_its_thread(monkeypatch, own_kind):
     def fail(_kind, *, is_first):
         raise ConnectionError("The database is away.")
