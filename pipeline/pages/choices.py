@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 Choices = list[tuple[str, str]]
 
 
-def engines() -> Choices:
-    """By the name of the engine output, with its bucket and price."""
-    return [(one.name, _engine(one)) for one in plugins.every("engines", Engine)]
+def engines(*, made_from: str = "") -> Choices:
+    """By the name of the engine output, with its bucket and price; those alone that can be made from `made_from`."""
+    known = plugins.every("engines", Engine)
+    return [(one.name, _engine(one)) for one in known if not made_from or made_from in one.made_from]
 
 
 def outlets(workspace: Workspace) -> Choices:

@@ -6,7 +6,7 @@ from pipeline.pages.inbound import deliveries, secret
 from pipeline.pages.making import pages as making
 from pipeline.pages.personas import editor, looks
 from pipeline.pages.personas import listing as personas
-from pipeline.pages.sources import acts, adding, listing, one
+from pipeline.pages.sources import acts, adding, editing, lanes, listing, one
 from pipeline.pages.topics import pool
 
 register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind")
@@ -29,8 +29,9 @@ urlpatterns = [
     page_path("sources/", listing.sources, "sources_page"),
     page_path("sources/add", adding.source_add, "source_add"),
     page_path("sources/add/choose", adding.source_choose, "source_choose"),
+    page_path("sources/add/lane", lanes.lane_add, "lane_add"),
     page_path(_SOURCE, one.source, "source_page"),
-    page_path(f"{_SOURCE}/edit", one.source_edit, "source_edit"),
+    page_path(f"{_SOURCE}/edit", editing.source_edit, "source_edit"),
     page_path(f"{_SOURCE}/pause", acts.source_pause, "source_pause"),
     page_path(f"{_SOURCE}/poll", acts.source_poll, "source_poll_now"),
     page_path(f"{_SOURCE}/delete", acts.source_delete, "source_delete"),

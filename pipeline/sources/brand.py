@@ -46,6 +46,15 @@ SETTINGS: Final = Group(
             Text("a topic in a few words", max_length=300),
             maximum=MAX_TOPICS,
         ),
+        "pool": Many(
+            "the ids of those topics of the workspace's pool that this lane takes, in place of all",
+            Text(
+                "the id of a topic, such as GET /v1/topics shows it",
+                max_length=30,
+                pattern="^top_[0-9a-z]{26}$",
+            ),
+            maximum=MAX_TOPICS,
+        ),
         "cadence": Group(
             "how often the lane makes something: every_hours, or slots in the week",
             {
@@ -73,6 +82,7 @@ SETTINGS: Final = Group(
             exactly_one_of=("every_hours", "slots"),
         ),
     },
+    at_most_one_of=("topics", "pool"),
     defaults={"cadence": DEFAULT_CADENCE},
 )
 

@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Final, cast
 
 from config.ground.limits import URL_CHARACTERS
@@ -206,12 +207,13 @@ class Many(Field):
 
 @dataclass(frozen=True)
 class Group(Field):
-    """An object with known keys. Of `exactly_one_of`, one key is given and no second."""
+    """An object with known keys. Of `exactly_one_of`, one key is given and no second; of `at_most_one_of`, one or none."""
 
     hint: str
     fields: Mapping[str, Field]
     required: tuple[str, ...] = ()
     exactly_one_of: tuple[str, ...] = ()
+    at_most_one_of: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     is_empty_allowed: bool = True
 
@@ -224,6 +226,9 @@ class Group(Field):
             found["required"] = list(self.required)
         if self.exactly_one_of:
             found["oneOf"] = [{"required": [name]} for name in self.exactly_one_of]
+        if self.at_most_one_of:
+            pairs = combinations(self.at_most_one_of, 2)
+            found["not"] = {"anyOf": [{"required": list(pair)} for pair in pairs]}
         if not self.is_empty_allowed:
             found["minProperties"] = 1
         return found
@@ -255,9 +260,10 @@ class Group(Field):
         return Problem(f"{path}.{name}", "required", problems[0].message)
 
     def _check_alternatives(self, value: Mapping[str, Any], path: str) -> list[Problem]:
-        given = [name for name in self.exactly_one_of if name in value]
-        names = ", ".join(f"`{name}`" for name in self.exactly_one_of[:-1])
-        choice = f"{names} or `{self.exactly_one_of[-1]}`" if self.exactly_one_of else ""
+        known = self.exactly_one_of or self.at_most_one_of
+        given = [name for name in known if name in value]
+        names = ", ".join(f"`{name}`" for name in known[:-1])
+        choice = f"{names} or `{known[-1]}`" if known else ""
         if self.exactly_one_of and not given:
             return [Problem(f"{path}.{self.exactly_one_of[0]}", "required", f"Give one of {choice}.")]
         return [

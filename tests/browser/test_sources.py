@@ -10,6 +10,7 @@ from pipeline import way_out
 from pipeline.models import RawItem, Source, SourceEntry
 from tests.browser.people import follow, log_in, look_over, person
 from tests.pages.test_sources import feed
+from tests.stages.brand.lanes import make_topics
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 
@@ -99,3 +100,49 @@ def test_it_works_without_a_script(open_window, newsroom, httpserver):
     page.get_by_role("button", name="Save the source").click()
     page.wait_for_url(lambda url: "/sources/src_" in url)
     assert Source.everywhere.get(is_push=False).config == {"url": httpserver.url_for("/feed.xml")}
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_lane_without_a_source_document(open_window, newsroom, phone):
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    if phone:
+        page.get_by_text("Menu").click()
+    follow(page, page.get_by_role("link", name="Sources").locator("visible=true"))
+    follow(page, page.get_by_role("main").get_by_role("link", name="Add a source"))
+    follow(page, page.get_by_role("link", name="Make posts from a persona and its topics"))
+    page.get_by_text("Only 0 topics may be taken today.").wait_for()
+    look_over(page, "lane-add-empty")
+    make_topics(newsroom)
+    page.reload()
+    page.get_by_text("8 topics may be taken today.").wait_for()
+    page.get_by_label("Name").fill("Bread")
+    page.get_by_label("Some of them").check()
+    page.get_by_text("Choose topics").click()
+    for letter in "ABC":
+        page.get_by_label(f"Topic {letter}").check()
+    for day in ("Saturday", "Sunday"):
+        page.get_by_label(day).uncheck()
+    page.get_by_label("At these times").fill("9:30")
+    page.get_by_label("Short Post").check()
+    page.get_by_role("button", name="Show what would come").click()
+    page.get_by_text("Monday to Friday at 09:30").wait_for()
+    page.get_by_text("Each slot costs 1 credit, a week 5 credits.").wait_for()
+    page.get_by_text("Only 3 topics may be taken today.").wait_for()
+    assert Source.everywhere.filter(is_push=False).count() == 0
+    look_over(page, "lane-add")
+    page.get_by_role("button", name="Save the source").click()
+    page.wait_for_url(lambda url: "/sources/src_" in url)
+    page.get_by_role("button", name="Run now").click()
+    page.get_by_text("It is picking a topic").wait_for()
+    hands.work_all_due("pipeline.brand")
+    page.reload()
+    page.get_by_text("Last pick").wait_for()
+    look_over(page, "lane")
+    follow(page, page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last)
+    look_over(page, "lane-settings")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Bread is there again.").wait_for()
+    source = Source.everywhere.get(is_push=False)
+    assert (source.deleted_at, source.status, len(source.config["pool"])) == (None, "active", 3)

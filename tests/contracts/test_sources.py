@@ -586,3 +586,23 @@ def test_health_says_how_a_source_does(alice, feed, httpserver):
     health = alice.api.get(f"/sources/{bad['id']}").json()["health"]
     assert (health["consecutive_failures"], health["error"]["code"]) == (1, "server_error")
     assert (health["last_success_at"], normal(health["failing_since"])) == (None, "<moment>")
+
+
+# --- Brand lanes -----------------------------------------------------------------------------------------------------
+
+
+def test_pool_of_a_lane_names_topics_of_the_workspace(alice, charlie):
+    def made(person):
+        return person.api.post("/topics", {"title": "Rye"}).json()["id"]
+
+    mine, theirs = made(alice), made(charlie)
+    body = {"type": "brand", "config": {"pool": [mine]}}
+    source = alice.api.post("/sources", body)
+    assert (source.status_code, source.json()["config"]["pool"]) == (201, [mine])
+    refused = alice.api.post("/sources", {"type": "brand", "config": {"pool": [mine, theirs]}})
+    assert refused.status_code == 400
+    assert [(one["field"], one["code"]) for one in refused.json()["detail"]] == [
+        ("config.pool[1]", "unknown_topic")
+    ]
+    changed = alice.api.patch(f"/sources/{source.json()['id']}", {"config": {"pool": [theirs]}})
+    assert (changed.status_code, changed.json()["detail"][0]["field"]) == (400, "config.pool[0]")

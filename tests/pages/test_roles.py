@@ -58,6 +58,7 @@ PAGES = {
     "source_page": "look",
     "source_add": "edit",
     "source_choose": "edit",
+    "lane_add": "edit",
     "source_edit": "edit",
     "source_pause": "edit",
     "source_poll_now": "edit",

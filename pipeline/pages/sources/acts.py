@@ -47,7 +47,12 @@ def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     except AppError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, _("It is being polled; look again in a few seconds."))
+        said = (
+            _("It is picking a topic; look again in a few seconds.")
+            if row.type == "brand"
+            else _("It is being polled; look again in a few seconds.")
+        )
+        messages.success(request, said)
     return redirect(place.address("source_page", src=src))
 
 

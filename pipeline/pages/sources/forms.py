@@ -56,7 +56,9 @@ class AddressForm(forms.Form):
         return address
 
 
-class SettingsForm(forms.Form):
+class BasicsForm(forms.Form):
+    """What is set of a source of any kind."""
+
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=limits.NAME_CHARACTERS,
@@ -79,6 +81,27 @@ class SettingsForm(forms.Form):
     autopilot = forms.BooleanField(
         label=gettext_lazy("Autopilot: publish what passes all checks without asking"), required=False
     )
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        fields["engines"].choices = choices.engines()
+        fields["persona"].choices = [("", _("The workspace's")), *choices.personas(workspace)]
+        fields["outlets"].choices = choices.outlets(workspace)
+
+    def values(self) -> dict[str, Any]:
+        """As the stage takes them."""
+        given = self.cleaned_data
+        return {
+            **{name: given[name] for name in ("engines", "outlets", "autopilot")},
+            "name": given["name"].strip(),
+            "persona_id": decode("per", given["persona"]) if given["persona"] else None,
+        }
+
+
+class SettingsForm(BasicsForm):
+    """Of a source that brings entries: how often, how old, how many."""
+
     first_poll = forms.ChoiceField(
         label=gettext_lazy("What the first poll takes"), choices=_FIRST, widget=forms.RadioSelect
     )
@@ -103,22 +126,12 @@ class SettingsForm(forms.Form):
         help_text=gettext_lazy("The rest stay in the log, and can be taken in one by one."),
     )
 
-    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        fields: Any = self.fields
-        fields["engines"].choices = choices.engines()
-        fields["persona"].choices = [("", _("The workspace's")), *choices.personas(workspace)]
-        fields["outlets"].choices = choices.outlets(workspace)
-
     def values(self) -> dict[str, Any]:
-        """As the stage takes them."""
         given = self.cleaned_data
         first: Any = given["first_poll"]
-        names = ("engines", "outlets", "autopilot", "poll_interval_minutes", "max_age_days", "max_burst")
         return {
-            **{name: given[name] for name in names},
-            "name": given["name"].strip(),
-            "persona_id": decode("per", given["persona"]) if given["persona"] else None,
+            **super().values(),
+            **{name: given[name] for name in ("poll_interval_minutes", "max_age_days", "max_burst")},
             "first_poll": {"newest": given["newest"]} if first == "newest" else first,
         }
 

@@ -11,6 +11,8 @@ from pipeline.models import Source
 from pipeline.pages.sources import words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.http import HttpRequest, HttpResponse
 
 
@@ -23,8 +25,15 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
             "kind": words.kind_of(one).label,
             "health": words.health_of(one),
             "where": words.place_of(one),
-            "next": one.wake_at if one.status in {"active", "failing"} else None,
+            "next": _next_of(one),
         }
         for one in there.order_by("name", "id")
     ]
     return render(request, "pages/sources.html", {"place": place, "rows": rows})
+
+
+def _next_of(one: Source) -> datetime | None:
+    """When it is polled next; of a brand lane, when it makes something next."""
+    if one.status not in {"active", "failing"}:
+        return None
+    return one.due_at if one.type == "brand" else one.wake_at

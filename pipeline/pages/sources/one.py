@@ -1,24 +1,17 @@
-"""One source: how it is doing, what it listed and what was done with that, its settings."""
+"""One source: how it is doing, what it listed and what was done with that."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import Http404
-from django.shortcuts import redirect, render
-from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.shortcuts import render
 
-from accounts.pages import typed
 from accounts.pages.place import Place, page
-from config.ground.errors import AppError
 from config.ground.ids import decode, encode
 from pipeline.models import Source, SourceEntry
 from pipeline.pages.sources import words
-from pipeline.pages.sources.forms import SettingsForm, values_of
-from pipeline.stages import collect
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -45,7 +38,7 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     chosen = chosen if chosen in words.DECISIONS else ""
     entries, older = _entries(request, place, row, chosen)
     context = {
-        **_head(place, row, "log"),
+        **head(place, row, "log"),
         "entries": entries,
         "older": older,
         "is_first_page": "before" not in request.GET,
@@ -55,8 +48,10 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     return render(request, "pages/source.html", context)
 
 
-def _head(place: Place, row: Source, tab: str) -> dict[str, Any]:
+def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
     kind = words.kind_of(row)
+    is_at_work = row.status in {"active", "failing"}
+    is_lane = row.type == "brand"
     token = row.inbound_token
     return {
         "place": place,
@@ -66,7 +61,9 @@ def _head(place: Place, row: Source, tab: str) -> dict[str, Any]:
         "fetches": kind.fetches,
         "where": words.place_of(row),
         "health": words.health_of(row),
-        "is_polled": row.status in {"active", "failing"} and kind.fetches,
+        "is_lane": is_lane,
+        "is_polled": is_at_work and kind.fetches,
+        "is_run": is_at_work and (kind.fetches or is_lane),
         "inbound": f"{settings.PUBLIC_URL}/hooks/{token}" if token and place.may_edit else "",
     }
 
@@ -102,21 +99,3 @@ def _entry(one: SourceEntry) -> dict[str, Any]:
 def _is_left_aside(raw: RawItem) -> bool:
     """As the raw item says it: what was decided last of the entry may be that its words have changed since."""
     return raw.status == "skipped" and (raw.reason or {}).get("code") in words.ADMITTED
-
-
-@page("edit")
-def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    row = find_source(place, src)
-    form = typed.form_for(request, SettingsForm, workspace=place.workspace, initial=values_of(row))
-    if request.method == "POST" and form.is_valid():
-        values = form.values()
-        if not values["name"]:
-            del values["name"]
-        try:
-            collect.change(row, values, workspace=place.workspace, now=timezone.now())
-        except AppError as error:
-            typed.blame(form, error)
-        else:
-            messages.success(request, _("Saved. What comes from now on follows it."))
-            return redirect(place.address("source_page", src=src))
-    return render(request, "pages/source_edit.html", {**_head(place, row, "settings"), "form": form})

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from pipeline import plugins
+from pipeline.pages.sources import cadence
 from pipeline.sources.base import Source as SourceKind
 
 if TYPE_CHECKING:
@@ -51,11 +52,18 @@ def health_of(source: Source) -> Health:
     """In plain words; the moments stand beside it."""
     said = str((source.last_error or {}).get("message", ""))
     if source.status == "paused":
-        return Health("", "circle-pause", _("Paused"), _("Nothing is fetched until you resume it."))
+        stands = (
+            _("Nothing is made until you resume it.")
+            if source.type == "brand"
+            else _("Nothing is fetched until you resume it.")
+        )
+        return Health("", "circle-pause", _("Paused"), stands)
     if source.status == "gone":
         return Health("bad", "circle-alert", _("Gone"), said)
     if source.status == "failing":
         return Health("bad", "circle-alert", _("Failing"), said)
+    if source.type == "brand":
+        return _health_of_lane(said)
     if not kind_of(source).fetches:
         return Health("info", "webhook", _("Listens"), _("What is sent to it is taken in at once."))
     if said:
@@ -65,13 +73,21 @@ def health_of(source: Source) -> Health:
     return Health("good", "circle-check", _("Reads well"), "")
 
 
+def _health_of_lane(said: str) -> Health:
+    if said:
+        return Health("warn", "triangle-alert", _("Nothing was made"), said)
+    return Health("good", "circle-check", _("At work"), "")
+
+
 def kind_of(source: Source) -> SourceKind:
     return plugins.get("sources", source.type, SourceKind)
 
 
 def place_of(source: Source) -> str:
-    """The address or the name that it reads."""
+    """The address or the name that it reads; of a brand lane, when it makes something."""
     config: Mapping[str, Any] = source.config
+    if source.type == "brand":
+        return cadence.told(config)
     for name in ("url", "sitemap", "handle", "channel", "playlist", "username", "hashtag"):
         if config.get(name):
             return str(config[name])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Q
 
 from config.ground import limits
+from config.ground.ids import decode
 from pipeline.models import BrandPick, Topic
 from pipeline.sources.brand import is_in_season
 
@@ -63,6 +64,8 @@ def candidates(source: Source, persona_id: UUID | None, today: date) -> list[Can
         pool = pool.filter(source=source)
     else:
         pool = pool.filter(Q(persona=None) | Q(persona_id=persona_id), source=None)
+        if source.config.get("pool"):
+            pool = pool.filter(pk__in=[decode("top", one) for one in source.config["pool"]])
     topics = list(pool.order_by("id"))
     uses = _uses([topic.pk for topic in topics], today)
     found = (_candidate(topic, uses[topic.pk], today) for topic in topics)

@@ -39,7 +39,7 @@ def settle(source: Source, *, now: datetime) -> None:
         promise(source, None)
         return
     due_at = next_slot(
-        source.config, after=now, previous=_last(source), default_zone=source.workspace.timezone
+        source.config, after=now, previous=last_worked(source), default_zone=source.workspace.timezone
     )
     if slot is None:
         lay(source, due_at, now=now)
@@ -105,7 +105,7 @@ def promise(source: Source, due_at: datetime | None) -> None:
     source.due_at = due_at
 
 
-def _last(source: Source) -> datetime | None:
+def last_worked(source: Source) -> datetime | None:
     """When its newest slot that was worked was due: the hours of a cadence are counted from there."""
     worked = BrandSlot.objects.of(source.workspace_id).filter(source=source, status__in=["picked", "empty"])
     found: datetime | None = worked.order_by("-id").values_list("due_at", flat=True).first()

@@ -49,9 +49,13 @@ class Lane:
     @property
     def engines(self) -> list[Engine]:
         """Those of the source, or the workspace's, that can be made from a topic."""
-        names = self.source.engines or self.defaults.engines
-        known = {engine.name: engine for engine in plugins.every("engines", Engine)}
-        return [known[name] for name in names if name in known and "topic" in known[name].made_from]
+        return engines_of(self.source, self.defaults)
+
+
+def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
+    names = source.engines or defaults.engines
+    known = {engine.name: engine for engine in plugins.every("engines", Engine)}
+    return [known[name] for name in names if name in known and "topic" in known[name].made_from]
 
 
 def work(slot: BrandSlot) -> None:

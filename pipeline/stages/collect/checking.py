@@ -8,9 +8,9 @@ from accounts import credits as credit_account
 from accounts.models import Workspace
 from config.ground import limits
 from config.ground.errors import AppError, Detail, Invalid
-from config.ground.ids import decode
+from config.ground.ids import decode, encode
 from pipeline import plugins
-from pipeline.models import Outlet, Persona, Source
+from pipeline.models import Outlet, Persona, Source, Topic
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source as SourceKind
 from pipeline.stages import push
@@ -54,6 +54,23 @@ def check_references(
         message = "This workspace has no such persona; GET /v1/personas."
         raise Invalid.one(field="persona", code="unknown_persona", message=message)
     check_outlets(workspace, outlets, test=test)
+
+
+def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -> None:
+    """Whether the topics that a brand lane names (`config.pool`) are in the workspace's pool."""
+    wanted = list(config.get("pool") or ())
+    rows = Topic.objects.of(workspace).filter(
+        pk__in=[key for one in wanted if (key := decode("top", one))], test=test, source=None, deleted_at=None
+    )
+    there = {encode("top", key) for key in rows.values_list("pk", flat=True)} if wanted else set()
+    message = "The workspace's pool has no such topic; GET /v1/topics lists them."
+    faults = [
+        Detail(f"config.pool[{index}]", "unknown_topic", message)
+        for index, one in enumerate(wanted)
+        if one not in there
+    ]
+    if faults:
+        raise Invalid(*faults)
 
 
 def check_outlets(

@@ -17,6 +17,7 @@ from pipeline.models import Source
 from pipeline.stages import brand
 from pipeline.stages.collect.checking import (
     check_interval,
+    check_pool,
     check_references,
     clean_config,
     kind_of,
@@ -75,6 +76,7 @@ def register(
     kind = kind_of(given.type)
     config = clean_config(kind, given.config)
     check_references(workspace, given.engines, given.persona_id, given.outlets, test=test)
+    check_pool(workspace, config, test=test)
     check_interval(workspace, given.poll_interval_minutes)
     wake_at = now if kind.fetches else None
     with transaction.atomic():
@@ -140,6 +142,7 @@ def change(
         kind = kind_of(row.type)
         if "config" in values:
             values["config"] = clean_config(kind, values["config"])
+            check_pool(workspace, values["config"], test=row.test)
             if values["config"] != row.config:
                 # What the plug-in remembers stays: it forgets what is of another address, and nothing else may be lost.
                 values |= {"window": None, "moved": None, "interval_seconds": None}

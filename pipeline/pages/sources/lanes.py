@@ -1,0 +1,111 @@
+"""A brand lane made and changed by page: a source without documents, whose next slots are shown before it is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from pipeline.models import Persona, Source, WorkspaceDefaults
+from pipeline.pages import choices
+from pipeline.pages.sources import cadence
+from pipeline.pages.sources.lane_form import FRESH, LaneForm, values_of
+from pipeline.pages.sources.one import head
+from pipeline.stages import brand, collect
+from pipeline.stages.brand.foreseeing import foresee
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("edit")
+def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
+    if not Persona.objects.of(place.workspace).filter(deleted_at=None).exists():
+        return render(request, "pages/lane_without_persona.html", {"place": place})
+    form = typed.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
+    if request.method == "POST" and "save" in request.POST and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("sources_page"))
+        try:
+            settings = collect.SourceSettings(type=brand.KIND, **form.values())
+            made = collect.register(place.workspace, settings, now=timezone.now())
+        except AppError as error:
+            typed.sent_in_vain(request)
+            _blame(form, error)
+        else:
+            messages.success(request, _("%(name)s is saved.") % {"name": made.name})
+            return redirect(place.address("source_page", src=made.pk))
+    fresh = Source(workspace=place.workspace, type=brand.KIND)
+    return render(request, "pages/lane_add.html", {"place": place, "form": form, **_outlook(form, fresh)})
+
+
+def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
+    """The settings of a lane; the door has found the row and asked who may change it."""
+    form = typed.form_for(
+        request, LaneForm, workspace=place.workspace, kept=row.config, initial=values_of(row)
+    )
+    if request.method == "POST" and "save" in request.POST and form.is_valid():
+        values = form.values()
+        if not values["name"]:
+            del values["name"]
+        try:
+            collect.change(row, values, workspace=place.workspace, now=timezone.now())
+        except AppError as error:
+            _blame(form, error)
+        else:
+            messages.success(request, _("Saved. What comes from now on follows it."))
+            return redirect(place.address("source_page", src=row.pk))
+    context = {**head(place, row, "settings"), "form": form, **_outlook(form, row)}
+    return render(request, "pages/lane_edit.html", context)
+
+
+def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
+    """What a lane would do that is set as the form says; nothing where the form says nothing sound."""
+    if form.is_bound and not form.is_valid():
+        return {}
+    if form.is_bound:
+        _set(row, form.values())
+    elif not row.config:
+        begun = LaneForm(_as_sent(form), workspace=row.workspace)
+        if not begun.is_valid():
+            return {}
+        _set(row, begun.values())
+    seen = foresee(row, now=timezone.now())
+    persona_id = row.persona_id or WorkspaceDefaults.objects.of(row.workspace).get().persona_id
+    return {
+        "seen": seen,
+        "cadence": cadence.told(row.config),
+        "price": choices.credits_told(seen.price),
+        "price_of_week": choices.credits_told(seen.price_of_week),
+        "persona_id": persona_id,
+    }
+
+
+def _as_sent(form: LaneForm) -> dict[str, Any]:
+    return {name: form[name].value() or "" for name in form.fields}
+
+
+def _set(row: Source, values: Mapping[str, Any]) -> None:
+    """As the form says, on the row in memory alone."""
+    for name in ("config", "engines", "persona_id"):
+        setattr(row, name, values[name])
+
+
+def _blame(form: LaneForm, error: AppError) -> None:
+    for detail in error.detail:
+        field = detail.field or ""
+        if field.startswith("config.pool"):
+            field = "topics"
+        elif field.startswith("config.cadence"):
+            field = "timezone" if field.endswith("timezone") else "times"
+        else:
+            field = field.split(".")[0].split("[")[0]
+        form.add_error(field if field in form.fields else None, detail.message)
