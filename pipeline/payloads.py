@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from django.db.models import Model
 
+    from pipeline.models import BrandPick, BrandSlot
+
 
 def row_of(thing: Model) -> dict[str, Any]:
     """An instance as `.values()` would give it."""
@@ -145,6 +147,32 @@ def source_entry(row: Mapping[str, Any]) -> dict[str, Any]:
         "raw_item": _id("raw", row["raw_item_id"]),
         "first_seen_at": as_z(row["first_seen_at"]),
         "decided_at": as_z(row["decided_at"]),
+    }
+
+
+def brand_slot(slot: BrandSlot, picks: Iterable[BrandPick]) -> dict[str, Any]:
+    return {
+        "id": encode("slt", slot.pk),
+        "source": encode("src", slot.source_id),
+        "status": slot.status,
+        "due_at": as_z_or_none(slot.due_at),
+        "eligible": slot.eligible,
+        "note": slot.note,
+        "picks": [
+            {
+                "topic": _id("top", pick.topic_id),
+                "title": pick.title,
+                "angle": pick.angle or None,
+                "decision": pick.decision,
+                "reason": pick.reason,
+                "discarded": pick.words or None,
+                "generated_item": _id("gen", pick.item_id),
+                "decided_at": as_z_or_none(pick.decided_at),
+            }
+            for pick in picks
+        ],
+        "created_at": as_z(slot.created_at),
+        "ended_at": as_z_or_none(slot.ended_at),
     }
 
 

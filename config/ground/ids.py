@@ -39,6 +39,7 @@ PREFIXES: Final = {
     "attempt": "att",
     "invitation": "inv",
     "inbound_delivery": "ind",
+    "brand_slot": "slt",
 }
 
 uuid7: Final[Callable[[], UUID]] = compat.uuid7

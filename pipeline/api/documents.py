@@ -109,6 +109,33 @@ class SourceEntry(serializers.Serializer[Any]):
     decided_at = MomentField()
 
 
+class BrandPick(serializers.Serializer[Any]):
+    topic = PublicIdField("top", allow_null=True)
+    title = serializers.CharField(help_text="The topic's, as it was.")
+    angle = serializers.CharField(allow_null=True)
+    decision = serializers.ChoiceField(choices=("taken", "used", "too_near", "failed"))
+    reason = serializers.JSONField(
+        allow_null=True, help_text="code and message; of too_near also likeness and near."
+    )
+    discarded = serializers.CharField(allow_null=True, help_text="The words that were discarded.")
+    generated_item = PublicIdField("gen", allow_null=True)
+    decided_at = MomentField(allow_null=True)
+
+
+class BrandSlot(serializers.Serializer[Any]):
+    id = PublicIdField("slt")
+    source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
+    status = serializers.ChoiceField(choices=("waiting", "waiting_quota", "picked", "empty", "skipped"))
+    due_at = MomentField()
+    eligible = serializers.IntegerField(allow_null=True, help_text="How many topics could have been taken.")
+    note = serializers.JSONField(
+        allow_null=True, help_text="code and message: why nothing was made, or soon won't."
+    )
+    picks = BrandPick(many=True)
+    created_at = MomentField()
+    ended_at = MomentField(allow_null=True)
+
+
 class PreviewedEntry(serializers.Serializer[Any]):
     external_id = serializers.CharField(allow_null=True)
     url = serializers.CharField(allow_null=True)

@@ -28,9 +28,10 @@ from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import SOURCE_STATUSES, SOURCE_TYPES, SourceChanges, SourceInput
 from pipeline.canonical import plain_text
-from pipeline.models import Source, SourceEntry
+from pipeline.models import BrandSlot, Source, SourceEntry
 from pipeline.models.source_entry import DECISIONS
 from pipeline.stages import collect
+from pipeline.stages.brand.log import with_picks
 from pipeline.stages.receiving import secrets
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class SourceView(PipelineResource):
         "poll": "sources:write",
         "preview": "sources:write",
         "entries": "sources:read",
+        "slots": "sources:read",
     }
 
     without_effect: ClassVar[frozenset[str]] = frozenset({"preview"})
@@ -190,6 +192,22 @@ class SourceView(PipelineResource):
             rows = rows.filter(decision__in=query["decision"])
         found = page(request, rows.values(*payloads.SOURCE_ENTRY_FIELDS), query)
         return found.respond(request, [payloads.source_entry(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="sources_slots",
+        summary="The log of a brand source: what each of its slots took, discarded and made",
+        parameters=[path_id("src"), *documented(PAGING)],
+        responses=answers(
+            {200: documents.listing(documents.BrandSlot), 304: OpenApiResponse(description="Unchanged.")},
+            404,
+        ),
+    )
+    def slots(self, request: Request, id: str) -> Response:
+        source = self.find(self._rows(), "src", id)
+        query = read_query(request, PAGING)
+        found = page(request, BrandSlot.objects.of(self.caller.workspace).filter(source=source), query)
+        logged = with_picks(self.caller.workspace.pk, found.rows)
+        return found.respond(request, [payloads.brand_slot(one.slot, one.picks) for one in logged])
 
 
 def _with_secret(shown: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:

@@ -21,6 +21,7 @@ urlpatterns = [
     re_path(r"^sources/?$", SourceView.as_view({"get": "list", "post": "create"}), name="sources"),
     re_path(r"^sources/preview/?$", SourceView.as_view({"post": "preview"}), name="source-preview"),
     re_path(rf"^sources/{_ONE}/entries/?$", SourceView.as_view({"get": "entries"}), name="source-entries"),
+    re_path(rf"^sources/{_ONE}/slots/?$", SourceView.as_view({"get": "slots"}), name="source-slots"),
     re_path(rf"^sources/{_ONE}/?$", SourceView.as_view(_ITEM), name="source"),
     re_path(rf"^sources/{_ONE}/poll/?$", SourceView.as_view({"post": "poll"}), name="source-poll"),
     re_path(

@@ -317,6 +317,15 @@ def test_log_of_a_source_reads_its_index(workspace, filled, query, index):
     assert indexes_of(*statement) == {index}
 
 
+def test_log_of_a_lane_reads_its_index(workspace, filled):
+    source = Source.everywhere.create(
+        pk=UUID(hashlib.md5(b"1").hexdigest()), workspace=workspace, name="x", type="brand"
+    )
+    statement = _list(workspace, f"/v1/sources/{encode('src', source.pk)}/slots", "brand_slot")
+    filled("brand_slot")
+    assert indexes_of(*statement) == {"brand_slot_of_source"}
+
+
 def test_entries_are_met_by_index(workspace, filled):
     source = Source.everywhere.create(
         pk=UUID(hashlib.md5(b"1").hexdigest()), workspace=workspace, name="x", type="rss"

@@ -137,7 +137,11 @@ def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     page.get_by_text("It is picking a topic").wait_for()
     hands.work_all_due("pipeline.brand")
     page.reload()
+    page.get_by_text("Being made").wait_for()
+    hands.work_all_due("pipeline.generate")
+    page.reload()
     page.get_by_text("Last pick").wait_for()
+    assert page.get_by_role("row").count() == 3
     look_over(page, "lane")
     follow(page, page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last)
     look_over(page, "lane-settings")

@@ -35,6 +35,7 @@ ROUTES = (
     Route("sources", "POST", "/sources", "sources:write"),
     Route("source-preview", "POST", "/sources/preview", "sources:write"),
     Route("source-entries", "GET", "/sources/{id}/entries", "sources:read", "src"),
+    Route("source-slots", "GET", "/sources/{id}/slots", "sources:read", "src"),
     Route("source", "GET", "/sources/{id}", "sources:read", "src"),
     Route("source", "PATCH", "/sources/{id}", "sources:write", "src"),
     Route("source", "DELETE", "/sources/{id}", "sources:write", "src"),

@@ -591,6 +591,43 @@ def test_health_says_how_a_source_does(alice, feed, httpserver):
 # --- Brand lanes -----------------------------------------------------------------------------------------------------
 
 
+def test_slots_are_the_log_of_a_lane(alice):
+    topic = alice.api.post("/topics", {"title": "Rye", "angles": ["a myth"]}).json()["id"]
+    source = alice.api.post("/sources", {"type": "brand", "engines": ["Short Post"]}).json()["id"]
+    (slot,) = alice.api.get(f"/sources/{source}/slots").json()["data"]
+    assert (slot["status"], slot["picks"], slot["ended_at"]) == ("waiting", [], None)
+    alice.api.post(f"/sources/{source}/poll")
+    hands.work_all_due("pipeline.brand")
+    waiting, picked = alice.api.get(f"/sources/{source}/slots").json()["data"]
+    assert (waiting["status"], picked["status"], picked["eligible"], picked["id"]) == (
+        "waiting", "picked", 1, slot["id"],
+    )  # fmt: skip
+    assert picked["note"]["code"] == "few_topics"
+    assert picked["picks"] == [
+        {
+            "topic": topic,
+            "title": "Rye",
+            "angle": "a myth",
+            "decision": "taken",
+            "reason": None,
+            "discarded": None,
+            "generated_item": None,
+            "decided_at": None,
+        }
+    ]
+    assert alice.api.get(f"/sources/{source}/entries").json()["data"] == []
+    oldest = alice.api.get(f"/sources/{source}/slots?limit=1&order=asc").json()
+    assert ([one["id"] for one in oldest["data"]], oldest["has_more"]) == ([slot["id"]], True)
+
+
+def test_slots_of_another_source_stay_its_own(alice, charlie):
+    mine = alice.api.post("/sources", {"type": "brand"}).json()["id"]
+    other = alice.api.post("/sources", {"type": "webhook"}).json()["id"]
+    assert len(alice.api.get(f"/sources/{mine}/slots").json()["data"]) == 1
+    assert alice.api.get(f"/sources/{other}/slots").json()["data"] == []
+    assert charlie.api.get(f"/sources/{mine}/slots").status_code == 404
+
+
 def test_pool_of_a_lane_names_topics_of_the_workspace(alice, charlie):
     def made(person):
         return person.api.post("/topics", {"title": "Rye"}).json()["id"]

@@ -114,6 +114,7 @@ class Flow:
         self._refusals()
         self._events()
         self._uploads()
+        self._lane()
 
     def _before_whitelisting(self) -> None:
         self.call("GET", "/workspace", expect=403, name="error-workspace_not_whitelisted")
@@ -316,6 +317,16 @@ class Flow:
         self._fail_a_source()
         self._expire_an_outlet()
         self._run_out_of_credits()
+
+    def _lane(self) -> None:
+        topic = {"title": "Why rye needs time", "angles": ["a myth about rye"]}
+        topic_id = self.call("POST", "/topics", topic, expect=201)["id"]
+        lane = {"type": "brand", "name": "Bread", "engines": ["Short Post"]}
+        source = self.call("POST", "/sources", lane, expect=201)
+        hands.look("pipeline.brand")
+        self.call("GET", f"/sources/{source['id']}/slots", expect=200, name="source-slots")
+        self.call("DELETE", f"/sources/{source['id']}", expect=204)
+        self.call("DELETE", f"/topics/{topic_id}", expect=204)
 
     def _fail_a_source(self) -> None:
         # Nobody listens at the discard port of this machine.

@@ -9,11 +9,11 @@ import pytest
 from django.urls import reverse
 
 from config.ground.ids import encode
-from pipeline.models import BrandSlot, Persona, Source, WorkspaceDefaults
-from pipeline.pages.sources import cadence
+from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Persona, Source, WorkspaceDefaults
+from pipeline.pages.sources import cadence, lane_log
 from pipeline.stages import collect
 from pipeline.stages.brand import personas, topics
-from tests.stages.brand.lanes import add_lane, make_topics, work_slot
+from tests.stages.brand.lanes import LINES, add_lane, make_persona, make_topics, work_slot, write_all
 
 
 @pytest.fixture
@@ -255,6 +255,58 @@ def test_a_lane_without_topics_says_what_to_do(editor, newsroom):
     text = said(editor.get(at(newsroom, "source_page", src=source.pk)))
     assert "Nothing was made" in text
     assert "No topic may be taken now" in text
+
+
+def test_log_says_what_each_slot_did(editor, newsroom):
+    make_topics(newsroom, 1, angles=["a myth"], notes="Rye dough rests for 20 hours.")
+    source = saved(editor, newsroom, engines=["Short Post"])
+    page = at(newsroom, "source_page", src=source.pk)
+    assert [str(one["status"][1]) for one in editor.get(page).context["slots"]] == ["To come"]
+    work_slot(source)
+    pick = BrandPick.everywhere.get()
+    assert "Topic A · a myth Being made" in said(editor.get(page))
+    reason = {"code": "too_near", "message": "It is 48 % like something that was said.", "likeness": 0.48}
+    BrandPick.everywhere.filter(pk=pick.pk).update(
+        decision="too_near", reason=reason, words="Rye is patient.", decided_at=newsroom.created_at
+    )
+    text = said(editor.get(page))
+    assert "Discarded: too near" in text
+    assert reason["message"] in text
+    assert "Rye is patient." in text
+    assert "of 1 topic " in text
+    # The next one finds nothing: its only topic rests.
+    work_slot(source)
+    slots = editor.get(page).context["slots"]
+    assert [str(one["status"][1]) for one in slots] == ["To come", "Nothing made", "Picked"]
+    assert slots[1]["message"].startswith("No topic may be taken now")
+
+
+def test_made_item_stands_in_the_log(editor, newsroom):
+    make_persona(newsroom, approved_lines=list(LINES))
+    make_topics(newsroom, 8)
+    source = saved(editor, newsroom, engines=["Short Post"])
+    work_slot(source)
+    (item,) = write_all(source)
+    page = at(newsroom, "source_page", src=source.pk)
+    (pick,) = editor.get(page).context["slots"][1]["picks"]
+    assert (str(pick["decision"][1]), pick["item"], item.status) == ("Made", item, "ready")
+    GeneratedItem.everywhere.filter(pk=item.pk).update(deleted_at=newsroom.created_at)
+    assert editor.get(page).context["slots"][1]["picks"][0]["item"] is None
+
+
+def test_log_of_a_lane_has_pages(editor, newsroom):
+    source = saved(editor, newsroom)
+    for _ in range(lane_log.SLOTS):
+        work_slot(source)
+    page = at(newsroom, "source_page", src=source.pk)
+    first = editor.get(page)
+    second = editor.get(f"{page}?before={first.context['older']}")
+    shown = [one["slot"].pk for answer in (first, second) for one in answer.context["slots"]]
+    assert (len(shown), len(set(shown)), second.context["older"]) == (
+        lane_log.SLOTS + 1,
+        lane_log.SLOTS + 1,
+        "",
+    )
 
 
 def test_nothing_of_another_workspace_is_there(editor, newsroom, charlie):

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from accounts.pages.place import Place, page
 from config.ground.ids import decode, encode
 from pipeline.models import Source, SourceEntry
-from pipeline.pages.sources import words
+from pipeline.pages.sources import lane_log, words
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -34,6 +34,8 @@ def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
 @page("look", methods=("GET",))
 def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     row = find_source(place, src)
+    if row.type == "brand":
+        return _lane(request, place, row)
     chosen = request.GET.get("decision", "")
     chosen = chosen if chosen in words.DECISIONS else ""
     entries, older = _entries(request, place, row, chosen)
@@ -44,6 +46,15 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
         "is_first_page": "before" not in request.GET,
         "decisions": {name: told for name, (_tone, told) in words.DECISIONS.items()},
         "chosen": chosen,
+    }
+    return render(request, "pages/source.html", context)
+
+
+def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
+    context = {
+        **head(place, row, "log"),
+        **lane_log.read(row, request.GET.get("before", "")),
+        "is_first_page": "before" not in request.GET,
     }
     return render(request, "pages/source.html", context)
 

@@ -1,0 +1,61 @@
+"""What a lane did at each of its slots, in the words of its page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.translation import gettext_lazy as _
+
+from config.ground.ids import decode, encode
+from pipeline.stages.brand.log import log_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.utils.functional import _StrPromise
+
+    from pipeline.models import BrandPick, Source
+    from pipeline.stages.brand.log import Logged
+
+SLOTS: Final = 30
+STATUSES: Final[Mapping[str, tuple[str, _StrPromise]]] = {
+    "waiting": ("info", _("To come")),
+    "waiting_quota": ("warn", _("Waits for credits")),
+    "picked": ("good", _("Picked")),
+    "empty": ("warn", _("Nothing made")),
+    "skipped": ("", _("Left out")),
+}
+DECISIONS: Final[Mapping[str, tuple[str, _StrPromise]]] = {
+    "taken": ("info", _("Being made")),
+    "used": ("good", _("Made")),
+    "too_near": ("warn", _("Discarded: too near")),
+    "failed": ("bad", _("Could not be made")),
+}
+
+
+def read(source: Source, before: str) -> dict[str, Any]:
+    """A page of the log, newest first; `older` is the id before which the next one begins, empty on the last."""
+    found = log_of(source, before=decode("slt", before), most=SLOTS + 1)
+    return {
+        "slots": [_slot(one) for one in found[:SLOTS]],
+        "older": encode("slt", found[SLOTS - 1].slot.pk) if len(found) > SLOTS else "",
+    }
+
+
+def _slot(one: Logged) -> dict[str, Any]:
+    return {
+        "slot": one.slot,
+        "status": STATUSES[one.slot.status],
+        "message": str((one.slot.note or {}).get("message", "")),
+        "picks": [_pick(pick) for pick in one.picks],
+    }
+
+
+def _pick(pick: BrandPick) -> dict[str, Any]:
+    item = pick.item if pick.item is not None and pick.item.deleted_at is None else None
+    return {
+        "pick": pick,
+        "decision": DECISIONS[pick.decision],
+        "reason": str((pick.reason or {}).get("message", "")),
+        "item": item,
+    }
