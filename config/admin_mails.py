@@ -45,6 +45,10 @@ _NOTICES: Final[Mapping[str, tuple[str, str]]] = {
         "“Ferries every ten minutes” was not published on Mastodon",
         "The server answered 422: the text is longer than the 500 characters that it allows.",
     ),
+    "item_flagged": (
+        "The source of “Ferries every ten minutes” has changed since it was published",
+        "2 published items were made of it.\nIts source was edited after it was published. Compare the two.",
+    ),
     "source_failing": (
         "The source Port authority fails",
         "The server answered 503.\nIt is polled again by itself, with longer waits.",

@@ -103,6 +103,18 @@ _HOLDS: Final[Mapping[str, Any]] = {
     "source_withdrawn": _("Its source was withdrawn; approve it to publish it all the same."),
 }
 
+FLAGS: Final[Mapping[str, Any]] = {
+    "source_changed": _(
+        "Its source was edited after it was published. Compare the two, correct the post where it stands if it is wrong, "
+        "then approve the item: the mark goes."
+    ),
+    "source_withdrawn": _(
+        "Its source took the entry back after it was published. Decide whether the post may stay, and remove it where it "
+        "stands if not. The mark goes when the source lists the entry again."
+    ),
+}
+"""What is to be done about what is published, in words, by what befell its source."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -134,6 +146,7 @@ class Overview:
     published_ones: Sequence[Row]
     failed_posts: Sequence[Row]
     failed_items: Sequence[Row]
+    flagged: Sequence[Row]
     sources: Sequence[Row]
     outlets: Sequence[Row]
     steps: Steps
@@ -172,6 +185,7 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overvie
         published_ones=[_publication(row) for row in _with_names(published.order_by("-published_at"))],
         failed_posts=[_publication(row) for row in _with_names(failed_posts.order_by("-updated_at"))],
         failed_items=_failed_items(failed_items),
+        flagged=_flagged(workspace.pk),
         sources=_sources(workspace.pk),
         outlets=_outlets(workspace.pk),
         steps=_steps(workspace),
@@ -320,6 +334,33 @@ def _failed_items(rows: QuerySet[Any]) -> list[Row]:
             status="failed",
         )
         for row in found
+    ]
+
+
+def looked_at(item_id: UUID, flagged: str) -> Call | None:
+    """How a person says that a flagged item was looked at; one whose entry is withdrawn stays flagged."""
+    if flagged != "source_changed":
+        return None
+    return Call(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
+
+
+def _flagged(workspace_id: UUID) -> list[Row]:
+    rows = (
+        GeneratedItem.objects.of(workspace_id)
+        .filter(test=False, deleted_at=None)
+        .exclude(flagged="")
+        .order_by("-id")
+        .values("id", "title", "excerpt", "engine_output", "flagged", "published_at")[:ROWS]
+    )
+    return [
+        Row(
+            title=row["title"] or row["excerpt"],
+            at=row["published_at"],
+            about=row["engine_output"],
+            reason=str(FLAGS[row["flagged"]]),
+            call=looked_at(row["id"], row["flagged"]),
+        )
+        for row in rows
     ]
 
 

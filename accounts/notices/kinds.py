@@ -41,6 +41,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
         is_counted=True,
     ),
+    "item_flagged": Kind(
+        _("A published item’s source changed"),
+        _("The entry that it was made of was edited or withdrawn after it was published."),
+        {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
+    ),
     "source_failing": Kind(
         _("A source fails or is gone"),
         _("Three polls in a row failed, or its server says that it is gone."),

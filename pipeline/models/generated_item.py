@@ -96,6 +96,12 @@ class GeneratedItem(WorkspaceRow):
                 name="generated_item_failed",
                 condition=models.Q(status="failed", deleted_at=None, test=False),
             ),
+            # The first page: what is published and was made of something that has changed since.
+            models.Index(
+                fields=["workspace", "-id"],
+                name="generated_item_flagged",
+                condition=~models.Q(flagged="") & models.Q(deleted_at=None, test=False),
+            ),
         ]
 
 

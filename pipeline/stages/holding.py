@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from pipeline.models import GeneratedItem, RawItem
+from pipeline.stages.flagging import tell_flagged
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
@@ -29,10 +30,11 @@ OUT: Final = frozenset({"published", "partially_published"})
 
 
 def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
-    """Hold what came of an old version and may still be sent somewhere; flag what was published.
+    """Hold what came of an old version and may still be sent somewhere; flag what was published, and tell people.
 
     The caller has locked the raw item. Nothing more of a held item is sent until somebody looked.
     """
+    flagged = []
     items = GeneratedItem.everywhere.filter(
         # An item that is being drawn again has its words, and comes back with whatever holds it.
         Q(status__in=PUBLISHABLE | {"rejected"}) | Q(status="generating", revision__gt=0),
@@ -46,10 +48,12 @@ def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
             changes["held"] = reason
         if item.status in OUT and item.flagged in _FLAGGED_OVER[reason]:
             changes["flagged"] = reason
+            flagged.append(item)
         if changes:
             GeneratedItem.everywhere.filter(pk=item.pk).update(
                 **changes, version=item.version + 1, updated_at=now
             )
+    tell_flagged(row, reason, flagged, now)
 
 
 def withdraw(raw_item_id: UUID, now: datetime) -> bool:

@@ -6,11 +6,14 @@ import pytest
 
 from accounts import workspaces
 from config.ground import hands
+from config.ground.ids import encode
 from pipeline import way_out
-from pipeline.models import RawItem, Source, SourceEntry
+from pipeline.models import Outlet, RawItem, Source, SourceEntry
 from tests.browser.people import follow, log_in, look_over, person
 from tests.pages.test_sources import feed
+from tests.stages import steps
 from tests.stages.brand.lanes import make_topics
+from tests.stages.steps import OTHER_TEXT, push_raw
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 
@@ -150,3 +153,21 @@ def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     page.get_by_text("Bread is there again.").wait_for()
     source = Source.everywhere.get(is_push=False)
     assert (source.deleted_at, source.status, len(source.config["pool"])) == (None, "active", 3)
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_published_item_whose_source_changed(open_window, newsroom, phone):
+    raw = push_raw(newsroom, title="Tram line approved", external_id="tram", url="").raw_item
+    steps.run_generations(raw)
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    for item in steps.items_of(raw):
+        steps.send(steps.promise(item, feed))
+    push_raw(newsroom, title="Tram line refused", external_id="tram", url="", body=OTHER_TEXT)
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    page.get_by_role("heading", name="Published, and changed since").wait_for()
+    page.get_by_text("Its source was edited after it was published.").first.wait_for()
+    look_over(page, "flagged-home")
+    page.goto(f"{page.url.split('#')[0].rstrip('/')}/new/{encode('raw', raw.pk)}")
+    page.get_by_text("Its source was edited after it was published.").first.wait_for()
+    look_over(page, "flagged-made")

@@ -17,6 +17,7 @@ TOKEN = "123456789:AAEabcdefghijklmnopqrstuvw"
 CHOSEN = {
     "post_failed": "daily",
     "reviews_waiting": "off",
+    "item_flagged": "daily",
     "source_failing": "off",
     "few_topics": "now",
     "outlet_reconnect": "now",

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from config.ground.ids import encode
 from pipeline.models import Asset, GeneratedItem
-from pipeline.overview import Call
+from pipeline.overview import FLAGS, Call, looked_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +58,8 @@ class Seen:
     error: str
     pictures: tuple[Picture, ...]
     call: Call | None
+    flag: str
+    """What to do about what befell its source after it was published; empty where nothing did."""
 
     @property
     def is_under_way(self) -> bool:
@@ -101,6 +103,7 @@ def _seen(item: GeneratedItem, pictures: tuple[Picture, ...]) -> Seen:
         error=str((item.error or {}).get("message", "")),
         pictures=pictures,
         call=_call(item),
+        flag=str(FLAGS[item.flagged]) if item.flagged else "",
     )
 
 
@@ -110,7 +113,7 @@ def _call(item: GeneratedItem) -> Call | None:
         return Call(_("How to publish it"), "POST", f"{address}/publish", "{}")
     if item.status == "failed":
         return Call(_("How to try it again"), "POST", f"{address}/retry")
-    return None
+    return looked_at(item.pk, item.flagged)
 
 
 def _pictures(workspace: Workspace, items: list[GeneratedItem]) -> dict[str, tuple[Picture, ...]]:

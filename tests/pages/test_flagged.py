@@ -1,0 +1,55 @@
+"""What is published and was made of an entry that changed since: said where the item shows, with what to do."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from config.ground.ids import encode
+from pipeline.models import GeneratedItem
+from pipeline.overview import FLAGS
+from tests.stages import steps
+from tests.stages.steps import NOON, push_raw
+
+
+@pytest.fixture
+def editor(bob, newsroom, as_person):
+    return as_person(bob)
+
+
+def flag(workspace, reason, **changes):
+    raw = push_raw(workspace).raw_item
+    steps.run_generations(raw)
+    item = steps.items_of(raw)[0]
+    GeneratedItem.everywhere.filter(pk=item.pk).update(
+        status="published", flagged=reason, published_at=NOON, **changes
+    )
+    return item
+
+
+def at(workspace, name, **more):
+    return reverse(name, kwargs={"ws": workspace.pk, **more})
+
+
+@pytest.mark.parametrize("reason", ["source_changed", "source_withdrawn"])
+def test_it_stands_beside_the_item_with_what_to_do(editor, newsroom, reason):
+    item = flag(newsroom, reason)
+    text = editor.get(at(newsroom, "made", raw=item.raw_item_id)).content.decode()
+    assert text.count(str(FLAGS[reason])) == 1
+    # To approve it takes the one mark away, and not the other.
+    assert (f"/v1/generated/{encode('gen', item.pk)}/approve" in text) == (reason == "source_changed")
+
+
+def test_first_page_lists_what_is_flagged(editor, newsroom, charlie):
+    from accounts import workspaces
+
+    home = at(newsroom, "home")
+    assert "Published, and changed since" not in editor.get(home).content.decode()
+    item = flag(newsroom, "source_changed", title="Tram line approved")
+    flag(workspaces.memberships_of(charlie)[0].workspace, "source_changed", title="Theirs alone")
+    answer = editor.get(home)
+    (row,) = answer.context["seen"].flagged
+    assert (row.title, row.at, row.reason) == ("Tram line approved", NOON, str(FLAGS["source_changed"]))
+    assert 'id="flagged"' in answer.content.decode()
+    GeneratedItem.everywhere.filter(pk=item.pk).update(deleted_at=NOON)
+    assert editor.get(home).context["seen"].flagged == []
