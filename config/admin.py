@@ -37,6 +37,7 @@ LABELS: Final[Mapping[str, Any]] = {
     "sources": gettext_lazy("Sources that fail or are gone"),
     "raw_items": gettext_lazy("Raw items that failed"),
     "generated_items": gettext_lazy("Generated items that failed"),
+    "persona_drafts": gettext_lazy("Drafts of personas that failed"),
     "publications": gettext_lazy("Publications that failed or are unknown"),
     "deliveries": gettext_lazy("Deliveries that failed"),
 }

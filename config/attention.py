@@ -112,6 +112,9 @@ def _dead(user: User) -> Iterator[Need]:
         "sources": lambda n: ngettext("%d source fails or is gone", "%d sources fail or are gone", n),
         "raw_items": lambda n: ngettext("%d raw item failed", "%d raw items failed", n),
         "generated_items": lambda n: ngettext("%d generated item failed", "%d generated items failed", n),
+        "persona_drafts": lambda n: ngettext(
+            "%d draft of a persona failed", "%d drafts of personas failed", n
+        ),
         "publications": lambda n: ngettext(
             "%d publication failed or is unknown", "%d publications failed or are unknown", n
         ),

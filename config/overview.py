@@ -273,7 +273,7 @@ class Overview:
     def dead(self, name: str) -> DeadKind:
         """Of one kind of `rows.DEAD`: how many, and the newest with what went wrong."""
         found = rows.DEAD[name].rows().filter(workspace=self.workspace)
-        if name != "deliveries":
+        if name not in {"deliveries", "persona_drafts"}:
             found = found.filter(test__in=_BOTH)
         error, moment = _TOLD_BY[name]
         # Counted by the same look that finds the newest.
@@ -309,6 +309,7 @@ _TOLD_BY: Final = {
     "sources": ("last_error", "updated_at"),
     "raw_items": ("reason", "updated_at"),
     "generated_items": ("error", "updated_at"),
+    "persona_drafts": ("error", "created_at"),
     "publications": ("error", "updated_at"),
     "deliveries": ("last_error", "created_at"),
 }

@@ -11,7 +11,7 @@ from accounts import audit
 from config import rows
 from config.ground.errors import NotFound
 from config.ground.ids import decode, encode
-from pipeline.stages import collect, publish, push, review
+from pipeline.stages import collect, drafting, publish, push, review
 from webhooks import endpoints
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ PREFIXES: Final[Mapping[str, str]] = {
     "sources": "src",
     "raw_items": "raw",
     "generated_items": "gen",
+    "persona_drafts": "pdr",
     "publications": "pub",
     "deliveries": "dlv",
 }
@@ -58,6 +59,7 @@ _ACTS: Final[Mapping[str, Callable[[Any, str, datetime], object]]] = {
     ),
     "raw_items": lambda row, _, now: push.retry(row, workspace=row.workspace, now=now),
     "generated_items": lambda row, _, now: review.retry(row, workspace=row.workspace, now=now),
+    "persona_drafts": lambda row, _, now: drafting.retry(row, now=now),
     "publications": _publication,
     "deliveries": lambda row, actor, now: endpoints.resend(row, actor=actor, now=now),
 }

@@ -17,7 +17,7 @@ from accounts import idempotency, notices
 from config import media_sweep
 from config.ground import hands, limits
 from config.ground.crash import crash_point
-from pipeline.stages import collect, uploads
+from pipeline.stages import collect, drafting, uploads
 from pipeline.stages.receiving import forgetting
 from webhooks import retention as webhooks
 
@@ -80,6 +80,7 @@ TABLE: Final[tuple[Kept, ...]] = (
         limits.SOURCE_ENTRIES_KEPT,
         collect.forget_entries,
     ),
+    Kept("drafts of personas", limits.PERSONA_DRAFTS_KEPT, drafting.forget),
     Kept("hosts that nobody fetches from any more", limits.HOST_SLOTS_KEPT, collect.forget_hosts),
     Kept("model answers of a run", "until the run is over"),
     Kept("notices and what became of them", limits.NOTICES_KEPT, notices.forget),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Min, Q
 
 from config.ground import due, hands
-from pipeline.models import GeneratedItem, Publication, RawItem, Source
+from pipeline.models import GeneratedItem, PersonaDraft, Publication, RawItem, Source
 from webhooks.models import Delivery
 
 if TYPE_CHECKING:
@@ -61,6 +61,12 @@ DEAD: Final[Mapping[str, Dead]] = {
             GeneratedItem,
             Q(status="failed", deleted_at=None),
             "Making it failed; its error says why.",
+        ),
+        Dead(
+            "persona_drafts",
+            PersonaDraft,
+            Q(status="failed"),
+            "Its error says why, and what whoever asked for it was told to do.",
         ),
         Dead(
             "publications",

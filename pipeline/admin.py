@@ -24,6 +24,7 @@ from pipeline.models import (
     ModelCall,
     Outlet,
     Persona,
+    PersonaDraft,
     Publication,
     RawItem,
     Source,
@@ -142,6 +143,14 @@ class PersonaAdmin(ReadOnlyAdmin):
     list_display = ("name", "workspace", "language", "version", "updated_at")
     search_fields = ("name", "workspace__name")
     list_select_related = ("workspace",)
+
+
+@admin.register(PersonaDraft)
+class PersonaDraftAdmin(ReadOnlyAdmin):
+    list_display = ("workspace", "persona", "status", "url", "is_offline", "requested_by", "created_at")
+    list_filter = ("status", "is_offline")
+    search_fields = ("url", "workspace__name")
+    list_select_related = ("workspace", "persona")
 
 
 @admin.register(Topic)

@@ -103,6 +103,13 @@ BRAND_SLOT: Final[Mapping[str, frozenset[str]]] = {
     "skipped": frozenset(),
 }
 
+PERSONA_DRAFT: Final[Mapping[str, frozenset[str]]] = {
+    "queued": frozenset({"running", "failed"}),
+    "running": frozenset({"done", "failed"}),
+    "done": frozenset(),
+    "failed": frozenset({"queued"}),
+}
+
 for _model, _table in {
     "pipeline.Source": SOURCE,
     "pipeline.RawItem": RAW_ITEM,
@@ -114,9 +121,11 @@ for _model, _table in {
     "pipeline.WebSubSubscription": SUBSCRIPTION,
     "pipeline.InboundDelivery": INBOUND_DELIVERY,
     "pipeline.BrandSlot": BRAND_SLOT,
+    "pipeline.PersonaDraft": PERSONA_DRAFT,
 }.items():
     states.register(_model, _table)
 
+OPEN_DRAFTS: Final = frozenset({"queued", "running"})
 OPEN_SLOTS: Final = frozenset({"waiting", "waiting_quota"})
 PUBLISHABLE: Final = frozenset(
     {"ready", "scheduled", "publishing", "published", "partially_published", "publish_failed", "removed"}

@@ -9,8 +9,16 @@ from django.conf import settings
 from accounts import notices
 from accounts.models import NoticeDigest
 from config.ground import hands, limits
-from pipeline.models import BrandSlot, Generation, Publication, RawItem, Source, WebSubSubscription
-from pipeline.stages import brand, collect, digest, generate, publish, push, websub
+from pipeline.models import (
+    BrandSlot,
+    Generation,
+    PersonaDraft,
+    Publication,
+    RawItem,
+    Source,
+    WebSubSubscription,
+)
+from pipeline.stages import brand, collect, digest, drafting, generate, publish, push, websub
 
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)
 
@@ -36,6 +44,19 @@ hands.register(
         lease=LEASE,
         side_by_side=2,
         per_workspace=1,
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.drafts",
+        model=PersonaDraft,
+        work=drafting.work,
+        give_up=drafting.give_up,
+        lease=LEASE,
+        side_by_side=2,
+        per_workspace=1,
+        # It mostly waits for other people's machines: a site, then a model.
+        own_threads=True,
     )
 )
 hands.register(

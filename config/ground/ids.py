@@ -40,6 +40,7 @@ PREFIXES: Final = {
     "invitation": "inv",
     "inbound_delivery": "ind",
     "brand_slot": "slt",
+    "persona_draft": "pdr",
 }
 
 uuid7: Final[Callable[[], UUID]] = compat.uuid7

@@ -307,6 +307,14 @@ PERSONA_LINKS: Final = 20
 """Links that a persona may name as its own."""
 PERSONAS: Final = 50
 """Personas of a workspace."""
+PERSONA_DRAFTS_AT_ONCE: Final = 3
+"""Drafts of personas that one workspace may have under way: each reads a site and may cost a call to a model."""
+PERSONA_DRAFTS_KEPT: Final = timedelta(days=7)
+"""How long a draft of a persona is kept; what was saved of it is the persona's."""
+PERSONA_DRAFT_PATIENCE: Final = timedelta(minutes=2)
+"""The longest single wait for a model while somebody waits for a draft; past it they are told."""
+DRAFT_POSTS: Final = 100
+"""Past posts that may be pasted for one draft of a persona."""
 TOPICS: Final = 1000
 """Topics of a workspace's pool."""
 TOPIC_TITLE_CHARACTERS: Final = 300

@@ -89,6 +89,18 @@ def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
     return tuple(checks)
 
 
+def count_words(text: str) -> int:
+    return len(_WORD.findall(text))
+
+
+def count_hashtags(text: str) -> int:
+    return len(_HASHTAG.findall(text))
+
+
+def count_emoji(text: str) -> int:
+    return len(_EMOJI.findall(text))
+
+
 def _check(code: str, passed: str, fault: str | None) -> Check:
     return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 

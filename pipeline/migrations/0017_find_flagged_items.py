@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('pipeline', '0015_find_entries_by_workspace'),
+        ('pipeline', '0016_persona_drafts'),
     ]
 
     operations = [

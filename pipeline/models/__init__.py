@@ -9,6 +9,7 @@ from pipeline.models.inbound import InboundDelivery, InboundSecret
 from pipeline.models.model_call import ModelCall
 from pipeline.models.outlet import Outlet
 from pipeline.models.persona import Persona, PersonaVersion, Topic
+from pipeline.models.persona_draft import PersonaDraft
 from pipeline.models.publication import Attempt, Publication
 from pipeline.models.raw_item import RawBody, RawItem, RawPrint
 from pipeline.models.shared_brief import SharedBrief
@@ -36,6 +37,7 @@ __all__ = [
     "ModelCall",
     "Outlet",
     "Persona",
+    "PersonaDraft",
     "PersonaVersion",
     "Publication",
     "RawBody",

@@ -4,12 +4,12 @@ from accounts.pages.place import page_path, register_ids
 from pipeline.pages import defaults, home, usage
 from pipeline.pages.inbound import deliveries, secret
 from pipeline.pages.making import pages as making
-from pipeline.pages.personas import editor, looks
+from pipeline.pages.personas import drafts, editor, looks
 from pipeline.pages.personas import listing as personas
 from pipeline.pages.sources import acts, adding, editing, lanes, listing, one
 from pipeline.pages.topics import pool
 
-register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind")
+register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr")
 
 _SOURCE = "sources/<src:src>"
 _PERSONA = "personas/<per:per>"
@@ -39,6 +39,10 @@ urlpatterns = [
     page_path(f"{_SOURCE}/entries/<raw:raw>/admit", acts.source_admit, "source_admit"),
     page_path("personas/", personas.personas, "personas"),
     page_path("personas/new", personas.persona_create, "persona_create"),
+    page_path("personas/draft", drafts.persona_draft_ask, "persona_draft_ask"),
+    page_path("personas/drafts/<pdr:pdr>", drafts.persona_draft, "persona_draft"),
+    page_path("personas/drafts/<pdr:pdr>/retry", drafts.persona_draft_retry, "persona_draft_retry"),
+    page_path(f"{_PERSONA}/draft", drafts.persona_draft_for, "persona_draft_for"),
     page_path(_PERSONA, editor.persona, "persona"),
     page_path(f"{_PERSONA}/look", looks.persona_look, "persona_look"),
     page_path(f"{_PERSONA}/versions", editor.persona_versions, "persona_versions"),

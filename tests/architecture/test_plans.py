@@ -49,6 +49,7 @@ DUE_TABLES = (
     "message",
     "digest",
     "brand_slot",
+    "draft",
     "websub",
 )
 

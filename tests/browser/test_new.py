@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pipeline.models import GeneratedItem, Persona, RawItem, Topic
+from pipeline.models import GeneratedItem, HostSlot, Persona, PersonaDraft, RawItem, Topic
 from tests.browser.people import follow, log_in, look_over
 from tests.browser.test_sources import newsroom  # noqa: F401  the fixture
 from tests.stages.steps import TEXT
@@ -68,6 +68,49 @@ def test_an_item_from_a_link(open_window, newsroom, work_until, httpserver):  # 
     work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
     page.get_by_text("All is ready.").wait_for()
     assert RawItem.everywhere.get().url == httpserver.url_for("/news/tram")
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_persona_drafted_from_a_site_and_posts(open_window, newsroom, work_until, httpserver, phone):  # noqa: F811
+    httpserver.expect_request("/robots.txt").respond_with_data("", status=404)
+    about = '<meta property="og:site_name" content="Harbour Desk"><meta name="description" content="News of the ferries.">'
+    httpserver.expect_request("/").respond_with_data(
+        ARTICLE.replace("<head>", f"<head>{about}"), content_type="text/html; charset=utf-8"
+    )
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    go_to(page, "Personas", phone=phone)
+    page.get_by_role("link", name="Make a persona").click()
+    page.get_by_role("link", name="Draft it from a site or past posts").wait_for()
+    look_over(page, "persona-create")
+    follow(page, page.get_by_role("link", name="Draft it from a site or past posts"))
+    page.get_by_label("A page or a feed").fill("http://127.0.0.1:9/")
+    page.get_by_label("Past posts").fill("Fog on the river.\n\nWho left a cello on the night boat?")
+    look_over(page, "persona-draft-ask")
+    page.get_by_role("button", name="Draft it").click()
+    page.get_by_text("It waits its turn").wait_for()
+    look_over(page, "persona-draft-under-way")
+    work_until(lambda: PersonaDraft.everywhere.filter(status="failed").exists())
+    # It changes by itself, and says what to do next.
+    page.get_by_text("or paste some posts instead.").wait_for()
+    page.get_by_role("button", name="Try it again").wait_for()
+    look_over(page, "persona-draft-failed")
+    follow(page, page.get_by_role("link", name="Draft it from something else"))
+    page.get_by_label("A page or a feed").fill(httpserver.url_for("/"))
+    page.get_by_label("Past posts").fill("Fog on the river.\n\nWho left a cello on the night boat?")
+    page.get_by_role("button", name="Draft it").click()
+    page.get_by_text("It waits its turn").wait_for()
+    HostSlot.everywhere.all().delete()
+    work_until(lambda: PersonaDraft.everywhere.filter(status="done").exists())
+    page.get_by_text("Made without AI").wait_for()
+    assert page.get_by_label("Name").input_value() == "Harbour Desk"
+    look_over(page, "persona-draft")
+    assert not Persona.everywhere.filter(name="Harbour Desk").exists()
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Harbour Desk is there.").wait_for()
+    made = Persona.everywhere.get(name="Harbour Desk")
+    assert made.who_you_are == "Harbour Desk\nNews of the ferries."
+    assert made.reference_posts == ["Fog on the river.", "Who left a cello on the night boat?"]
 
 
 @pytest.mark.parametrize("phone", [False, True])

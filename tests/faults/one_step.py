@@ -60,6 +60,7 @@ from pipeline.models import (
     InboundDelivery,
     ModelCall,
     Outlet,
+    PersonaDraft,
     Publication,
     RawBody,
     RawItem,
@@ -72,7 +73,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.sources.base import Hub
-from pipeline.stages import collect, push, websub
+from pipeline.stages import collect, drafting, push, websub
 from pipeline.stages.brand import personas, topics
 from pipeline.stages.model_account import BRIEF_AWAITED
 from pipeline.stages.receiving import secrets
@@ -94,6 +95,7 @@ TEXT = (
 DUE_MODELS = (
     Source,
     BrandSlot,
+    PersonaDraft,
     RawItem,
     Generation,
     Publication,
@@ -260,6 +262,21 @@ def add_lane(lines=(), notes="", cadence_hours=720):
         topics.create(_workspace(), {"title": f"Topic {name}", "notes": notes}, now=now)
     config = {"cadence": {"every_hours": cadence_hours}}
     collect.register(_workspace(), collect.SourceSettings(type="brand", config=config, engines=ENGINES))
+
+
+def ask_for_draft(url="", posts=""):
+    drafting.request(_workspace(), persona=None, url=url, posts=posts, by="test", now=timezone.now())
+
+
+def draft():
+    row = PersonaDraft.everywhere.get()
+    return {
+        "status": row.status,
+        "sections": row.sections,
+        "is_offline": row.is_offline,
+        "has_material": row.material is not None,
+        "is_claimed": row.attempts > 0,
+    }
 
 
 def next_slot():
@@ -625,6 +642,8 @@ STEPS = {
         hub_verifies,
         hub_pushes,
         subscription,
+        ask_for_draft,
+        draft,
         add_bridge,
         send,
         add_lane,

@@ -72,6 +72,7 @@ def test_the_page_lists_what_is_dead_and_why(browser, workspace):
         "sources": 1,
         "raw_items": 0,
         "generated_items": 0,
+        "persona_drafts": 0,
         "publications": 0,
         "deliveries": 0,
     }

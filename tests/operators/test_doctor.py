@@ -37,6 +37,7 @@ NAMES = [
     "dead sources",
     "dead raw items",
     "dead generated items",
+    "dead persona drafts",
     "dead publications",
     "dead deliveries",
 ]
@@ -143,6 +144,7 @@ def test_dead_and_late_rows_are_told(workspace):
         "sources": 1,
         "raw_items": 0,
         "generated_items": 0,
+        "persona_drafts": 0,
         "publications": 0,
         "deliveries": 0,
     }

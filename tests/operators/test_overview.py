@@ -140,6 +140,7 @@ def test_failures_are_told_with_their_reason_and_the_way_to_requeue(browser, wor
         "sources": 1,
         "raw_items": 0,
         "generated_items": 0,
+        "persona_drafts": 0,
         "publications": 1,
         "deliveries": 0,
     }

@@ -56,14 +56,14 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
             if error.code == "version_conflict":
                 tell(request, error)
                 return redirect(place.address("persona", per=per))
-            _blame(form, error)
+            blame_structure(form, error)
         else:
             offer_undo(request, place, changed, row.version)
             return redirect(place.address("persona", per=per))
     return render(request, "pages/persona.html", {**head(place, row, "editor"), "form": form})
 
 
-def _blame(form: PersonaForm, error: AppError) -> None:
+def blame_structure(form: PersonaForm, error: AppError) -> None:
     """A fault of one structure stands at its own field."""
     structures = form.values()["required_structures"]
     for detail in error.detail:

@@ -11,13 +11,15 @@ from django.utils.translation import gettext_lazy as _
 from config.ground import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pipeline.models import Persona
 
 _BETWEEN_POSTS: Final = re.compile(r"^\s*-{3,}\s*$", re.MULTILINE)
 _WITH_TEXT: Final = ("starts_with", "ends_with")
 _WITH_MOST: Final = ("max_words", "max_hashtags", "max_emoji")
+STRUCTURE_FIELDS: Final = ("ends_with_question", *_WITH_TEXT, *_WITH_MOST)
+"""Fields of the editor that hold one required structure each."""
 
 
 def _area(label: Any, help_text: Any, rows: int, most: int = 20_000) -> forms.CharField:
@@ -98,22 +100,58 @@ class PersonaForm(forms.Form):
         return found + [{"kind": "other", "text": line} for line in lines if line]
 
 
+class DraftForm(forms.Form):
+    url = forms.CharField(
+        label=_("A page or a feed"),
+        required=False,
+        max_length=limits.URL_CHARACTERS,
+        widget=forms.URLInput(attrs={"autocomplete": "off", "placeholder": "https://example.org/"}),
+        help_text=_("Its own site, or a feed of what it posts. robots.txt is heeded."),
+    )
+    posts = _area(
+        _("Past posts"),
+        _(
+            "With a blank line between two, or a line of three dashes where posts have blank lines themselves."
+        ),
+        8,
+        limits.DRAFT_POSTS * 2_000,
+    )
+
+
 def values_of(persona: Persona) -> dict[str, Any]:
     """What the editor begins with."""
-    by_kind: dict[str, Any] = {"other": []}
-    for one in persona.required_structures:
-        if one["kind"] == "other":
-            by_kind["other"].append(one["text"])
-        else:
-            by_kind[one["kind"]] = one.get("text", one.get("most", True))
+    by_kind = _structures_of(persona.required_structures)
     return {
         **{name: getattr(persona, name) for name in ("name", "handle", "language", "who_you_are", "voice")},
         **{name: "\n".join(getattr(persona, name)) for name in ("links", "banned_words", "approved_lines")},
         **by_kind,
-        "other": "\n".join(by_kind["other"]),
         "reference_posts": "\n---\n".join(persona.reference_posts),
         "version": persona.version,
     }
+
+
+def values_of_draft(sections: Mapping[str, Any], persona: Persona | None) -> dict[str, Any]:
+    """What the editor begins with after a draft: its sections that say something, above what the persona has."""
+    found: dict[str, Any] = {"language": "en", "version": 1} if persona is None else values_of(persona)
+    texts = ("who_you_are", "voice") if persona is not None else ("name", "language", "who_you_are", "voice")
+    found |= {name: sections[name] for name in texts if sections[name]}
+    if sections["banned_words"]:
+        found["banned_words"] = "\n".join(sections["banned_words"])
+    if sections["reference_posts"]:
+        found["reference_posts"] = "\n---\n".join(sections["reference_posts"])
+    if sections["required_structures"]:
+        found |= {**dict.fromkeys(STRUCTURE_FIELDS), **_structures_of(sections["required_structures"])}
+    return found
+
+
+def _structures_of(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    by_kind: dict[str, Any] = {"other": []}
+    for one in structures:
+        if one["kind"] == "other":
+            by_kind["other"].append(one["text"])
+        else:
+            by_kind[one["kind"]] = one.get("text", one.get("most", True))
+    return {**by_kind, "other": "\n".join(by_kind["other"])}
 
 
 def _colour(label: Any) -> forms.CharField:
