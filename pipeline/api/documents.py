@@ -109,14 +109,17 @@ class SourceEntry(serializers.Serializer[Any]):
     decided_at = MomentField()
 
 
+class PickReason(Reason):
+    likeness = serializers.FloatField(required=False, help_text="Of too_near: from 0 to 1.")
+    near = PublicIdField("gen", required=False, help_text="Of too_near: what it is like.")
+
+
 class BrandPick(serializers.Serializer[Any]):
     topic = PublicIdField("top", allow_null=True)
     title = serializers.CharField(help_text="The topic's, as it was.")
     angle = serializers.CharField(allow_null=True)
     decision = serializers.ChoiceField(choices=("taken", "used", "too_near", "failed"))
-    reason = serializers.JSONField(
-        allow_null=True, help_text="code and message; of too_near also likeness and near."
-    )
+    reason = PickReason(allow_null=True)
     discarded = serializers.CharField(allow_null=True, help_text="The words that were discarded.")
     generated_item = PublicIdField("gen", allow_null=True)
     decided_at = MomentField(allow_null=True)
@@ -128,9 +131,7 @@ class BrandSlot(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=("waiting", "waiting_quota", "picked", "empty", "skipped"))
     due_at = MomentField()
     eligible = serializers.IntegerField(allow_null=True, help_text="How many topics could have been taken.")
-    note = serializers.JSONField(
-        allow_null=True, help_text="code and message: why nothing was made, or soon won't."
-    )
+    note = Note(allow_null=True, help_text="Why nothing was made, or soon won't.")
     picks = BrandPick(many=True)
     created_at = MomentField()
     ended_at = MomentField(allow_null=True)

@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from accounts import members, tokens, workspaces
 from accounts.models import Invitation, Membership
+from config.ground import hands
 from pipeline.models import SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources import words
-from pipeline.stages import collect
+from pipeline.stages import collect, drafting
 from pipeline.stages.brand import topics
 from pipeline.stages.receiving import secrets, taking
 from tests.browser.test_account import log_in
@@ -78,8 +79,25 @@ def ids(db):
         "dlv": Delivery.everywhere.get().pk,
         "raw": push_raw(newsroom).raw_item.pk,
         "per": persona.pk,
+        "pdr": _draft(newsroom).pk,
         "top": topics.create(newsroom, {"title": "Winter", "persona_id": persona.pk}, now=NOON).pk,
     }
+
+
+def _draft(workspace):
+    """Done, with its form: what a person meets there."""
+    draft = drafting.request(
+        workspace,
+        persona=None,
+        url="",
+        posts="Fog on the river.",
+        by="alice@example.test",
+        now=timezone.now(),
+    )
+    hands.work_all_due("pipeline.drafts")
+    draft.refresh_from_db()
+    assert draft.status == "done"
+    return draft
 
 
 def _log_entries(source):

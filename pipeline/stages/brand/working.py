@@ -9,6 +9,7 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts import credits as credit_account
 from accounts import notices
@@ -159,8 +160,10 @@ def _note(engines: Sequence[Engine], found: Sequence[picking.Candidate]) -> dict
 
 
 def _few(count: int) -> str:
-    return _(
-        "Only %(count)d topics may be taken now, fewer than %(least)d; add some before the lane runs dry."
+    return ngettext(
+        "Only %(count)d topic may be taken now, fewer than %(least)d; add some before the lane runs dry.",
+        "Only %(count)d topics may be taken now, fewer than %(least)d; add some before the lane runs dry.",
+        count,
     ) % {
         "count": count,
         "least": limits.TOPICS_ELIGIBLE_LEAST,
