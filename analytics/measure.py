@@ -19,6 +19,7 @@ from pipeline.models import Publication
 from pipeline.platforms.base import METRICS, Sample, Sent
 from pipeline.plugins import NeedsReconnect, Refused, TryLater, UnknownKind
 from pipeline.stages import publish
+from pipeline.stages.outlets.renewing import fresh_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -121,11 +122,12 @@ def _read(publication: Publication, published_at: datetime, now: datetime) -> Re
     if outlet.status != "ok":
         message = "The outlet has to be connected again before its numbers can be read."
         raise NeedsReconnect(message)
-    connection = connect(outlet)
+    connection = connect(fresh_credentials(outlet, now=now))
     sent = Sent(external_id=publication.external_id, url=publication.url)
-    answers = connection.platform.metrics(
-        connection.account, [(sent, published_at)], http=connection.http, now=now
-    )
+    with connection.telling_no_secret():
+        answers = connection.platform.metrics(
+            connection.account, [(sent, published_at)], http=connection.http, now=now
+        )
     return _checked(answers[0], outlet.platform, now)
 
 

@@ -45,6 +45,10 @@ _NOTICES: Final[Mapping[str, tuple[str, str]]] = {
         "“Ferries every ten minutes” was not published on Mastodon",
         "The server answered 422: the text is longer than the 500 characters that it allows.",
     ),
+    "post_handed_over": (
+        "“Ferries every ten minutes” is ready to be posted on Substack",
+        "Its words and files are ready to copy. Say afterwards whether it was posted.",
+    ),
     "item_flagged": (
         "The source of “Ferries every ten minutes” has changed since it was published",
         "2 published items were made of it.\nIts source was edited after it was published. Compare the two.",

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import WhitelistRequest
-from config import rows
+from config import platform_ages, rows
 from config.doctor import OLDEST_DUE_WARNS_SECONDS
 from config.ground import hands
 from config.ground.money import MICRO, as_usd
@@ -45,6 +45,7 @@ def needs(user: User) -> list[Need]:
         ("accounts.view_workspace", _caps),
         ("pipeline.view_modelcall", _instance_cap),
         ("pipeline.view_publication", _late),
+        ("pipeline.view_outlet", _platforms),
     )
     found = [need for permission, part in parts if user.has_perm(permission) for need in part()]
     return [*found, *_dead(user)]
@@ -105,6 +106,12 @@ def _late() -> Iterator[Need]:
         given = {"count": one.due, "what": options.verbose_name_plural, "minutes": one.oldest_seconds // 60}
         text = _("%(count)d %(what)s wait for a worker, the oldest for %(minutes)d min") % given
         yield Need(text, reverse(f"admin:{options.app_label}_{options.model_name}_changelist"))
+
+
+def _platforms() -> Iterator[Need]:
+    for one in platform_ages.aging():
+        page = f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact={one.kind}"
+        yield Need(f"{one.said} {one.advice}", page)
 
 
 def _dead(user: User) -> Iterator[Need]:

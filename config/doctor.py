@@ -18,7 +18,7 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config import backup, half_restored, health, rows
+from config import backup, half_restored, health, platform_ages, rows
 from config.ground.due import database_now
 from config.ground.outbound.guard import Policy, is_allowed
 from config.ground.sealed import CannotOpen, SealedTextField, unseal
@@ -62,6 +62,7 @@ def examine() -> list[Finding]:
         ("backups", _backups),
         ("outbound", _outbound),
         ("keys", keys),
+        ("platforms", platforms),
         ("tick", _tick),
         ("late rows", _late_rows),
     )
@@ -218,6 +219,15 @@ def keys() -> Finding:
             )
         opened += 1
     return Finding("keys", "ok", f"They open what is sealed ({opened} values tried).")
+
+
+def platforms() -> Finding:
+    found = platform_ages.aging()
+    if not found:
+        return Finding("platforms", "ok", "No API that they are asked by ends soon.")
+    return Finding(
+        "platforms", "warn", " ".join(one.said for one in found), " ".join(one.advice for one in found)
+    )
 
 
 def _sealed_values() -> Iterator[tuple[str, str, str]]:

@@ -81,6 +81,18 @@ def words(name: str, default: Sequence[str] = ()) -> list[str]:
     return [word.strip() for word in given.split(",") if word.strip()]
 
 
+def pairs(name: str) -> dict[str, str]:
+    """A comma-separated list of `key=value`."""
+    found = {}
+    for word in words(name):
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            message = f"{name} must be a list of name=value with commas between them, not {word!r}."
+            raise ImproperlyConfigured(message)
+        found[key.strip()] = value.strip()
+    return found
+
+
 def database(name: str) -> dict[str, object]:
     """The `DATABASES` entry of a `postgres://` address."""
     if urlsplit(text(name)).scheme not in {"postgres", "postgresql"}:

@@ -67,6 +67,12 @@ def _text() -> str:
         ),
         *_gauge("pipeline_dead_rows", "Rows that nothing takes up again by itself.", "kind", dead),
         *_gauge("pipeline_late_seconds", "How far behind its promise the latest one is.", "kind", late),
+        *_gauge(
+            "pipeline_overdue_publications",
+            "Promised for a moment that is past, and not out.",
+            "",
+            {"": Publication.everywhere.filter(status="scheduled", due_at__lt=now).count()},
+        ),
         *_gauge("pipeline_stopped", "Switches that stop something.", "", {"": len(stopping.standing())}),
         *_gauge("pipeline_database_up", "1 while it answers.", "", {"": int(health.database().ok)}),
         *_gauge("pipeline_broker_up", "1 while it answers.", "", {"": int(health.broker().ok)}),

@@ -18,7 +18,7 @@ from config import archive, doctor, dumps, half_restored
 from config.ground import due, hands
 from config.ground.crash import crash_point
 from pipeline.models import Source
-from pipeline.stages import publish, stopping
+from pipeline.stages import mailing, publish, stopping
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -85,6 +85,7 @@ def _end(about: archive.About) -> Restored:
         now = due.database_now()
         voided = _void_leases(now)
         doubted = publish.doubt_promised(now=now)
+        mailing.doubt_restored(now=now)
         stopped = _stop_autopilots(about)
         details = {"made_at": about.made_at, "publications_looked_up": doubted}
         audit.note("instance.restored", workspace=None, actor=ACTOR, subject="instance", details=details)

@@ -17,7 +17,7 @@ from accounts import idempotency, notices
 from config import media_sweep
 from config.ground import hands, limits
 from config.ground.crash import crash_point
-from pipeline.stages import collect, drafting, uploads
+from pipeline.stages import collect, drafting, mailing, oauth, uploads
 from pipeline.stages.receiving import forgetting
 from webhooks import retention as webhooks
 
@@ -81,7 +81,18 @@ TABLE: Final[tuple[Kept, ...]] = (
         collect.forget_entries,
     ),
     Kept("drafts of personas", limits.PERSONA_DRAFTS_KEPT, drafting.forget),
+    Kept("people on their way to a platform to connect an outlet", limits.OAUTH_ATTEMPT_KEPT, oauth.forget),
     Kept("hosts that nobody fetches from any more", limits.HOST_SLOTS_KEPT, collect.forget_hosts),
+    Kept(
+        "each recipient's line of a newsletter; the counts stay",
+        limits.MAIL_DELIVERIES_KEPT,
+        mailing.forget_deliveries,
+    ),
+    Kept("subscribers who never confirmed", limits.SUBSCRIBERS_UNCONFIRMED_KEPT, mailing.forget_unconfirmed),
+    Kept(
+        "other subscribers, also unsubscribed and bounced ones, so that nobody mails them again",
+        "until they are removed",
+    ),
     Kept("model answers of a run", "until the run is over"),
     Kept("notices and what became of them", limits.NOTICES_KEPT, notices.forget),
     Kept("what a model found in a raw item", "until the raw item is deleted"),

@@ -185,6 +185,8 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 WORKER_THREADS = env.whole_number("WORKER_THREADS", 8, least=2, most=64)
 # The hands of `webhooks.deliver`, `webhooks.probe` and `accounts.tell`, which have threads of their own.
 DELIVERY_THREADS = 18
+# The hands of `pipeline.publish`, which mostly wait for platforms, have threads of their own too.
+PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
 _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
@@ -194,7 +196,7 @@ if env.text("DATABASE_URL", ""):
     _database["OPTIONS"] = {
         "pool": {
             "min_size": 2,
-            "max_size": WEB_THREADS + WORKER_THREADS + DELIVERY_THREADS + 4,
+            "max_size": WEB_THREADS + WORKER_THREADS + DELIVERY_THREADS + PUBLISH_THREADS + 4,
             "timeout": 10,
         },
         "options": "-c statement_timeout=30000 -c lock_timeout=10000 "
@@ -249,6 +251,9 @@ RATELIMIT_USE_CACHE = "counts"
 
 # How long a claimed row is its hand's alone; a killed hand's row is due again after it. Longer than any one call.
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, least=1, most=3600)
+
+# How long the simulated platform takes to answer a post: for benchmarks and demonstrations.
+SIMULATED_LATENCY_MS = env.whole_number("SIMULATED_LATENCY_MS", 0, most=60_000)
 
 # --- People ----------------------------------------------------------------------------------------------------------
 
@@ -335,6 +340,15 @@ WEBHOOKS_ALLOW_HTTP = env.flag("WEBHOOKS_ALLOW_HTTP", default=IS_DEVELOPMENT)
 # Where notices by Telegram go; another address where the operator runs a Bot API server.
 TELEGRAM_API_URL = env.web_address("TELEGRAM_API_URL", "https://api.telegram.org")
 USER_AGENT = f"content-pipeline/0.1 (+{PUBLIC_URL}; {OPERATOR_CONTACT})"
+
+# --- Platforms -------------------------------------------------------------------------------------------------------
+
+# Where a platform is asked, and in which version, instead of what its plug-in names: `x=https://…,linkedin=https://…`.
+PLATFORM_ADDRESSES: dict[str, str] = env.pairs("PLATFORM_ADDRESSES")
+PLATFORM_VERSIONS: dict[str, str] = env.pairs("PLATFORM_VERSIONS")
+
+# Hubs that are told when a workspace's own feed changes (WebSub), and that its readers can subscribe at.
+WEBSUB_HUBS: list[str] = env.words("WEBSUB_HUBS")
 
 # --- The model -------------------------------------------------------------------------------------------------------
 

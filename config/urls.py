@@ -14,8 +14,10 @@ from config.admin import dead_rows, withhold_log_ins, workspace_overview
 from config.admin_mails import mail_as_html, mails_page
 from config.documents import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
 from pipeline.inbound.door import inbound
+from pipeline.inbound.mail import returned_mail
 from pipeline.pages.feeds import feed
 from pipeline.pages.media import media
+from pipeline.pages.newsletters import public as newsletters
 from pipeline.pages.websub import hub_calls
 
 # Only asked for when somebody wants it: in production its name is known after `collectstatic`.
@@ -36,6 +38,10 @@ urlpatterns = [
     re_path(r"^v1(?:/(?P<path>[\s\S]*))?$", NoSuchAddress.as_view(ANY_METHOD)),
     re_path(r"^hooks/(?P<token>[A-Za-z0-9_-]{32})/?$", inbound, name="inbound"),
     re_path(r"^hooks/websub/(?P<token>[A-Za-z0-9_-]{32})$", hub_calls, name="websub"),
+    re_path(r"^hooks/mail/(?P<secret>[A-Za-z0-9_-]{32})$", returned_mail, name="returned_mail"),
+    re_path(r"^subscribe/confirm/(?P<token>[A-Za-z0-9_-]{32})$", newsletters.confirm, name="confirm_letter"),
+    re_path(r"^subscribe/(?P<secret>[A-Za-z0-9_-]{22})$", newsletters.subscribe, name="subscribe"),
+    re_path(r"^u/(?P<token>[A-Za-z0-9_-]{32})$", newsletters.unsubscribe, name="unsubscribe"),
     re_path(r"^feeds/(?P<secret>[A-Za-z0-9_-]{22})\.(?P<form>atom|rss|json)$", feed, name="feed"),
     re_path(r"^media/(?P<secret>[A-Za-z0-9_-]{22})/(?P<name>[^/\x00]{1,120})$", media, name="media"),
     path("openapi.json", public_document),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Sum
-from django.forms import ChoiceField, ModelForm
+from django.forms import CharField, ChoiceField, ModelForm, PasswordInput
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -22,6 +23,7 @@ from pipeline.models import (
     GeneratedItem,
     Generation,
     ModelCall,
+    OAuthApp,
     Outlet,
     Persona,
     PersonaDraft,
@@ -31,7 +33,7 @@ from pipeline.models import (
     Switch,
     Topic,
 )
-from pipeline.stages import stopping
+from pipeline.stages import oauth, stopping
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -323,3 +325,55 @@ class SwitchAdmin(ModelAdmin):
         resumed = sum(stopping.resume(switch, actor=actor) for switch in queryset.select_related("workspace"))
         text = ngettext("%d thing goes on.", "%d things go on.", resumed) % resumed
         self.message_user(request, text, messages.SUCCESS)
+
+
+def _connectable() -> list[tuple[str, Any]]:
+    return [(one.kind, one.label) for one in oauth.platforms()]
+
+
+class OAuthAppForm(ModelFormBase):
+    platform = ChoiceField(choices=_connectable, label=_("Platform"))
+    secret = CharField(
+        label=_("Client secret"),
+        required=False,
+        strip=True,
+        max_length=2000,
+        widget=PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=_("Sealed, and never shown again. Empty: the one that is there stays."),
+    )
+
+    class Meta:
+        model = OAuthApp
+        fields = ("platform", "client_id", "scopes", "review", "note")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk and not self.instance._state.adding:
+            self.fields["platform"].disabled = True
+
+
+@admin.register(OAuthApp)
+class OAuthAppAdmin(ModelAdmin):
+    form = OAuthAppForm
+    fields = ("platform", "redirect", "setup", "client_id", "secret", "scopes", "review", "note")
+    readonly_fields = ("redirect", "setup")
+    list_display = ("platform", "client_id", "review", "redirect", "updated_at")
+    actions = None
+
+    @admin.display(description=_("redirect address to register there"))
+    def redirect(self, app: OAuthApp) -> str:
+        kinds = [app.platform] if app.platform else [one.kind for one in oauth.platforms()]
+        return ", ".join(map(oauth.redirect_address, kinds))
+
+    @admin.display(description=_("how to register"))
+    def setup(self, app: OAuthApp) -> str:
+        there = [one for one in oauth.platforms() if one.oauth and app.platform in {"", one.kind}]
+        return " ".join(f"{one.label}: {one.oauth.setup}" for one in there if one.oauth)
+
+    def save_model(self, request: HttpRequest, obj: OAuthApp, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
+        del change
+        secret = form.cleaned_data["secret"]
+        oauth.register(obj, secret=secret, by=request.user.get_username(), now=timezone.now())
+
+    def delete_model(self, request: HttpRequest, obj: OAuthApp) -> None:
+        oauth.unregister(obj, by=request.user.get_username())

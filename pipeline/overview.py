@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, Subquery
+from django.db.models import Count as DatabaseCount
+from django.db.models import Exists, F, Min, OuterRef, Subquery
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import ApiToken, Workspace
+from config.ground import limits
 from config.ground.ids import encode
-from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source
+from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, RawItem, Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +32,39 @@ COUNTED_MOST: Final = 1000
 AHEAD: Final = timedelta(days=1)
 LATE_AFTER: Final = timedelta(minutes=1)
 """What is due waits for a hand; nobody needs to hear of its seconds."""
+
+
+@dataclass(frozen=True)
+class Overdue:
+    count: int
+    minutes: int
+    """By how much the earliest of them is late."""
+
+
+def in_the_way(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
+    """Why people hold all publishing, and what is late by the clock alone; None where nothing is. One statement."""
+    late = (
+        Publication.everywhere.filter(
+            workspace_id=OuterRef("pk"),
+            status__in=["publishing", "scheduled"],
+            test=False,
+            due_at__lt=now - limits.OVERDUE_TOLD_AFTER,
+        )
+        .order_by()
+        .values("workspace_id")
+    )
+    hold = PublishHold.everywhere.filter(workspace_id=OuterRef("pk"))
+    reason, count, earliest = (
+        Workspace.everywhere.filter(pk=workspace_id)
+        .values_list(
+            Subquery(hold.values("reason")),
+            Subquery(late.annotate(found=DatabaseCount("pk")).values("found")),
+            Subquery(late.annotate(found=Min("due_at")).values("found")),
+        )
+        .get()
+    )
+    minutes = int((now - earliest).total_seconds() // 60) if earliest else 0
+    return reason, Overdue(count, minutes) if count else None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from django.db.models import Model
 
     from pipeline.models import BrandPick, BrandSlot
+    from pipeline.platforms.base import Platform
 
 
 def row_of(thing: Model) -> dict[str, Any]:
@@ -328,7 +329,7 @@ def generated_item(
             "revision": row["approved_revision"],
         },
         "rejection": row["rejection"],
-        "publications": [publication_in_item(one) for one in publications],
+        "publications": [publication_in_item(one, now=now) for one in publications],
         "publish_at": as_z_or_none(publish_at),
         "overdue_seconds": int((now - publish_at).total_seconds()) if is_overdue else 0,
         "held": row["held"] or None,
@@ -444,6 +445,11 @@ PUBLICATION_FIELDS: Final = (
     "attempt_count",
     "error",
     "due_at",
+    "local_time",
+    "zone",
+    "late_policy",
+    "max_lateness_minutes",
+    "waits_for",
     "next_attempt_at",
     "published_at",
     "metrics",
@@ -452,16 +458,18 @@ PUBLICATION_FIELDS: Final = (
 )
 
 
-def publication(row: Mapping[str, Any]) -> dict[str, Any]:
+def publication(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     return {
-        **publication_in_item(row),
+        **publication_in_item(row, now=now),
         "generated_item": encode("gen", row["item_id"]),
         "metrics": row["metrics"],
     }
 
 
-def publication_in_item(row: Mapping[str, Any]) -> dict[str, Any]:
+def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """As its item lists it: without its numbers, which change without the item changing."""
+    due_at = row["due_at"]
+    is_late = due_at is not None and row["status"] in {"scheduled", "publishing"} and due_at < now
     return {
         "id": encode("pub", row["id"]),
         "version": row["version"],
@@ -472,11 +480,79 @@ def publication_in_item(row: Mapping[str, Any]) -> dict[str, Any]:
         "external_id": row["external_id"] or None,
         "url": row["url"] or None,
         "attempts": row["attempt_count"],
-        "error": row["error"],
+        "error": _error_of(row["error"]),
         "due_at": as_z_or_none(row["due_at"]),
+        "scheduled_for": (
+            {"local_time": row["local_time"], "timezone": row["zone"]} if row["local_time"] else None
+        ),
+        "late_policy": row["late_policy"],
+        "max_lateness_minutes": row["max_lateness_minutes"],
+        "overdue_seconds": int((now - due_at).total_seconds()) if is_late else 0,
+        "waits_for": row["waits_for"],
         "next_attempt_at": as_z_or_none(row["next_attempt_at"]),
         "published_at": as_z_or_none(row["published_at"]),
         "test": row["test"],
+        "created_at": as_z(row["created_at"]),
+        "updated_at": as_z(row["updated_at"]),
+    }
+
+
+_CLASSES: Final = {
+    "TryLater": "retry",
+    "Refused": "content",
+    "NeedsReconnect": "account",
+    "OutcomeUnknown": "unknown",
+}
+"""Of failures that were written before they had a class of their own."""
+
+
+def _error_of(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    kind = error.get("class", "")
+    return {"action": "", "platform_message": None, **error, "class": _CLASSES.get(kind, kind)}
+
+
+ATTEMPT_FIELDS: Final = (
+    "id",
+    "publication_id",
+    "number",
+    "revision",
+    "status",
+    "error",
+    "receipt",
+    "started_at",
+    "finished_at",
+)
+
+
+def attempt(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": encode("att", row["id"]),
+        "publication": encode("pub", row["publication_id"]),
+        "number": row["number"],
+        "revision": row["revision"],
+        "status": row["status"],
+        "error": _error_of(row["error"]),
+        "receipt": row["receipt"],
+        "started_at": as_z(row["started_at"]),
+        "finished_at": as_z_or_none(row["finished_at"]),
+    }
+
+
+def publish_queue(row: Mapping[str, Any], *, outlets: Sequence[str]) -> dict[str, Any]:
+    """`outlets` are the public ids of those that use it."""
+    return {
+        "id": encode("que", row["id"]),
+        "name": row["name"],
+        "timezone": row["timezone"],
+        "slots": row["slots"],
+        "on_gap": row["on_gap"],
+        "on_overlap": row["on_overlap"],
+        "default": row["is_default"],
+        "paused": row["is_paused"],
+        "outlets": list(outlets),
+        "version": row["version"],
         "created_at": as_z(row["created_at"]),
         "updated_at": as_z(row["updated_at"]),
     }
@@ -492,6 +568,13 @@ OUTLET_FIELDS: Final = (
     "last_error",
     "is_default",
     "is_simulated",
+    "profile",
+    "connected_at",
+    "checked_at",
+    "expires_at",
+    "rests_until",
+    "per_day",
+    "gap_minutes",
     "version",
     "created_at",
     "updated_at",
@@ -500,7 +583,7 @@ OUTLET_FIELDS: Final = (
 
 def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
     from pipeline import plugins  # noqa: PLC0415  the registry imports every platform
-    from pipeline.platforms.base import Platform  # noqa: PLC0415
+    from pipeline.platforms.base import Platform  # noqa: PLC0415  as the registry
 
     platform = plugins.get("platforms", row["platform"], Platform)
     return {
@@ -510,7 +593,12 @@ def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
         "buckets": list(platform.buckets),
         "status": row["status"],
         "last_error": row["last_error"],
-        "limits": {"text": {"max": platform.text_limit, "unit": platform.text_unit}},
+        "limits": _limits_of(platform, row),
+        "account": _account_of(row["profile"]),
+        "connected_at": as_z_or_none(row["connected_at"]),
+        "checked_at": as_z_or_none(row["checked_at"]),
+        "expires_at": as_z_or_none(row["expires_at"]),
+        "rests_until": as_z_or_none(row["rests_until"]),
         "default": is_default,
         "simulated": row["is_simulated"],
         "feeds": feed_addresses(row["secret"]) if row["platform"] == "feed" else None,
@@ -518,6 +606,33 @@ def outlet(row: Mapping[str, Any], *, is_default: bool) -> dict[str, Any]:
         "created_at": as_z(row["created_at"]),
         "updated_at": as_z(row["updated_at"]),
     }
+
+
+def _limits_of(platform: Platform, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the text bucket, of each bucket, and how fast: the workspace's own caps where they are tighter."""
+    from pipeline.platforms import rules  # noqa: PLC0415  as the registry
+    from pipeline.platforms.base import Account  # noqa: PLC0415
+
+    account = Account(encode("out", row["id"]), config=row["config"], profile=row["profile"])
+    by_bucket = {bucket: platform.rules_for(account, bucket) for bucket in platform.buckets}
+    text = by_bucket.get("text")
+    pace = platform.pace
+    gap_minutes = pace.gap.total_seconds() / 60 if pace.gap else None
+    return {
+        "text": {
+            "max": text.text_max if text else platform.text_limit,
+            "unit": text.unit if text else platform.text_unit,
+        },
+        "buckets": {bucket: rules.as_json(rule) for bucket, rule in by_bucket.items() if rule},
+        "per_day": min((cap for cap in (pace.per_day, row["per_day"]) if cap is not None), default=None),
+        "gap_minutes": max((gap for gap in (gap_minutes, row["gap_minutes"]) if gap), default=None),
+    }
+
+
+def _account_of(profile: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not profile:
+        return None
+    return {name: profile.get(name) or None for name in ("external_id", "handle", "name", "url")}
 
 
 def feed_addresses(secret: str) -> dict[str, str]:

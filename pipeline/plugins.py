@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,17 +31,41 @@ class Problem:
 
 
 class PluginError(Exception):
-    """Every anticipated way in which a plug-in fails; anything else is our own bug."""
+    """Every anticipated way in which a plug-in fails; anything else is our own bug.
 
-    def __init__(self, message: str, *, code: str, platform_status: int | None = None) -> None:
+    `message` says what happened, `action` what to do about it; `platform_status` and `platform_message` are the
+    platform's own status and words, where it answered.
+    """
+
+    error_class: ClassVar[str]
+    """What a program does about it: `retry`, `account`, `content` or `unknown`."""
+    usual_action: ClassVar[str]
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        action: str = "",
+        platform_status: int | None = None,
+        platform_message: str = "",
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
+        self.action = action or self.usual_action
         self.platform_status = platform_status
+        self.platform_message = platform_message
 
 
 class TryLater(PluginError):
-    """It may work later: `after` is the least time to wait, None for the caller's own schedule."""
+    """It may work later: `after` is the least time to wait, None for the caller's own schedule.
+
+    With `is_of_account` nothing else goes through the account before that time either.
+    """
+
+    error_class = "retry"
+    usual_action = "Nothing; it is tried again by itself."
 
     def __init__(
         self,
@@ -49,14 +73,27 @@ class TryLater(PluginError):
         *,
         code: str = "temporary",
         after: timedelta | None = None,
+        is_of_account: bool = False,
+        action: str = "",
         platform_status: int | None = None,
+        platform_message: str = "",
     ) -> None:
-        super().__init__(message, code=code, platform_status=platform_status)
+        super().__init__(
+            message,
+            code=code,
+            action=action,
+            platform_status=platform_status,
+            platform_message=platform_message,
+        )
         self.after = after
+        self.is_of_account = is_of_account
 
 
 class Refused(PluginError):
     """The content will never be taken; `field` names what to change where that is known."""
+
+    error_class = "content"
+    usual_action = "Change the item so that the platform takes it, then retry."
 
     def __init__(
         self,
@@ -64,28 +101,66 @@ class Refused(PluginError):
         *,
         code: str = "refused",
         field: str | None = None,
+        action: str = "",
         platform_status: int | None = None,
+        platform_message: str = "",
     ) -> None:
-        super().__init__(message, code=code, platform_status=platform_status)
+        super().__init__(
+            message,
+            code=code,
+            action=action,
+            platform_status=platform_status,
+            platform_message=platform_message,
+        )
         self.field = field
 
 
 class NeedsReconnect(PluginError):
-    """The credential is expired or revoked: nothing goes through this account until a person reconnects it."""
+    """The credential is expired or revoked, or lacks a right: nothing goes through this account until a person acts."""
+
+    error_class = "account"
+    usual_action = "Connect the outlet again, then retry."
 
     def __init__(
-        self, message: str, *, code: str = "needs_reconnect", platform_status: int | None = None
+        self,
+        message: str,
+        *,
+        code: str = "needs_reconnect",
+        action: str = "",
+        platform_status: int | None = None,
+        platform_message: str = "",
     ) -> None:
-        super().__init__(message, code=code, platform_status=platform_status)
+        super().__init__(
+            message,
+            code=code,
+            action=action,
+            platform_status=platform_status,
+            platform_message=platform_message,
+        )
 
 
 class OutcomeUnknown(PluginError):
     """From a platform's `commit` only: the platform may or may not have taken it. Never sent again blindly."""
 
+    error_class = "unknown"
+    usual_action = "Look at the platform, or wait: it is looked up by itself and never sent again blindly."
+
     def __init__(
-        self, message: str, *, code: str = "outcome_unknown", platform_status: int | None = None
+        self,
+        message: str,
+        *,
+        code: str = "outcome_unknown",
+        action: str = "",
+        platform_status: int | None = None,
+        platform_message: str = "",
     ) -> None:
-        super().__init__(message, code=code, platform_status=platform_status)
+        super().__init__(
+            message,
+            code=code,
+            action=action,
+            platform_status=platform_status,
+            platform_message=platform_message,
+        )
 
 
 class ConfigInvalid(Exception):

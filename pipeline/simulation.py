@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import UUID
 
+from django.conf import settings
 from django.utils import timezone
 
 from config.ground import ids
@@ -41,11 +42,15 @@ class SimulatedServer(Client):
         query = parse_qs(address.query)
         if method == "GET" and address.path == "/posts":
             return self._find(query.get("ref", [""])[0], url)
+        if method == "DELETE" and address.path.startswith("/posts/"):
+            return self._remove(unquote(address.path.removeprefix("/posts/")), url)
         if method == "GET" and address.path == "/metrics":
             return self._metrics(query.get("ids", [""])[0], url)
         return _answer(404, {"error": "There is nothing at this address."}, url)
 
     def _post(self, post: Mapping[str, Any], url: str) -> Response:
+        if settings.SIMULATED_LATENCY_MS:
+            time.sleep(settings.SIMULATED_LATENCY_MS / 1000)
         ref = str(post.get("ref", ""))
         script = list(post.get("script") or [])
         played = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref).count()
@@ -83,8 +88,16 @@ class SimulatedServer(Client):
         return _answer(201, _shown(row), url)
 
     def _find(self, ref: str, url: str) -> Response:
-        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref, is_accepted=True)
+        rows = SimulatedPost.everywhere.filter(
+            workspace_id=self.workspace_id, ref=ref, is_accepted=True, removed_at=None
+        )
         return _answer(200, {"data": [_shown(row) for row in rows.order_by("id")]}, url)
+
+    def _remove(self, wanted: str, url: str) -> Response:
+        post_id = ids.decode("sim", wanted)
+        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, pk=post_id, removed_at=None)
+        rows.update(removed_at=self.clock())
+        return _answer(204, None, url)
 
     def _metrics(self, wanted: str, url: str) -> Response:
         posts = {}
@@ -92,7 +105,9 @@ class SimulatedServer(Client):
             post_id = ids.decode("sim", unquote(text))
             if post_id is not None:
                 posts[post_id] = unquote(text)
-        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, pk__in=posts, is_accepted=True)
+        rows = SimulatedPost.everywhere.filter(
+            workspace_id=self.workspace_id, pk__in=posts, is_accepted=True, removed_at=None
+        )
         now = self.clock()
         return _answer(
             200,

@@ -110,6 +110,33 @@ PERSONA_DRAFT: Final[Mapping[str, frozenset[str]]] = {
     "failed": frozenset({"queued"}),
 }
 
+SUBSCRIBER: Final[Mapping[str, frozenset[str]]] = {
+    "pending": frozenset({"active", "unsubscribed", "bounced", "complained"}),
+    "active": frozenset({"unsubscribed", "bounced", "complained"}),
+    # They may take it back on the page; the others have to subscribe anew.
+    "unsubscribed": frozenset({"active", "pending"}),
+    "bounced": frozenset({"pending"}),
+    "complained": frozenset({"pending"}),
+}
+
+MAILING: Final[Mapping[str, frozenset[str]]] = {
+    "spreading": frozenset({"sending", "stopped"}),
+    "sending": frozenset({"done", "stopped"}),
+    # Going on finishes the spreading first.
+    "stopped": frozenset({"spreading"}),
+    "done": frozenset(),
+}
+
+MAIL_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
+    "pending": frozenset({"sending", "failed", "skipped"}),
+    # Back to pending only where the server said that it didn't take it, or never got its end.
+    "sending": frozenset({"sent", "pending", "failed", "unknown"}),
+    "sent": frozenset(),
+    "failed": frozenset(),
+    "unknown": frozenset(),
+    "skipped": frozenset(),
+}
+
 for _model, _table in {
     "pipeline.Source": SOURCE,
     "pipeline.RawItem": RAW_ITEM,
@@ -122,6 +149,9 @@ for _model, _table in {
     "pipeline.InboundDelivery": INBOUND_DELIVERY,
     "pipeline.BrandSlot": BRAND_SLOT,
     "pipeline.PersonaDraft": PERSONA_DRAFT,
+    "pipeline.Subscriber": SUBSCRIBER,
+    "pipeline.Mailing": MAILING,
+    "pipeline.MailDelivery": MAIL_DELIVERY,
 }.items():
     states.register(_model, _table)
 

@@ -12,13 +12,26 @@ from config.ground import hands, limits
 from pipeline.models import (
     BrandSlot,
     Generation,
+    MailQueue,
+    Outlet,
     PersonaDraft,
     Publication,
     RawItem,
     Source,
     WebSubSubscription,
 )
-from pipeline.stages import brand, collect, digest, drafting, generate, publish, push, websub
+from pipeline.stages import (
+    brand,
+    collect,
+    digest,
+    drafting,
+    generate,
+    mailing,
+    outlets,
+    publish,
+    push,
+    websub,
+)
 
 LEASE = timedelta(seconds=settings.LEASE_SECONDS)
 
@@ -90,8 +103,27 @@ hands.register(
         work=publish.work,
         give_up=publish.give_up,
         lease=LEASE,
-        side_by_side=max(2, settings.WORKER_THREADS // 2),
-        per_workspace=max(1, settings.WORKER_THREADS // 4),
+        # They mostly wait for platforms. One workspace may use three quarters of the hands: whatever hangs there, the
+        # others find a free one.
+        side_by_side=settings.PUBLISH_THREADS,
+        per_workspace=max(1, settings.PUBLISH_THREADS * 3 // 4),
+        batch=settings.PUBLISH_THREADS,
+        own_threads=True,
+        shares_claims=True,
+    )
+)
+hands.register(hands.Batch("pipeline.clocks", work=publish.follow_zones))
+hands.register(
+    hands.Kind(
+        "pipeline.outlets",
+        model=Outlet,
+        work=outlets.work,
+        give_up=outlets.give_up,
+        lease=LEASE,
+        side_by_side=2,
+        per_workspace=2,
+        # It mostly waits for other people's machines.
+        own_threads=True,
     )
 )
 hands.register(
@@ -103,6 +135,19 @@ hands.register(
         lease=LEASE,
         side_by_side=1,
         per_workspace=1,
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.mail",
+        model=MailQueue,
+        work=mailing.work,
+        give_up=mailing.give_up,
+        lease=mailing.LEASE,
+        side_by_side=4,
+        per_workspace=2,
+        # They mostly wait for other people's mail servers, and for the pace that those ask for.
+        own_threads=True,
     )
 )
 # Here and not among the accounts' own, because what waits for review is counted by the pipeline.

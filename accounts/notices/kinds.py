@@ -35,6 +35,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         _("It was not published, and is not tried again by itself."),
         _OWNERS_AT_ONCE,
     ),
+    "post_handed_over": Kind(
+        _("A post is yours to publish"),
+        _("Its place has no interface for programs: its words and files are ready to copy."),
+        {_Role.OWNER: NOW, _Role.EDITOR: NOW},
+    ),
     "reviews_waiting": Kind(
         _("Items wait for review"),
         _("How many, and for how long the oldest has waited."),

@@ -46,6 +46,10 @@ class DueModel(models.Model):
         """Give the row back; False where the lease is no longer ours, and then nothing was written."""
         return bool(self.under_lease().update(wake_at=wake_at, **changes))
 
+    def renew_lease(self, lease: timedelta) -> bool:
+        """Begin the lease anew before a call that may take long; False where it isn't ours any more."""
+        return self.sleep_until(database_now() + lease)
+
 
 def claim_indexes(name: str, *, group: str = "workspace") -> list[models.Index]:
     """The two indexes that `claim()` reads: is anything due, and whose. A model that is claimed in groups names one."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,7 +41,8 @@ class Kind:
 
     `work` gets one claimed row; an exception leaves the row due again when its lease runs out. `give_up` gets a row
     that was claimed `max_attempts` times without success, and must end it in a status that a person sees.
-    `side_by_side` rows are worked at once in one process, at most `per_workspace` of them of one workspace. With
+    A hand claims up to `batch` rows at once; with `shares_claims` the other hands of the process that are free work
+    them with it, so that each claim serves several. `side_by_side` rows are worked at once in one process, at most `per_workspace` of them of one workspace. With
     `group`, rows are also counted by something smaller than a workspace, and that in all processes together. A kind
     that mostly waits for other people's machines takes `own_threads`, so that it can't hold up the other kinds.
     """
@@ -57,6 +58,7 @@ class Kind:
     batch: int = 1
     group: due.Group | None = None
     own_threads: bool = False
+    shares_claims: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ _kinds: Final[dict[str, Kind | Batch]] = {}
 _lock: Final = threading.Lock()
 _looking: Final[Counter[str]] = Counter()
 _in_hand: Final[dict[str, Counter[UUID]]] = {}
+_claimed: Final[dict[str, deque[Any]]] = {}
+"""Rows of kinds with `shares_claims` that are claimed and not begun; none waits there while a hand is free."""
 _last_tick: Final = {"at": 0.0}
 _sender: Final[dict[str, Callable[[str], None]]] = {}
 _own_threads: Final[set[threading.Thread]] = set()
@@ -174,6 +178,7 @@ def rest(seconds: float) -> bool:
     """Begin nothing more and wait for the hands with their own threads; True where all came to an end in time."""
     _resting.set()
     until = time.monotonic() + seconds
+    _give_back()
     with _lock:
         threads = list(_own_threads)
     for thread in threads:
@@ -181,8 +186,17 @@ def rest(seconds: float) -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
+def _give_back() -> None:
+    """What was claimed and not begun is due again at once, for other processes, instead of when its lease ends."""
+    with _lock:
+        shelved = [row for shelf in _claimed.values() for row in shelf]
+        _claimed.clear()
+    for row in shelved:
+        row.sleep_until(due.database_now(), attempts=max(row.attempts - 1, 0))
+
+
 def _work_some(kind: Kind, *, is_first: bool) -> int:
-    rows = _claim(kind)
+    rows = _claim_for_all(kind) if kind.shares_claims else _claim(kind)
     if rows and is_first and kind.side_by_side > 1:
         # There was something: perhaps there is more than one hand can do. The number of looks is bounded.
         ask_for_look(kind.name)
@@ -195,20 +209,43 @@ def _work_some(kind: Kind, *, is_first: bool) -> int:
     return len(rows)
 
 
+def _claim_for_all(kind: Kind) -> list[Any]:
+    """One row: of those that are claimed already, or of a new claim for as many hands as may begin."""
+    with _lock:
+        shelf = _claimed.setdefault(kind.name, deque())
+        if not shelf:
+            shelf.extend(_claim_locked(kind, min(kind.batch, _free_hands(kind))))
+        row = shelf.popleft() if shelf else None
+        is_more = bool(shelf)
+    if is_more and kind.own_threads and threading.current_thread() in _own_threads:
+        # The rest must not wait for this hand: one more begins here, and begins the next.
+        serve(kind.name)
+    return [] if row is None else [row]
+
+
+def _free_hands(kind: Kind) -> int:
+    """Hands that have nothing, this one too."""
+    return max(1, kind.side_by_side - sum((+_in_hand.get(kind.name, Counter())).values()))
+
+
 def _claim(kind: Kind) -> list[Any]:
     # The lock makes counting and claiming one step within this process.
     with _lock:
-        busy = _in_hand.setdefault(kind.name, Counter())
-        rows: list[Any] = due.claim(
-            kind.model,
-            limit=kind.batch,
-            per_workspace=kind.per_workspace,
-            lease=kind.lease,
-            busy=+busy,
-            group=kind.group,
-        )
-        for row in rows:
-            busy[row.workspace_id] += 1
+        return _claim_locked(kind, kind.batch)
+
+
+def _claim_locked(kind: Kind, most: int) -> list[Any]:
+    busy = _in_hand.setdefault(kind.name, Counter())
+    rows: list[Any] = due.claim(
+        kind.model,
+        limit=most,
+        per_workspace=kind.per_workspace,
+        lease=kind.lease,
+        busy=+busy,
+        group=kind.group,
+    )
+    for row in rows:
+        busy[row.workspace_id] += 1
     return rows
 
 

@@ -41,6 +41,9 @@ PREFIXES: Final = {
     "inbound_delivery": "ind",
     "brand_slot": "slt",
     "persona_draft": "pdr",
+    "publish_queue": "que",
+    "subscriber": "sub",
+    "mailing": "mlg",
 }
 
 uuid7: Final[Callable[[], UUID]] = compat.uuid7

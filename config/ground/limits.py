@@ -100,6 +100,8 @@ EVENT_PAYLOADS_KEPT: Final = timedelta(days=30)
 """How long the content of an event can be read or sent again."""
 DELIVERY_ATTEMPTS_KEPT: Final = timedelta(days=90)
 """How long the log of webhook attempts goes back."""
+OAUTH_ATTEMPT_KEPT: Final = timedelta(minutes=10)
+"""How long a person who was sent to a platform has to come back with its permission."""
 UPLOADS_KEPT: Final = timedelta(days=7)
 """How long an upload is kept that no raw item and no persona uses."""
 INBOUND_BODIES_KEPT: Final = 20
@@ -201,6 +203,8 @@ PUBLISH_RETRIES: Final = (
     timedelta(hours=2),
 )
 """Waits before a publication's further tries."""
+ASKED_AT_LEAST: Final = timedelta(seconds=30)
+"""The least wait before a third or later try, where a platform asks for less."""
 OVERDUE_TOLD_AFTER: Final = timedelta(minutes=15)
 """How late a publication that still waits may be before its people are told: the first retries take less."""
 UNKNOWN_TOLD_AFTER: Final = timedelta(hours=1)
@@ -212,6 +216,44 @@ RECONCILE_EVERY: Final = (
     timedelta(minutes=15),
 )
 """Waits before the look-ups of an unknown outcome; the last one repeats."""
+MAIL_RETRIES: Final = (
+    timedelta(minutes=5),
+    timedelta(minutes=15),
+    timedelta(hours=1),
+    timedelta(hours=4),
+    timedelta(hours=12),
+    timedelta(hours=24),
+)
+"""Waits before a newsletter's further tries at one recipient whose server says "not now"."""
+MAIL_SESSION_WAITS: Final = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=15),
+    timedelta(hours=1),
+)
+"""Waits after a session with a newsletter's mail server that failed; the last one repeats."""
+MAIL_FAILURES_TOLD: Final = 4
+"""Sessions in a row that fail before a newsletter's people are told."""
+MAIL_SPREAD_AT_ONCE: Final = 500
+"""Recipients of a newsletter that are written down in one transaction."""
+MAIL_DELIVERIES_KEPT: Final = timedelta(days=90)
+"""How long each recipient's line of a newsletter is kept; the counts stay with the mailing."""
+SUBSCRIBERS: Final = 100_000
+"""Addresses on one outlet's list."""
+SUBSCRIBERS_IMPORTED: Final = 10_000
+"""Addresses of one import."""
+SUBSCRIBERS_IMPORT_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of the file of an import."""
+SUBSCRIBERS_UNCONFIRMED_KEPT: Final = timedelta(days=30)
+"""How long an address that never confirmed is kept."""
+CONFIRMATION_EVERY: Final = timedelta(hours=1)
+"""How often an address can be asked for confirmation, however often the form is sent."""
+SUBSCRIBE_CALLS: Final = "20/h"
+"""Sign-ups to newsletters from one client address."""
+SUBSCRIBE_CALLS_OF_LIST: Final = "600/h"
+"""Sign-ups to one newsletter by its public form, from all addresses together."""
+BOUNCE_BYTES: Final = 1024 * 1024
+"""Bytes of a bounce report."""
 GENERATION_TRIES: Final = 5
 """Claims of one generation before it ends as failed: a crash loop must not run for ever."""
 MODEL_RETRIES: Final = (

@@ -106,17 +106,31 @@ class ClosedTextField(SealedTextField):
         return value
 
 
-class SealedJSONField(SealedTextField):
-    """A JSON object that is sealed in the database and open in memory."""
+class SealedJSON(Sealed):
+    """A sealed JSON object as its row holds it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "SealedJSON()"
+
+    def open_object(self) -> dict[str, Any]:
+        opened: dict[str, Any] = json.loads(self.open())
+        return opened
+
+
+class ClosedJSONField(ClosedTextField):
+    """A JSON object that stays sealed in memory too: a row gives a `SealedJSON`, or None; an object is sealed when it is
+    written.
+    """
 
     def get_prep_value(self, value: Any) -> Any:
-        return None if value is None else seal(json.dumps(value))
+        if value is None:
+            return None
+        return value.as_stored() if isinstance(value, Sealed) else seal(json.dumps(value))
 
-    def from_db_value(
+    def from_db_value(  # type: ignore[override]  # the same value, still closed
         self, value: str | None, expression: Expression, connection: BaseDatabaseWrapper
-    ) -> Any:
-        opened = super().from_db_value(value, expression, connection)
-        return None if opened is None else json.loads(opened)
-
-    def to_python(self, value: Any) -> Any:
-        return value
+    ) -> SealedJSON | None:
+        del expression, connection
+        return None if value is None else SealedJSON(value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.urls import NoReverseMatch
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -32,10 +33,10 @@ class Banner:
 
 @register.simple_tag
 def standing_banners(place: Place | None) -> list[Banner]:
-    """Two statements, whatever stands; the operator's switches are read once a second for all pages together."""
+    """Three statements, whatever stands; the operator's switches are read once a second for all pages together."""
     if place is None:
         return []
-    found = [*_stopped(place), *_used_up(place), *_outlets(place), *_endpoints(place)]
+    found = [*_stopped(place), *_publishing(place), *_used_up(place), *_outlets(place), *_endpoints(place)]
     return [banner for banner in found if banner]
 
 
@@ -54,6 +55,23 @@ def _stopped(place: Place) -> list[Banner]:
     return [Banner(title, text)]
 
 
+def _publishing(place: Place) -> list[Banner]:
+    """The workspace's own hold or, without one, what is late: by the clock alone, so that it shows without a worker."""
+    reason, late = overview.in_the_way(place.workspace.pk, now=timezone.now())
+    if reason is not None:
+        text = _("%(reason)s Nothing goes out until somebody lets go.") % {"reason": f"{reason.rstrip('.')}."}
+        return [Banner(_("All publishing is on hold."), text)]
+    if late is None:
+        return []
+    title = ngettext(
+        "%(count)d post is late, by %(minutes)d minutes.",
+        "%(count)d posts are late, the earliest by %(minutes)d minutes.",
+        late.count,
+    )
+    text = _("Each says why it waits: for its outlet, for an approval, or for the service itself.")
+    return [Banner(title % {"count": late.count, "minutes": late.minutes}, text)]
+
+
 def _used_up(place: Place) -> list[Banner]:
     if not credit_account.is_used_up(place.workspace):
         return []
@@ -68,7 +86,7 @@ def _outlets(place: Place) -> list[Banner]:
         return []
     title = ngettext("%(names)s has to be reconnected.", "%(names)s have to be reconnected.", len(names))
     text = _("The platform refuses the log-in, so nothing is published there.")
-    address = f"{place.address('home')}#outlets"
+    address = _address(place, "outlets_page")
     return [Banner(title % {"names": ", ".join(names)}, text, address, _("See what it says"), "bad")]
 
 

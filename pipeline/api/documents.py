@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
@@ -239,15 +239,33 @@ class Batch(serializers.Serializer[Any]):
     data = BatchEntry(many=True)  # type: ignore[assignment]  # the contract's name
 
 
+ERROR_CLASSES: Final = ("retry", "account", "content", "unknown")
+
+
 class PublicationError(serializers.Serializer[Any]):
     code = serializers.CharField()
     # Named so by the contract; a class body can't hold it as an attribute.
     message = serializers.CharField()
+    action = serializers.CharField(help_text="What to do about it.")
     retryable = serializers.BooleanField()
     platform_status = serializers.IntegerField(allow_null=True)
+    platform_message = serializers.CharField(allow_null=True)
 
     def get_fields(self) -> dict[str, Any]:
-        return {**super().get_fields(), "class": serializers.CharField()}
+        return {**super().get_fields(), "class": serializers.ChoiceField(choices=ERROR_CLASSES)}
+
+
+class ScheduledFor(serializers.Serializer[Any]):
+    """What was asked for: a time on the clocks of a zone."""
+
+    local_time = serializers.CharField()
+    timezone = serializers.CharField()
+
+
+class WaitsFor(serializers.Serializer[Any]):
+    code = serializers.ChoiceField(choices=("gap", "daily_cap", "outlet_rests", "moved_to_slot"))
+    message = serializers.CharField()
+    until = MomentField()
 
 
 class PublicationInItem(serializers.Serializer[Any]):
@@ -262,6 +280,11 @@ class PublicationInItem(serializers.Serializer[Any]):
     attempts = serializers.IntegerField()
     error = PublicationError(allow_null=True)
     due_at = MomentField(allow_null=True)
+    scheduled_for = ScheduledFor(allow_null=True)
+    late_policy = serializers.ChoiceField(choices=inputs.LATE_POLICIES)
+    max_lateness_minutes = serializers.IntegerField(allow_null=True)
+    overdue_seconds = serializers.IntegerField()
+    waits_for = WaitsFor(allow_null=True, help_text="Why it goes out later than promised.")
     next_attempt_at = MomentField(allow_null=True)
     published_at = MomentField(allow_null=True)
     test = serializers.BooleanField()
@@ -373,6 +396,32 @@ class GeneratedItem(serializers.Serializer[Any]):
     provenance = Provenance(required=False)
 
 
+class ClearingCall(serializers.Serializer[Any]):
+    """A call of this API that takes the blocker away; `path` is below the base address."""
+
+    method = serializers.CharField()
+    path = serializers.CharField()
+    body = ObjectField(allow_null=True)
+
+
+class Blocker(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    since = MomentField(allow_null=True)
+    until = MomentField(allow_null=True)
+    outlet = PublicIdField("out", allow_null=True)
+    publication = PublicIdField("pub", allow_null=True)
+    clears = ClearingCall(allow_null=True)
+
+
+class Explanation(serializers.Serializer[Any]):
+    """Empty `blockers`: the next look of a hand publishes it."""
+
+    generated_item = PublicIdField("gen")
+    status = serializers.ChoiceField(choices=GENERATED_STATUSES)
+    blockers = Blocker(many=True)
+
+
 class Length(serializers.Serializer[Any]):
     count = serializers.IntegerField()
     limit = serializers.IntegerField(allow_null=True)
@@ -386,6 +435,11 @@ class RehearsedMedia(serializers.Serializer[Any]):
     alt_text = serializers.CharField(allow_blank=True)
 
 
+class FittingStep(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
 class Rehearsal(serializers.Serializer[Any]):
     outlet = PublicIdField("out")
     platform = serializers.CharField()
@@ -396,6 +450,13 @@ class Rehearsal(serializers.Serializer[Any]):
     length = Length()
     title = serializers.CharField(allow_blank=True)
     body = serializers.CharField(allow_blank=True)
+    body_format = serializers.ChoiceField(choices=BODY_FORMATS)
+    parts = serializers.ListField(
+        child=serializers.CharField(allow_blank=True),
+        help_text="The posts of a thread; one where it is none.",
+    )
+    steps = FittingStep(many=True, help_text="What was done to the words so that they fit.")
+    disclosure = ObjectField(help_text="The platform's own fields that tell of a model's hand.")
     content = ObjectField(help_text="What would be sent, typed by bucket.")
     media = RehearsedMedia(many=True)
     settings = ObjectField()
@@ -407,13 +468,71 @@ class DryRun(serializers.Serializer[Any]):
     outlets = Rehearsal(many=True)
 
 
+class Receipt(serializers.Serializer[Any]):
+    """What was handed to the platform, as it was fitted for it."""
+
+    title = serializers.CharField(allow_blank=True)
+    body = serializers.CharField(allow_blank=True)
+    body_format = serializers.ChoiceField(choices=BODY_FORMATS)
+    parts = serializers.ListField(child=serializers.CharField(allow_blank=True))
+    steps = FittingStep(many=True)
+    disclosure = ObjectField()
+    media = RehearsedMedia(many=True)
+    settings = ObjectField()
+
+
+class Attempt(serializers.Serializer[Any]):
+    """One call that may have made a publication public."""
+
+    id = PublicIdField("att")
+    publication = PublicIdField("pub")
+    number = serializers.IntegerField()
+    revision = serializers.IntegerField(help_text="Of the item, as it was sent.")
+    status = serializers.ChoiceField(choices=("started", "succeeded", "failed", "unknown"))
+    error = PublicationError(allow_null=True)
+    receipt = Receipt(allow_null=True)
+    started_at = MomentField()
+    finished_at = MomentField(allow_null=True)
+
+
 class TextLimit(serializers.Serializer[Any]):
     max = serializers.IntegerField(allow_null=True)
     unit = serializers.CharField()
 
 
+class TitleLimit(serializers.Serializer[Any]):
+    max = serializers.IntegerField(allow_null=True)
+
+
+class MediaLimit(serializers.Serializer[Any]):
+    max = serializers.IntegerField()
+    mime_types = _texts()
+    max_bytes = serializers.IntegerField()
+    max_seconds = serializers.FloatField(allow_null=True)
+
+
+class BucketLimits(serializers.Serializer[Any]):
+    text = TextLimit()
+    title = TitleLimit()
+    parts = serializers.IntegerField(help_text="Posts of a thread.")
+    images = MediaLimit(allow_null=True)
+    video = MediaLimit(allow_null=True)
+
+
 class OutletLimits(serializers.Serializer[Any]):
     text = TextLimit()
+    buckets = serializers.DictField(child=BucketLimits(), help_text="By bucket.")
+    per_day = serializers.IntegerField(allow_null=True, help_text="Posts in any 24 hours.")
+    gap_minutes = serializers.FloatField(allow_null=True, help_text="The least time between two posts.")
+
+
+class OutletAccount(serializers.Serializer[Any]):
+    """Whose account it is, as the platform says."""
+
+    external_id = serializers.CharField(allow_null=True)
+    handle = serializers.CharField(allow_null=True)
+    name = serializers.CharField(allow_null=True)
+    url = serializers.CharField(allow_null=True)
 
 
 class Feeds(serializers.Serializer[Any]):
@@ -430,6 +549,11 @@ class Outlet(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=inputs.OUTLET_STATUSES)
     last_error = Reason(allow_null=True)
     limits = OutletLimits()
+    account = OutletAccount(allow_null=True)
+    connected_at = MomentField(allow_null=True)
+    checked_at = MomentField(allow_null=True)
+    expires_at = MomentField(allow_null=True)
+    rests_until = MomentField(allow_null=True)
     default = serializers.BooleanField()
     simulated = serializers.BooleanField()
     feeds = Feeds(allow_null=True)

@@ -31,7 +31,7 @@ from config.ground.api import (
     strong_tag,
 )
 from config.ground.errors import Detail, Invalid
-from config.ground.moments import as_z
+from config.ground.moments import as_z, as_z_or_none
 from config.ground.prepared import Prepared
 from config.ground.states import Overtaken
 from pipeline import payloads
@@ -46,7 +46,7 @@ from pipeline.api.inputs import (
     moment_asked_for,
     refuse_unless_schedulable,
 )
-from pipeline.connection import platform_of
+from pipeline.connection import account_of, platform_of
 from pipeline.models import Asset, GeneratedItem, Publication
 from pipeline.stages import publish, push, review
 from pipeline.stages.publish import Wish
@@ -137,6 +137,7 @@ class GeneratedItemView(PipelineResource):
         "reject": "generated:approve",
         "restore": "generated:approve",
         "publish": "generated:publish",
+        "explain": "generated:read",
         "cancel": "generated:publish",
     }
 
@@ -331,14 +332,30 @@ class GeneratedItemView(PipelineResource):
         self.read_nothing(request)
         return self._answer(publish.cancel(row, now=timezone.now()), 200)
 
+    @extend_schema(
+        operation_id="generated_explain",
+        summary="Say why it isn't published",
+        parameters=[path_id("gen")],
+        responses=answers({200: documents.Explanation}, 404),
+    )
+    def explain(self, request: Request, id: str) -> Response:
+        """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""
+        row = self.find(self._rows().select_related("workspace", "raw_item"), "gen", id)
+        read_query(request, {})
+        return Response(_explained(row, publish.explain(row, now=timezone.now())))
+
     def _wish(self, given: dict[str, Any], now: Any) -> Wish:
         overrides = given.get("overrides", {})
         for key, override in overrides.items():
             if "publish_at" in override:
                 refuse_unless_schedulable(override["publish_at"], now, f"overrides.{key}.publish_at")
+        zone = self.caller.workspace.timezone
+        publish_at, clock = moment_asked_for(given, workspace_zone=zone, now=now)
         return Wish(
             outlets=given.get("outlets"),
-            publish_at=moment_asked_for(given, workspace_zone=self.caller.workspace.timezone, now=now),
+            publish_at=publish_at,
+            clock=clock,
+            is_queued="queue" in given,
             overrides=overrides,
             keep_siblings=given.get("keep_siblings", False),
             late_policy=given.get("late_policy", "publish"),
@@ -437,10 +454,32 @@ def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]
     return grouped
 
 
+def _explained(item: GeneratedItem, found: publish.Explained) -> dict[str, Any]:
+    blockers = [_blocker(one) for one in found.blockers]
+    for row, own in found.publications:
+        names = {"outlet": ids.encode("out", row.outlet_id), "publication": ids.encode("pub", row.pk)}
+        blockers += [_blocker(one) | names for one in own]
+    return {"generated_item": ids.encode("gen", item.pk), "status": item.status, "blockers": blockers}
+
+
+def _blocker(one: publish.Blocker) -> dict[str, Any]:
+    call = one.clears
+    return {
+        "code": one.code,
+        "message": one.message,
+        "since": as_z_or_none(one.since),
+        "until": as_z_or_none(one.until),
+        "outlet": None,
+        "publication": None,
+        "clears": call and {"method": call.method, "path": call.path, "body": call.body},
+    }
+
+
 def _rehearsed(item: GeneratedItem, judged: Sequence[publish.Judged]) -> dict[str, Any]:
     outlets = []
     for one in judged:
-        length = platform_of(one.outlet.platform).length(one.payload)
+        length = platform_of(one.outlet.platform).length(account_of(one.outlet), one.post)
+        receipt = publish.receipt_of(one.post)
         outlets.append(
             {
                 "outlet": ids.encode("out", one.outlet.pk),
@@ -450,19 +489,8 @@ def _rehearsed(item: GeneratedItem, judged: Sequence[publish.Judged]) -> dict[st
                 "credentials": one.outlet.status,
                 "problems": [problem.as_json() for problem in one.problems],
                 "length": {"count": length.count, "limit": length.limit, "unit": length.unit},
-                "title": one.payload.title,
-                "body": one.payload.body,
-                "content": one.payload.content,
-                "media": [
-                    {
-                        "url": asset.url,
-                        "mime_type": asset.mime_type,
-                        "bytes": asset.bytes,
-                        "alt_text": asset.alt_text,
-                    }
-                    for asset in one.payload.assets
-                ],
-                "settings": one.payload.settings,
+                **receipt,
+                "content": one.post.payload.content,
             }
         )
     return {"dry_run": True, "generated_item": ids.encode("gen", item.pk), "outlets": outlets}

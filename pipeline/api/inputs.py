@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -26,11 +25,13 @@ from config.ground.api import (
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.sources.base import Source as SourceKind
+from pipeline.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOURCE_TYPES: Final = plugins.kinds("sources")
+LATE_POLICIES: Final = ("publish", "next_slot", "hold")
 BODY_FORMATS: Final = ("text", "markdown", "html")
 
 
@@ -402,15 +403,27 @@ class RejectInput(StrictSerializer):
     reason = StrictCharField(max_length=500, required=False, allow_blank=True)
 
 
+class SettleInput(StrictSerializer):
+    """What a person found: whether it is published, and where."""
+
+    published = StrictBooleanField()
+    url = WebAddressField(required=False)
+
+
 class PublishInput(StrictSerializer):
     """Empty publishes now; a time schedules or re-times."""
 
     schema_rules: ClassVar[Mapping[str, Any]] = {
-        "not": {"required": ["publish_at", "local_time"]},
+        "not": {
+            "anyOf": [
+                {"required": list(pair)}
+                for pair in (("publish_at", "local_time"), ("publish_at", "queue"), ("local_time", "queue"))
+            ]
+        },
         "dependentRequired": {name: ["local_time"] for name in ("timezone", "on_gap", "on_overlap")},
         "dependentSchemas": {
             "max_lateness_minutes": {
-                "properties": {"late_policy": {"const": "hold"}},
+                "properties": {"late_policy": {"enum": ["next_slot", "hold"]}},
                 "required": ["late_policy"],
             }
         },
@@ -429,9 +442,12 @@ class PublishInput(StrictSerializer):
     )
     on_gap = StrictChoiceField(choices=("shift", "reject"), required=False)
     on_overlap = StrictChoiceField(choices=("first", "second"), required=False)
+    queue = StrictChoiceField(
+        choices=("next",), required=False, help_text="Each outlet's next free slot of its queue."
+    )
     overrides = OverridesField(child=OutletOverrideNow(), required=False)
     keep_siblings = StrictBooleanField(required=False)
-    late_policy = StrictChoiceField(choices=("publish", "hold"), required=False)
+    late_policy = StrictChoiceField(choices=LATE_POLICIES, required=False)
     max_lateness_minutes = _whole(60 * 24 * 30, required=False)
     dry_run = StrictBooleanField(required=False)
 
@@ -440,27 +456,33 @@ class PublishInput(StrictSerializer):
             raise serializers.ValidationError(
                 {"local_time": "Give publish_at or local_time, not both."}, code="both"
             )
+        if "queue" in attrs and {"publish_at", "local_time"} & set(attrs):
+            raise serializers.ValidationError({"queue": "Give a time or queue, not both."}, code="both")
         for name in ("timezone", "on_gap", "on_overlap"):
             if name in attrs and "local_time" not in attrs:
                 raise serializers.ValidationError({name: f"{name} goes with local_time."}, code="alone")
-        if "max_lateness_minutes" in attrs and attrs.get("late_policy") != "hold":
-            message = "max_lateness_minutes goes with late_policy hold."
+        has_limit = attrs.get("late_policy", "publish") != "publish"
+        if "max_lateness_minutes" in attrs and not has_limit:
+            message = "max_lateness_minutes goes with late_policy next_slot or hold."
             raise serializers.ValidationError({"max_lateness_minutes": message}, code="alone")
-        if attrs.get("late_policy") == "hold" and "max_lateness_minutes" not in attrs:
+        if has_limit and "max_lateness_minutes" not in attrs:
             attrs["max_lateness_minutes"] = 60
         return attrs
 
 
-def moment_asked_for(given: dict[str, Any], *, workspace_zone: str, now: datetime) -> datetime | None:
-    """The moment of `publish_at` or `local_time`; None for now. Raises `ValidationError` on the field."""
+def moment_asked_for(
+    given: dict[str, Any], *, workspace_zone: str, now: datetime
+) -> tuple[datetime | None, WallClock | None]:
+    """The moment of `publish_at` or `local_time`, and its clock; None for now. Raises `ValidationError` on the field."""
     moment: datetime | None = given.get("publish_at")
+    clock = None
     field = "publish_at"
     if "local_time" in given:
         field = "local_time"
-        moment = _from_wall_clock(given, workspace_zone)
+        moment, clock = _from_wall_clock(given, workspace_zone)
     if moment is not None:
         refuse_unless_schedulable(moment, now, field)
-    return moment
+    return moment, clock
 
 
 def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> None:
@@ -473,30 +495,25 @@ def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> No
         raise serializers.ValidationError({field: message}, code="too_far")
 
 
-def _from_wall_clock(given: dict[str, Any], workspace_zone: str) -> datetime:
+def _from_wall_clock(given: dict[str, Any], workspace_zone: str) -> tuple[datetime, WallClock]:
     name = given.get("timezone", workspace_zone)
     try:
-        zone = ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        zone = zone_named(name)
+    except UnknownZone as error:
         message = f"There is no time zone {name!r}; give an IANA name such as Europe/Berlin."
         raise serializers.ValidationError({"timezone": message}, code="unknown_timezone") from error
     try:
         naive = datetime.fromisoformat(given["local_time"])
-    except ValueError as error:
-        raise serializers.ValidationError({"local_time": "There is no such date and time."}) from error
-    first, second = (naive.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
-    try:
-        is_gap = first.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != naive
+        on_gap = given.get("on_gap", "shift")
+        clock = WallClock(naive, name, on_gap=on_gap, on_overlap=given.get("on_overlap", "first"))
+        moment, is_gap = moment_of(clock), is_skipped(naive, zone)
     # On the first and last day of the calendar another zone's time has no year.
-    except OverflowError as error:
+    except (ValueError, OverflowError) as error:
         raise serializers.ValidationError({"local_time": "There is no such date and time."}) from error
-    if is_gap and given.get("on_gap", "shift") == "reject":
+    if is_gap and on_gap == "reject":
         message = f"The clocks of {name} skip this time; give another, or on_gap: shift."
         raise serializers.ValidationError({"local_time": message}, code="gap")
-    if is_gap:
-        # Reading it with the offset from before the gap moves it on by the gap's length, as calendars do.
-        return first.astimezone(UTC)
-    return (second if given.get("on_overlap") == "second" else first).astimezone(UTC)
+    return moment, clock
 
 
 BUCKETS: Final = ("video", "image", "text", "blog", "newsletter")

@@ -22,12 +22,13 @@ from config.ground.api import (
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import POST, PipelineResource, path_id
-from pipeline.api.inputs import PUBLICATION_STATUSES
-from pipeline.models import Publication
+from pipeline.api.inputs import PUBLICATION_STATUSES, SettleInput
+from pipeline.models import Attempt, Publication
 from pipeline.stages import publish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from rest_framework.request import Request
 
@@ -45,6 +46,9 @@ class PublicationView(PipelineResource):
         "retrieve": "generated:read",
         "reconcile": "generated:publish",
         "retry": "generated:publish",
+        "attempts": "generated:read",
+        "remove": "generated:publish",
+        "settle": "generated:publish",
     }
 
     @extend_schema(
@@ -65,7 +69,8 @@ class PublicationView(PipelineResource):
         if "outlet" in query:
             rows = rows.filter(outlet_id=query["outlet"])
         found = page(request, rows.values(*payloads.PUBLICATION_FIELDS), query)
-        return found.respond(request, [payloads.publication(row) for row in found.rows])
+        now = timezone.now()
+        return found.respond(request, [payloads.publication(row, now=now) for row in found.rows])
 
     @extend_schema(
         operation_id="publications_retrieve",
@@ -76,9 +81,25 @@ class PublicationView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(Publication), "pub", id)
         read_query(request, {})
-        return respond_with_tag(
-            request, payloads.publication(payloads.row_of(row)), tag=strong_tag(row.version)
-        )
+        shown = payloads.publication(payloads.row_of(row), now=timezone.now())
+        # How late it is changes by itself.
+        late = shown["overdue_seconds"]
+        return respond_with_tag(request, shown, tag=strong_tag(row.version, *([late] if late else [])))
+
+    @extend_schema(
+        operation_id="publications_attempts",
+        summary="List the calls that were made for a publication, with what each handed over",
+        parameters=[path_id("pub"), *documented(PAGING)],
+        responses=answers(
+            {200: documents.listing(documents.Attempt), 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
+    )
+    def attempts(self, request: Request, id: str) -> Response:
+        row = self.find(self.rows(Publication), "pub", id)
+        query = read_query(request, PAGING)
+        made = Attempt.objects.of(self.caller.workspace).filter(publication=row)
+        found = page(request, made.values(*payloads.ATTEMPT_FIELDS), query)
+        return found.respond(request, [payloads.attempt(one) for one in found.rows])
 
     @extend_schema(
         operation_id="publications_reconcile",
@@ -91,8 +112,8 @@ class PublicationView(PipelineResource):
         """Have an unknown outcome looked up at once."""
         row = self.find(self.rows(Publication), "pub", id)
         self.read_body(request, NoFields)
-        looked_up = publish.reconcile_now(row, now=timezone.now())
-        return Response(payloads.publication(payloads.row_of(looked_up)), status=202)
+        now = timezone.now()
+        return _accepted(publish.reconcile_now(row, now=now), now)
 
     @extend_schema(
         operation_id="publications_retry",
@@ -105,5 +126,40 @@ class PublicationView(PipelineResource):
         """Try a failed publication again at once."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
-        again = publish.retry(row, by=self.caller.actor, now=timezone.now())
-        return Response(payloads.publication(payloads.row_of(again)), status=202)
+        now = timezone.now()
+        return _accepted(publish.retry(row, by=self.caller.actor, now=now), now)
+
+    @extend_schema(
+        operation_id="publications_remove",
+        summary="Take a published post back",
+        parameters=[path_id("pub"), *POST],
+        request=NoFields,
+        responses=answers({202: documents.Publication}, 404, 409, 413, 415, 422),
+    )
+    def remove(self, request: Request, id: str) -> Response:
+        """Have the post deleted at its platform; it is `removed` when that has worked, and stays published until then."""
+        row = self.find(self.rows(Publication).select_related("item"), "pub", id)
+        self.read_body(request, NoFields)
+        now = timezone.now()
+        return _accepted(publish.remove(row, now=now), now)
+
+    @extend_schema(
+        operation_id="publications_settle",
+        summary="Say what became of a publication",
+        parameters=[path_id("pub"), *POST],
+        request=SettleInput,
+        responses=answers({200: documents.Publication}, 404, 409, 413, 415, 422),
+    )
+    def settle(self, request: Request, id: str) -> Response:
+        """Say whether a publication that was handed over, or whose outcome is unknown, is published."""
+        row = self.find(self.rows(Publication).select_related("item"), "pub", id)
+        given = self.read_body(request, SettleInput)
+        now = timezone.now()
+        settled = publish.settle(
+            row, was_sent=given["published"], url=given.get("url", ""), by=self.caller.actor, now=now
+        )
+        return Response(payloads.publication(payloads.row_of(settled), now=now))
+
+
+def _accepted(row: Publication, now: datetime) -> Response:
+    return Response(payloads.publication(payloads.row_of(row), now=now), status=202)

@@ -9,6 +9,7 @@ from pipeline.api.event_feed import EventView
 from pipeline.api.generated import GeneratedItemView
 from pipeline.api.inbound_deliveries import InboundDeliveryView
 from pipeline.api.publications import PublicationView
+from pipeline.api.queues import HoldView, QueueView
 from pipeline.api.raw_items import EstimateView, RawItemView
 from pipeline.api.sources import SourceView
 from pipeline.api.topics import TopicView
@@ -64,7 +65,24 @@ urlpatterns = [
         GeneratedItemView.as_view({"post": "publish", "delete": "cancel"}),
         name="generated-publish",
     ),
+    re_path(
+        rf"^generated/{_ONE}/explain/?$",
+        GeneratedItemView.as_view({"get": "explain"}),
+        name="generated-explain",
+    ),
+    re_path(r"^queues/?$", QueueView.as_view({"get": "list"}), name="queues"),
+    re_path(rf"^queues/{_ONE}/?$", QueueView.as_view({"get": "retrieve"}), name="queue"),
+    re_path(
+        r"^hold/?$",
+        HoldView.as_view({"get": "retrieve", "post": "create", "delete": "destroy"}),
+        name="hold",
+    ),
     re_path(r"^publications/?$", PublicationView.as_view({"get": "list"}), name="publications"),
+    re_path(
+        rf"^publications/{_ONE}/attempts/?$",
+        PublicationView.as_view({"get": "attempts"}),
+        name="publication-attempts",
+    ),
     re_path(rf"^publications/{_ONE}/?$", PublicationView.as_view({"get": "retrieve"}), name="publication"),
     *(
         re_path(
@@ -72,7 +90,7 @@ urlpatterns = [
             PublicationView.as_view({"post": act}),
             name=f"publication-{act}",
         )
-        for act in ("reconcile", "retry")
+        for act in ("reconcile", "retry", "remove", "settle")
     ),
     re_path(r"^outlets/?$", OutletView.as_view({"get": "list"}), name="outlets"),
     re_path(rf"^outlets/{_ONE}/?$", OutletView.as_view({"get": "retrieve"}), name="outlet"),

@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('platform', models.CharField(max_length=40)),
                 ('name', models.CharField(max_length=120)),
                 ('config', models.JSONField(default=dict)),
-                ('credentials', config.ground.sealed.SealedJSONField(null=True)),
+                ('credentials', config.ground.sealed.ClosedJSONField(null=True)),
                 ('secret', models.CharField(default=pipeline.models.generated_item.unguessable, max_length=32, unique=True)),
                 ('status', models.CharField(default='ok', max_length=20)),
                 ('last_error', models.JSONField(null=True)),

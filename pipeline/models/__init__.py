@@ -6,11 +6,14 @@ from pipeline.models.generated_item import Asset, GeneratedItem, Revision
 from pipeline.models.generation import Generation, GenerationInput
 from pipeline.models.host_slot import HostSlot
 from pipeline.models.inbound import InboundDelivery, InboundSecret
+from pipeline.models.mailing import MailDelivery, Mailing, MailQueue, Subscriber
 from pipeline.models.model_call import ModelCall
+from pipeline.models.oauth import OAuthApp, OAuthAttempt
 from pipeline.models.outlet import Outlet
 from pipeline.models.persona import Persona, PersonaVersion, Topic
 from pipeline.models.persona_draft import PersonaDraft
 from pipeline.models.publication import Attempt, Publication
+from pipeline.models.publish_queue import PublishHold, PublishQueue
 from pipeline.models.raw_item import RawBody, RawItem, RawPrint
 from pipeline.models.shared_brief import SharedBrief
 from pipeline.models.simulated_post import SimulatedPost
@@ -34,12 +37,19 @@ __all__ = [
     "HostSlot",
     "InboundDelivery",
     "InboundSecret",
+    "MailDelivery",
+    "MailQueue",
+    "Mailing",
     "ModelCall",
+    "OAuthApp",
+    "OAuthAttempt",
     "Outlet",
     "Persona",
     "PersonaDraft",
     "PersonaVersion",
     "Publication",
+    "PublishHold",
+    "PublishQueue",
     "RawBody",
     "RawItem",
     "RawPrint",
@@ -48,6 +58,7 @@ __all__ = [
     "SimulatedPost",
     "Source",
     "SourceEntry",
+    "Subscriber",
     "Switch",
     "Topic",
     "Upload",

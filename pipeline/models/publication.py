@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.tenancy import WorkspaceRow
 from config.ground.due import DueModel, claim_indexes
+from pipeline.models.outlet import EMPTY
 
 
 class Publication(WorkspaceRow, DueModel):
@@ -26,6 +27,17 @@ class Publication(WorkspaceRow, DueModel):
     """`{"title", "body", "settings"}` for this outlet."""
     late_policy = models.CharField(max_length=10, default="publish")
     max_lateness_minutes = models.PositiveIntegerField(null=True)
+    local_time = models.CharField(max_length=19, blank=True, default="", db_default="")
+    """The time on the clocks of `zone` that was asked for, `YYYY-MM-DDTHH:MM:SS`; empty where a moment was."""
+    zone = models.CharField(max_length=64, blank=True, default="", db_default="")
+    on_gap = models.CharField(max_length=6, blank=True, default="", db_default="")
+    on_overlap = models.CharField(max_length=6, blank=True, default="", db_default="")
+    queue = models.ForeignKey(
+        "pipeline.PublishQueue", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    """Whose slot `due_at` is; None where it is none."""
+    waits_for = models.JSONField(null=True)
+    """Why it goes out later than promised, `{"code", "message", "until"}`; None where it doesn't."""
     step = models.CharField(max_length=10, default="prepare")
     step_state = models.JSONField(default=dict)
     attempt_count = models.PositiveIntegerField(default=0)
@@ -33,6 +45,8 @@ class Publication(WorkspaceRow, DueModel):
     lookups = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True)
     error = models.JSONField(null=True)
+    details = models.JSONField(default=dict, db_default=EMPTY)
+    """What its platform answered and later calls need, such as the address of a record."""
     external_id = models.CharField(max_length=300, blank=True)
     url = models.CharField(max_length=2048, blank=True)
     unknown_since = models.DateTimeField(null=True)
@@ -61,6 +75,18 @@ class Publication(WorkspaceRow, DueModel):
             models.Index(fields=["workspace", "test", "-id"], name="publication_list"),  # GET /publications
             # The workspace's own feed reads its newest.
             models.Index(fields=["outlet", "-published_at"], name="publication_of_outlet"),
+            # What stands in line on an outlet, what is under way there, and which of its slots are taken.
+            models.Index(
+                fields=["outlet", "due_at", "id"],
+                name="publication_line",
+                condition=models.Q(status__in=["publishing", "scheduled", "unknown"]),
+            ),
+            # Times on a clock are looked up anew, because the rules of time zones change.
+            models.Index(
+                fields=["id"],
+                name="publication_clock",
+                condition=models.Q(status="scheduled") & ~models.Q(local_time=""),
+            ),
             # The operator's pages, the doctor and the metrics count what nothing takes up again by itself.
             models.Index(
                 fields=["workspace", "-id"],
@@ -94,6 +120,8 @@ class Attempt(WorkspaceRow):
     revision = models.PositiveIntegerField()
     status = models.CharField(max_length=10, default="started")
     error = models.JSONField(null=True)
+    receipt = models.JSONField(null=True)
+    """What was handed to the platform, as it was fitted for it."""
     started_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
 

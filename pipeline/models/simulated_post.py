@@ -19,6 +19,7 @@ class SimulatedPost(WorkspaceRow):
     is_accepted = models.BooleanField()
     title = models.CharField(max_length=500, blank=True)
     body = models.TextField(blank=True)
+    removed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta(WorkspaceRow.Meta):

@@ -13,14 +13,16 @@ from config.ground import ids
 from config.ground.errors import NotFound
 from config.ground.limits import FEED_PUBLISHED
 from config.ground.requests import error_response
+from pipeline import payloads
 from pipeline.markup import to_html
-from pipeline.models import Outlet, Publication, Revision
+from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.payloads import feed_addresses
 from pipeline.platforms.feed import entry_id
 from pipeline.platforms.feed_documents import (
     ATOM_TYPE,
     JSON_TYPE,
     RSS_TYPE,
+    Enclosure,
     FeedEntry,
     FeedMeta,
     render_atom,
@@ -29,6 +31,9 @@ from pipeline.platforms.feed_documents import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
     from django.http import HttpRequest
 
 FORMS: Final = {
@@ -57,6 +62,7 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
             home_url=settings.PUBLIC_URL,
             updated=updated,
             author=outlet.workspace.name,
+            hubs=settings.WEBSUB_HUBS,
         ),
         entries,
     )
@@ -66,6 +72,12 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         "Last-Modified": http_date(updated.timestamp()),
         "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
     }
+    if settings.WEBSUB_HUBS:
+        links = [
+            f'<{feed_addresses(secret)[form]}>; rel="self"',
+            *(f'<{hub}>; rel="hub"' for hub in settings.WEBSUB_HUBS),
+        ]
+        headers["Link"] = ", ".join(links)
     if _is_known(request, tag, updated.timestamp()):
         return HttpResponse(status=304, headers=headers)
     return HttpResponse(body, content_type=media_type, headers=headers)
@@ -90,12 +102,17 @@ def _entries(outlet: Outlet) -> list[FeedEntry]:
         (revision.item_id, revision.number): revision
         for revision in Revision.everywhere.filter(item_id__in=[row.item_id for row in rows])
     }
+    files: dict[UUID, list[Enclosure]] = {}
+    assets = Asset.everywhere.filter(item_id__in=[row.item_id for row in rows], revoked_at=None)
+    for asset in assets.order_by("position", "id"):
+        url = payloads.asset(payloads.row_of(asset))["url"]
+        files.setdefault(asset.item_id, []).append(Enclosure(url, asset.mime_type, asset.bytes))
     # An item that is erased at this moment has no words any more.
     known = [(row, revisions.get((row.item_id, row.revision))) for row in rows]
-    return [_entry(row, sent) for row, sent in known if sent is not None]
+    return [_entry(row, sent, files.get(row.item_id, ())) for row, sent in known if sent is not None]
 
 
-def _entry(row: Publication, sent: Revision) -> FeedEntry:
+def _entry(row: Publication, sent: Revision, files: Sequence[Enclosure]) -> FeedEntry:
     """The revision that was sent, whatever has become of the item since."""
     body = row.overrides.get("body", sent.body)
     published_at = row.published_at or row.updated_at
@@ -108,4 +125,5 @@ def _entry(row: Publication, sent: Revision) -> FeedEntry:
         published_at=published_at,
         updated_at=published_at,
         language=row.item.language,
+        enclosures=files,
     )

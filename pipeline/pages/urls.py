@@ -1,19 +1,44 @@
 """Addresses of the pages about what a workspace makes."""
 
+from django.urls import path, register_converter
+
 from accounts.pages.place import page_path, register_ids
-from pipeline.pages import defaults, home, usage
+from pipeline.pages import defaults, handoff, home, usage
 from pipeline.pages.inbound import deliveries, secret
 from pipeline.pages.making import pages as making
+from pipeline.pages.newsletters import subscribers
+from pipeline.pages.outlets import acts as outlet_acts
+from pipeline.pages.outlets import connecting, oauth
+from pipeline.pages.outlets import listing as outlets
+from pipeline.pages.outlets import one as one_outlet
 from pipeline.pages.personas import drafts, editor, looks
 from pipeline.pages.personas import listing as personas
 from pipeline.pages.sources import acts, adding, editing, lanes, listing, one
 from pipeline.pages.topics import pool
 
-register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr")
+register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg")
+
+
+class PlatformKind:
+    """A path converter: the kind of a platform, whether there is one or not."""
+
+    prefix = "kind"
+    regex = "[a-z0-9_-]{1,40}"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return str(value)
+
+
+register_converter(PlatformKind, "kind")
 
 _SOURCE = "sources/<src:src>"
 _PERSONA = "personas/<per:per>"
 _TOPIC = f"{_PERSONA}/topics/<top:top>"
+_OUTLET = "outlets/<out:out>"
+_LETTER = "outlets/<out:out>"
 _DELIVERIES = "sources/<src:src>/deliveries"
 
 urlpatterns = [
@@ -55,6 +80,25 @@ urlpatterns = [
     page_path(f"{_TOPIC}/pause", pool.topic_pause, "topic_pause"),
     page_path(f"{_TOPIC}/delete", pool.topic_delete, "topic_delete"),
     page_path(f"{_TOPIC}/restore", pool.topic_restore, "topic_restore"),
+    page_path("outlets/", outlets.outlets, "outlets_page"),
+    page_path("outlets/add", outlets.outlet_add, "outlet_add"),
+    page_path("outlets/add/<kind:kind>", connecting.outlet_connect, "outlet_connect"),
+    page_path("outlets/connect/<kind:kind>", oauth.start, "outlet_oauth_start"),
+    path("outlets/connect/<kind:kind>/callback", oauth.callback, name="outlet_oauth_callback"),
+    page_path(_OUTLET, one_outlet.outlet, "outlet_page"),
+    page_path(f"{_OUTLET}/edit", one_outlet.outlet_edit, "outlet_edit"),
+    page_path(f"{_OUTLET}/reconnect", connecting.outlet_reconnect, "outlet_reconnect"),
+    page_path(f"{_OUTLET}/switch", outlet_acts.outlet_switch, "outlet_switch"),
+    page_path(f"{_OUTLET}/default", outlet_acts.outlet_default, "outlet_default"),
+    page_path(f"{_OUTLET}/disconnect", outlet_acts.outlet_disconnect, "outlet_disconnect"),
+    page_path("publications/<pub:pub>/package", handoff.package, "package"),
+    page_path(f"{_LETTER}/subscribers", subscribers.subscribers, "subscribers"),
+    page_path(f"{_LETTER}/subscribers/add", subscribers.subscriber_add, "subscriber_add"),
+    page_path(f"{_LETTER}/subscribers/import", subscribers.subscribers_import, "subscribers_import"),
+    page_path(f"{_LETTER}/subscribers/export", subscribers.subscribers_export, "subscribers_export"),
+    page_path(f"{_LETTER}/subscribers/<sub:sub>/remove", subscribers.subscriber_remove, "subscriber_remove"),
+    page_path(f"{_LETTER}/mailings/<mlg:mlg>/stop", subscribers.mailing_stop, "mailing_stop"),
+    page_path(f"{_LETTER}/mailings/<mlg:mlg>/resume", subscribers.mailing_resume, "mailing_resume"),
     page_path("settings/usage", usage.usage, "usage"),
     page_path("settings/content", defaults.defaults, "defaults"),
 ]

@@ -1,4 +1,4 @@
-"""What every platform offers: judge a payload, send it once, find it again, measure it.
+"""What every platform offers: judge a payload, fit it, send it once, find it again, measure it.
 
 `commit` is the only call that can't be repeated. From it everything but a proof that the platform did not accept is
 `OutcomeUnknown`. None of the methods sleeps: a longer publication keeps its `state` between steps.
@@ -8,33 +8,62 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pipeline.platforms import settings as settings_of
+from pipeline.platforms.rules import problems_of
+from pipeline.plugins import ConfigInvalid, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
+    import builtins
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import date, datetime, timedelta
+    from typing import BinaryIO
 
     from config.ground.outbound import Client
     from pipeline.engines.base import Bucket
-    from pipeline.plugins import Problem
+    from pipeline.platforms.rules import BucketRule
 
 
 @dataclass(frozen=True)
 class Account:
-    """A workspace's account on the platform: public `config`, opened `credentials`."""
+    """A workspace's account on the platform: public `config`, opened `credentials`.
+
+    `profile` is what `check_account` found last; `base_url` and `api_version` are the platform's own unless the
+    operator says otherwise.
+    """
 
     outlet: str
     config: Mapping[str, Any] = field(default_factory=dict)
-    credentials: Mapping[str, Any] = field(default_factory=dict)
+    # Not shown: an account that ends up in a traceback must not bring its secrets along.
+    credentials: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    base_url: str = ""
+    api_version: str = ""
 
 
 @dataclass(frozen=True)
 class PayloadAsset:
+    """A file of the item. `width` and `height` in pixels, `duration` in seconds, None where it has none."""
+
     url: str
     mime_type: str
     role: str = ""
     alt_text: str = ""
     bytes: int = 0
+    name: str = ""
+    width: int | None = None
+    height: int | None = None
+    duration: float | None = None
+    open: Callable[[], BinaryIO] | None = field(default=None, compare=False, repr=False)
+    """Gives the file's bytes; a platform that fetches by `url` needs none."""
+
+    def read(self) -> builtins.bytes:
+        if self.open is None:
+            message = "This file has no bytes at hand."
+            raise ValueError(message)
+        with self.open() as file:
+            return file.read()
 
 
 @dataclass(frozen=True)
@@ -49,9 +78,31 @@ class Payload:
     body_format: str
     language: str = ""
     link: str = ""
+    """Where the source stands on the web; empty without one."""
     content: Mapping[str, Any] = field(default_factory=dict)
     assets: tuple[PayloadAsset, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    is_ai_generated: bool = False
+    """A model wrote the words or drew the pictures: platforms that ask for it are told."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that was done to the words so that they fit, for the receipt."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A payload as it will be sent; `parts` are the posts of a thread, one where it is none."""
+
+    payload: Payload
+    parts: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
+    disclosure: Mapping[str, Any] = field(default_factory=dict)
+    """The platform's own fields that tell of the machine's hand, as they are sent."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +121,14 @@ class Sent:
     external_id: str
     url: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What one step of `prepare` left; with `is_done` False it is called again, with that state."""
+
+    state: Mapping[str, Any]
+    is_done: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,6 +161,89 @@ class CannotTell:
 
 
 @dataclass(frozen=True)
+class AccountInfo:
+    """Whose account it is, as the platform says. `limits` are this account's own, in the platform's words."""
+
+    external_id: str
+    handle: str = ""
+    name: str = ""
+    url: str = ""
+    scopes: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    """When the credential ends unless it is renewed; None where it doesn't."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that the platform answered with and that later calls need, such as the account's own server."""
+    notes: tuple[str, ...] = ()
+    """What a person should know: a right that is missing, a setting that stands in the way."""
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """Credentials that take the place of the former ones, all of them, and when they end."""
+
+    credentials: Mapping[str, Any] = field(repr=False)
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that a person fills in to connect an account, or to change it."""
+
+    name: str
+    label: str
+    help: str = ""
+    kind: Literal["text", "url", "password", "choice", "number", "flag", "email"] = "text"
+    is_secret: bool = False
+    is_required: bool = True
+    choices: tuple[tuple[str, str], ...] = ()
+    default: Any = None
+    max_length: int = 500
+    allows_unicode: bool = False
+    """A secret that may hold more than ASCII; one in a header or an address can't."""
+    has_lines: bool = False
+    """A secret of several lines, such as a key in PEM."""
+
+
+@dataclass(frozen=True)
+class Api:
+    """Where a platform answers and in which version; `reviewed_on` is when its documents were last read.
+
+    `expires_on` is when the platform ends the version, None where it names no day. The operator can set another
+    address and version (`PLATFORM_ADDRESSES`, `PLATFORM_VERSIONS`).
+    """
+
+    base_url: str
+    version: str
+    reviewed_on: date
+    expires_on: date | None = None
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast one account may post: `per_day` in any 24 hours, `gap` between two. None where there is no limit."""
+
+    per_day: int | None = None
+    gap: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class OAuth:
+    """OAuth 2.0 with an application of the operator's; addresses may hold `{base_url}`."""
+
+    authorize_url: str
+    token_url: str
+    scopes: tuple[str, ...]
+    uses_pkce: bool = True
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """Further parameters of the authorization address."""
+    client_auth: Literal["basic", "body"] = "body"
+    setup: str = ""
+    """What the operator does at the platform to get a client id, in a sentence or two."""
+    revoke_url: str = ""
+
+
+@dataclass(frozen=True)
 class Sample:
     """One metric of one publication: cumulative `value`, or None with the reason.
 
@@ -115,53 +257,141 @@ class Sample:
 
 METRICS = ("impressions", "views", "likes", "comments", "shares", "clicks")
 
+Idempotency = Literal["none", "server_key", "client_id", "draft_flip", "resumable", "ours"]
+"""What keeps a second call from making a second post: nothing; a key that the platform remembers; an id that we
+choose; a draft that is flipped; an upload session that answers with what it made; our own database.
+"""
+
 
 class Platform(ABC):
     kind: ClassVar[str]
     label: ClassVar[str]
     buckets: ClassVar[tuple[Bucket, ...]]
+    summary: ClassVar[str] = ""
+    """What it is and what goes there, in one sentence for whoever chooses a platform."""
     is_simulated: ClassVar[bool] = False
     """True: reaches nobody; the only ones that a test token's items may go to."""
+    is_connectable: ClassVar[bool] = True
+    """False: a workspace has one from the start, and can't add another."""
     can_reconcile: ClassVar[bool] = False
     posts_are_ours: ClassVar[bool] = False
     """True: it shows what our own database says, so that a restored database can't differ from it."""
+    mails_subscribers: ClassVar[bool] = False
+    """True: what is published is a mailing to the outlet's subscribers, made in the same transaction."""
+    is_by_hand: ClassVar[bool] = False
+    """True: a person posts it and says what became of it; `commit` is never called."""
     can_remove: ClassVar[bool] = False
+    has_finish: ClassVar[bool] = False
+    idempotency: ClassVar[Idempotency] = "none"
     config_schema: ClassVar[Mapping[str, Any]]
+    settings: ClassVar[tuple[Setting, ...]] = ()
+    """What a person fills in to connect an account; the secret ones become its credentials."""
+    oauth: ClassVar[OAuth | None] = None
+    api: ClassVar[Api | None] = None
+    pace: ClassVar[Pace] = Pace()
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = {}
     metrics_given: ClassVar[tuple[str, ...]] = ()
     text_limit: ClassVar[int | None] = None
     text_unit: ClassVar[str] = "characters"
 
-    @abstractmethod
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "settings" in vars(cls) and "config_schema" not in vars(cls):
+            cls.config_schema = settings_of.schema_of(cls.settings)
+
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The outlet's settings as they will be stored; raises `ConfigInvalid`."""
+        return settings_of.clean(self.label, self.settings, config)
 
-    @abstractmethod
-    def length(self, payload: Payload) -> Length:
-        """How long the words are as this platform counts them."""
+    def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
+        """The secrets as they will be stored; raises `ConfigInvalid`, whose messages quote none of them."""
+        known = {setting.name: setting for setting in self.settings if setting.is_secret}
+        problems = [
+            Problem(f"credentials.{name}", "unknown_field", f"{self.label} takes no {name!r}.")
+            for name in credentials
+            if name not in known
+        ]
+        clean: dict[str, Any] = {}
+        for name, setting in known.items():
+            value = credentials.get(name, "")
+            if not isinstance(value, str) or len(value) > setting.max_length:
+                problems.append(Problem(f"credentials.{name}", "invalid", f"{setting.label} can't be used."))
+            elif refusal := settings_of.refusal_of_secret(setting, value.strip()):
+                problems.append(Problem(f"credentials.{name}", "invalid", refusal))
+            elif value.strip():
+                clean[name] = value.strip()
+            elif setting.is_required:
+                problems.append(Problem(f"credentials.{name}", "required", f"Give {setting.label}."))
+        if problems:
+            raise ConfigInvalid(problems)
+        return clean
 
-    @abstractmethod
-    def validate(self, account: Account, payload: Payload) -> tuple[Problem, ...]:
-        """Everything for which the platform would refuse this payload; no network."""
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        """Ask the platform whose account this is; reads only.
+
+        Raises `NeedsReconnect` where the credential isn't taken, `Refused` where the settings can't be right,
+        `TryLater` where the platform can't be asked.
+        """
+        del http, now
+        return AccountInfo(external_id=account.outlet)
+
+    def renew(self, account: Account, *, http: Client, now: datetime) -> Renewed | None:
+        """New credentials for ones that end; None where there is nothing to renew. Raises as `check_account`."""
+        del account, http, now
+        return None
+
+    def rules_for(self, account: Account, bucket: Bucket) -> BucketRule | None:
+        """The rules of a bucket with what this account's own server says of them."""
+        del account
+        return self.rules.get(bucket)
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        """The payload as it will be sent, fitted by declared steps; pure, and the same for the same arguments."""
+        del account
+        return Adapted(payload, (payload.body,))
+
+    def length(self, account: Account, post: Adapted) -> Length:
+        """How long the words are as this platform counts them: the longest part's, of a thread."""
+        rule = self.rules_for(account, post.payload.bucket)
+        if rule is None:
+            return Length(len(post.payload.body), self.text_limit, self.text_unit)
+        return Length(max(map(rule.count, post.parts), default=0), rule.text_max, rule.unit)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        """Everything for which the platform would refuse this post; no network."""
+        rule = self.rules_for(account, post.payload.bucket)
+        return tuple(problems_of(rule, post)) if rule is not None else ()
 
     def prepare(
-        self, account: Account, payload: Payload, state: Mapping[str, Any], *, http: Client, key: str
-    ) -> dict[str, Any]:
-        """Upload media, make containers; may be repeated any number of times. The answer is the next `state`."""
-        del account, payload, http, key
-        return dict(state)
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        """One step before the post is public, such as an upload or a draft; may be repeated any number of times.
+
+        A step makes one upload or two short calls at most, so that what was done is kept when a later one fails, and
+        a retry goes on from there. Raises `TryLater`, `Refused`, `NeedsReconnect`.
+        """
+        del account, post, http, key, now
+        return Prepared(state)
 
     def poll(
-        self, account: Account, payload: Payload, state: Mapping[str, Any], *, http: Client
+        self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Pending | Ready:
-        """One read of what `prepare` began."""
-        del account, payload, state, http
+        """One read of what `prepare` began. Raises as it does."""
+        del account, post, state, http, now
         return Ready()
 
     @abstractmethod
     def commit(
         self,
         account: Account,
-        payload: Payload,
+        post: Adapted,
         state: Mapping[str, Any],
         *,
         http: Client,
@@ -178,7 +408,7 @@ class Platform(ABC):
     def reconcile(
         self,
         account: Account,
-        payload: Payload,
+        post: Adapted,
         state: Mapping[str, Any],
         *,
         http: Client,
@@ -186,6 +416,26 @@ class Platform(ABC):
         now: datetime,
     ) -> Found | Absent | CannotTell:
         """Look up whether the platform has what an earlier `commit` with this `key` tried to send."""
+
+    def wants_finish(self, account: Account) -> bool:
+        """Whether something follows for this account; only of a platform that `has_finish`."""
+        del account
+        return self.has_finish
+
+    def finish(
+        self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
+    ) -> Mapping[str, Any] | None:
+        """What follows once it is public, such as a thumbnail; its failure never touches the post.
+
+        Called only where `has_finish`. Returns details to keep beside the post; a `url` among them becomes its address.
+        """
+        del account, post, sent, http, now
+        return None
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        """Take it back; may be repeated, and a post that is gone already is no failure. Raises as `check_account`."""
+        del account, sent, http, now
+        raise NotImplementedError
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime

@@ -2,18 +2,20 @@
 
 Committing sends nothing: the publication's row is the entry, and the feed's address lists every published
 one. The entry's id follows from the publication's key, so that doing it twice makes one entry. The stage
-hands the address of the outlet's feed in as `account.config["feed_url"]`; it isn't among the settings that a
-person can give.
+hands the address of the outlet's feed in as `account.config["feed_url"]`, those of all its forms as `feed_urls` and
+the operator's WebSub hubs as `hubs`; they aren't among the settings that a person can give.
 """
 
 from __future__ import annotations
 
 import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
 
 from pipeline.engines.base import BUCKETS
-from pipeline.platforms.base import Account, Found, Length, Payload, Platform, Sent
-from pipeline.plugins import ConfigInvalid, Problem
+from pipeline.platforms.base import Account, Adapted, Found, Length, Platform, Sent
+from pipeline.platforms.calling import ask
+from pipeline.plugins import ConfigInvalid, Problem, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from config.ground.outbound import Client
 
 MAX_TITLE = 200
+HUB_SECONDS = 8.0
 # Random once, never changed: every id in every feed follows from it.
 _NAMESPACE = uuid.UUID("5b0a0a53-6f3d-4f0b-9a59-3f6c3b1d2c77")
 
@@ -35,9 +38,12 @@ class Feed(Platform):
     kind = "feed"
     label = "Workspace feed"
     buckets = BUCKETS
+    is_connectable = False
     can_reconcile = True
     posts_are_ours = True
     can_remove = True
+    has_finish = True
+    idempotency = "ours"
     config_schema: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {"title": {"type": "string", "title": "Title of the feed", "maxLength": MAX_TITLE}},
@@ -60,11 +66,13 @@ class Feed(Platform):
             raise ConfigInvalid(problems)
         return {"title": title.strip()} if title.strip() else {}
 
-    def length(self, payload: Payload) -> Length:
-        return Length(len(payload.body), None, self.text_unit)
-
-    def validate(self, account: Account, payload: Payload) -> tuple[Problem, ...]:
+    def length(self, account: Account, post: Adapted) -> Length:
         del account
+        return Length(len(post.payload.body), None, self.text_unit)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        del account
+        payload = post.payload
         if payload.title.strip() or payload.body.strip() or payload.assets:
             return ()
         return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
@@ -72,28 +80,67 @@ class Feed(Platform):
     def commit(
         self,
         account: Account,
-        payload: Payload,
+        post: Adapted,
         state: Mapping[str, Any],
         *,
         http: Client,
         key: str,
         now: datetime,
     ) -> Sent:
-        del payload, state, http, now
+        del post, state, http, now
         return _entry(account, key)
 
     def reconcile(
         self,
         account: Account,
-        payload: Payload,
+        post: Adapted,
         state: Mapping[str, Any],
         *,
         http: Client,
         key: str,
         now: datetime,
     ) -> Found:
-        del payload, state, http, now
+        del post, state, http, now
         return Found(_entry(account, key))
+
+    def wants_finish(self, account: Account) -> bool:
+        return bool(account.config.get("hubs"))
+
+    def finish(
+        self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
+    ) -> Mapping[str, Any] | None:
+        """Tell each hub that the feed has changed; one that fails is told again, and so are the others."""
+        del post, sent, now
+        failed = [hub for hub in account.config.get("hubs", ()) if not _ping(hub, account, http)]
+        if failed:
+            message = f"{len(failed)} of the hubs couldn't be told that the feed has changed."
+            raise TryLater(message, code="hub_failed")
+        return None
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        """The entry goes with its row; a hub that can't be told changes nothing."""
+        del sent, now
+        for hub in account.config.get("hubs", ()):
+            _ping(hub, account, http)
+
+
+def _ping(hub: str, account: Account, http: Client) -> bool:
+    """As publishers do; the recommendation leaves the way to the hub (W3C WebSub, section 4)."""
+    fields = [("hub.mode", "publish"), *(("hub.url", url) for url in account.config.get("feed_urls", ()))]
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    try:
+        response = ask(
+            http,
+            "POST",
+            hub,
+            what="The hub",
+            body=urlencode(fields).encode(),
+            headers=headers,
+            timeout=HUB_SECONDS,
+        )
+    except TryLater:
+        return False
+    return 200 <= response.status < 300
 
 
 def _entry(account: Account, key: str) -> Sent:

@@ -40,6 +40,8 @@ class FeedMeta:
     home_url: str
     updated: datetime
     author: str
+    hubs: Sequence[str] = ()
+    """Where readers can subscribe to changes (WebSub)."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,7 @@ def render_atom(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
         f"<author>{_element('name', meta.author if legal(meta.author).strip() else meta.title)}</author>",
         _empty("link", rel="self", type="application/atom+xml", href=meta.self_url),
         _empty("link", rel="alternate", type="text/html", href=meta.home_url),
+        *(_empty("link", rel="hub", href=hub) for hub in meta.hubs),
     ]
     for entry in entries:
         lines.extend(_atom_entry(entry))
@@ -180,6 +183,7 @@ def render_rss(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
         _element("description", meta.title),
         _element("lastBuildDate", _rfc822(meta.updated)),
         _empty("atom:link", rel="self", type="application/rss+xml", href=meta.self_url),
+        *(_empty("atom:link", rel="hub", href=hub) for hub in meta.hubs),
     ]
     for entry in entries:
         lines.extend(_rss_item(entry))
@@ -217,5 +221,7 @@ def render_json_feed(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
     }
     if legal(meta.author).strip():
         document["authors"] = [{"name": legal(meta.author)}]
+    if meta.hubs:
+        document["hubs"] = [{"type": "WebSub", "url": legal(hub)} for hub in meta.hubs]
     document["items"] = [_json_item(entry) for entry in entries]
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -23,6 +23,9 @@ tries.
     200 `{"data": [{"id", "url"}, …]}`, oldest first; an empty list proves that nothing was stored. A stored
     post is listed at once. No script word changes this answer.
 
+`DELETE /posts/<id>`
+    204, a post that isn't there too; it is listed no more.
+
 `GET /metrics?ids=<id>,<id>` (at most 100, each percent-encoded)
     200 `{"data": {"<id>": {"impressions", "views", "likes", "comments", "shares", "clicks"}}}`, cumulative
     counts as `made_up_metrics(id, published_at, now)` gives them; an id that isn't stored is left out.
@@ -41,6 +44,7 @@ from pipeline.platforms.base import (
     METRICS,
     Absent,
     Account,
+    Adapted,
     CannotTell,
     Found,
     Length,
@@ -74,6 +78,7 @@ SCRIPT_WORDS = (
 
 _CREATED = 201
 _OK = 200
+_GONE = 204
 _REJECTED = frozenset({400, 422})
 _LOCKED_OUT = frozenset({401, 403})
 _BUSY = frozenset({429, 503})
@@ -135,7 +140,9 @@ class Simulated(Platform):
     label = "Simulated outlet"
     buckets = BUCKETS
     is_simulated = True
+    is_connectable = False
     can_reconcile = True
+    can_remove = True
     metrics_given = METRICS
     text_limit = TEXT_LIMIT
     config_schema: ClassVar[Mapping[str, Any]] = {
@@ -164,17 +171,17 @@ class Simulated(Platform):
             raise ConfigInvalid(problems)
         return {"script": list(script)}
 
-    def length(self, payload: Payload) -> Length:
-        return Length(len(payload.body), TEXT_LIMIT, self.text_unit)
-
-    def validate(self, account: Account, payload: Payload) -> tuple[Problem, ...]:
+    def length(self, account: Account, post: Adapted) -> Length:
         del account
+        return Length(len(post.payload.body), TEXT_LIMIT, self.text_unit)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems: list[Problem] = []
-        length = self.length(payload)
+        length = self.length(account, post)
         if length.count > TEXT_LIMIT:
             message = f"The text has {length.count} characters; {TEXT_LIMIT} are the most."
             problems.append(Problem("body", "too_long", message))
-        script = _settings_script(payload)
+        script = _settings_script(post.payload)
         if script is not None:
             problems += _script_problems(script, "settings.script")
         return tuple(problems)
@@ -182,7 +189,7 @@ class Simulated(Platform):
     def commit(
         self,
         account: Account,
-        payload: Payload,
+        post: Adapted,
         state: Mapping[str, Any],
         *,
         http: Client,
@@ -190,7 +197,8 @@ class Simulated(Platform):
         now: datetime,
     ) -> Sent:
         del state
-        post = {
+        payload = post.payload
+        body = {
             "ref": key,
             "outlet": account.outlet,
             "title": payload.title,
@@ -200,7 +208,7 @@ class Simulated(Platform):
             "script": _script(account, payload),
         }
         try:
-            response = http.request("POST", f"{BASE_URL}/posts", json=post)
+            response = http.request("POST", f"{BASE_URL}/posts", json=body)
         except OutboundError as error:
             if error.may_have_reached:
                 message = f"The connection failed after the post was on its way: {error}"
@@ -213,7 +221,7 @@ class Simulated(Platform):
     def reconcile(
         self,
         account: Account,
-        payload: Payload,
+        post: Adapted,
         state: Mapping[str, Any],
         *,
         http: Client,
@@ -221,7 +229,7 @@ class Simulated(Platform):
         now: datetime,
     ) -> Found | Absent | CannotTell:
         """Never raises an anticipated failure: whatever isn't a proof is `CannotTell`."""
-        del account, payload, state, now
+        del account, post, state, now
         try:
             response = http.request("GET", f"{BASE_URL}/posts?ref={quote(key, safe='')}")
         except OutboundError as error:
@@ -239,6 +247,17 @@ class Simulated(Platform):
         if sent is None:
             return CannotTell("The platform's list of posts couldn't be read.")
         return Found(sent)
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        del account, now
+        try:
+            response = http.request("DELETE", f"{BASE_URL}/posts/{quote(sent.external_id, safe='')}")
+        except OutboundError as error:
+            message = f"The platform couldn't be reached: {error}."
+            raise TryLater(message) from error
+        if response.status != _GONE:
+            message = f"The platform answered {response.status} when it was asked to take the post back."
+            raise TryLater(message, platform_status=response.status)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
@@ -276,10 +295,12 @@ def _fail(response: Response, now: datetime) -> NoReturn:
     if status in _BUSY:
         message = f"The platform asks to wait: {words}"
         after = retry_after(response.headers, now=now)
-        raise TryLater(message, code="rate_limited", after=after, platform_status=status)
+        raise TryLater(
+            message, code="rate_limited", after=after, platform_status=status, platform_message=words
+        )
     if status in _REJECTED:
         message = f"The platform refused the post: {words}"
-        raise Refused(message, field=field, platform_status=status)
+        raise Refused(message, field=field, platform_status=status, platform_message=words)
     if status in _LOCKED_OUT:
         message = "The platform no longer accepts this account's credentials; connect it again."
         raise NeedsReconnect(message, platform_status=status)

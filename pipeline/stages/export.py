@@ -15,19 +15,23 @@ from pipeline import payloads
 from pipeline.models import (
     Asset,
     GeneratedItem,
+    Mailing,
     ModelCall,
     Outlet,
     Persona,
     Publication,
+    PublishQueue,
     RawBody,
     RawItem,
     Revision,
     Source,
     SourceEntry,
+    Subscriber,
     Topic,
     Upload,
     WorkspaceDefaults,
 )
+from pipeline.stages import mailing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,7 +72,12 @@ def parts(workspace: Workspace) -> Iterator[Part]:
     revisions = Revision.objects.of(workspace).filter(item__deleted_at=None)
     yield "revisions.jsonl", (_revision(row) for row in in_turn(revisions))
     rows = Publication.objects.of(workspace).values(*payloads.PUBLICATION_FIELDS)
-    yield "publications.jsonl", (payloads.publication(row) for row in in_turn(rows))
+    yield "publications.jsonl", (payloads.publication(row, now=now) for row in in_turn(rows))
+    subscribers = Subscriber.objects.of(workspace)
+    yield "subscribers.jsonl", (_subscriber(row) for row in in_turn(subscribers))
+    mailings = Mailing.objects.of(workspace)
+    yield "mailings.jsonl", (_mailing(row) for row in in_turn(mailings))
+    yield "queues.jsonl", (_queue(row) for row in in_turn(PublishQueue.objects.of(workspace).values()))
     calls = ModelCall.objects.of(workspace)
     yield "model_calls.jsonl", (_call(row) for row in in_turn(calls))
     rows = Upload.objects.of(workspace).values(*payloads.UPLOAD_FIELDS)
@@ -107,6 +116,12 @@ def _outlet(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:
     return shown
 
 
+def _queue(row: Mapping[str, Any]) -> dict[str, Any]:
+    outlets = Outlet.everywhere.filter(queue_id=row["id"], deleted_at=None).order_by("id")
+    names = [encode("out", key) for key in outlets.values_list("id", flat=True)]
+    return payloads.publish_queue(row, outlets=names)
+
+
 def _source(row: Mapping[str, Any]) -> dict[str, Any]:
     """Without the inbound address, which takes whatever is sent to it; what verifies a sender is a secret too."""
     shown = payloads.source(row)
@@ -137,6 +152,34 @@ def _revision(row: Revision) -> dict[str, Any]:
         "overrides": row.overrides,
         "made_by": row.made_by,
         "created_at": as_z(row.created_at),
+    }
+
+
+def _subscriber(row: Subscriber) -> dict[str, Any]:
+    """Without the token, which unsubscribes whoever it belongs to."""
+    return {
+        "outlet": encode("out", row.outlet_id),
+        "email": row.email,
+        "status": row.status,
+        "origin": row.origin,
+        "created_at": as_z(row.created_at),
+        "confirmed_at": as_z_or_none(row.confirmed_at),
+        "ended_at": as_z_or_none(row.ended_at),
+        "reason": row.reason,
+    }
+
+
+def _mailing(row: Mailing) -> dict[str, Any]:
+    return {
+        "id": encode("mlg", row.pk),
+        "outlet": encode("out", row.outlet_id),
+        "publication": encode("pub", row.publication_id),
+        "subject": row.subject,
+        "status": row.status,
+        "recipients": row.recipients,
+        "counts": mailing.counts_of(row),
+        "created_at": as_z(row.created_at),
+        "ended_at": as_z_or_none(row.ended_at),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from django.conf import settings
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 def path_of(kept: str) -> Path:
     """Where a file lies that a row names."""
     return Path(settings.MEDIA_ROOT) / kept
+
+
+def open_kept(kept: str) -> BinaryIO:
+    return path_of(kept).open("rb")
 
 
 def write(kept: str, chunks: Iterable[bytes]) -> None:

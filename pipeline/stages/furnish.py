@@ -9,6 +9,7 @@ from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet, Persona, PersonaVersion, Source, WorkspaceDefaults
 from pipeline.models.persona import CONTENT
+from pipeline.stages.publish.queueing import default_queue
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
@@ -37,6 +38,7 @@ def furnish(workspace: Workspace) -> WorkspaceDefaults:
     simulated = Outlet.everywhere.create(
         workspace=workspace, platform="simulated", name="Simulated", is_simulated=True
     )
+    default_queue(workspace)
     made: WorkspaceDefaults = WorkspaceDefaults.everywhere.create(
         workspace=workspace,
         push_source=push[False],

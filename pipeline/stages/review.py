@@ -14,7 +14,7 @@ from config.ground.moments import as_z
 from config.ground.requests import request_id
 from pipeline.content import in_step, refuse_unless_typed
 from pipeline.engines.base import ANGLES
-from pipeline.models import Asset, GeneratedItem, Generation, Publication, RawBody, RawItem, Revision
+from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Publication, RawBody, RawItem, Revision
 from pipeline.plugins import Refused
 from pipeline.stages import collect, generate, pictures, publish, push
 from pipeline.stages.holding import OUT
@@ -293,7 +293,9 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         if "scheduled" in there:
             row = publish.cancel(row, now=now)
         # The words that one outlet got instead are words of the item too.
-        publications.update(overrides={}, step_state={})
+        publications.update(overrides={}, step_state={}, details={})
+        # And so are the receipts of what was handed over.
+        Attempt.everywhere.filter(publication__item=row).update(receipt=None)
         Revision.everywhere.filter(item=row).delete()
         Asset.everywhere.filter(item=row).update(revoked_at=now)
         _write(

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Fact
+from pipeline.sentences import split_sentences
 from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
 from pipeline.writers.approved import approved_drafts
 from pipeline.writers.base import BriefAnswer, DraftAnswer, Usage, Writer
-from pipeline.writers.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.canonical import strip_invisible
 from pipeline.engines.base import APPROVED, Brief, Fact, Lane, SourceText
+from pipeline.sentences import split_sentences
 from pipeline.wording import collapse, is_clean
 from pipeline.writers.approved import shared_words
 from pipeline.writers.reading import gives_orders, is_suspicious
-from pipeline.writers.sentences import split_sentences
 
 if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from config.ground import limits
 from pipeline.canonical import strip_invisible
 from pipeline.engines.persona_rules import count_emoji, count_hashtags, count_words
+from pipeline.sentences import split_sentences
 from pipeline.writers.reading import gives_orders
-from pipeline.writers.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

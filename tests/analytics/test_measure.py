@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -47,7 +48,9 @@ def samples(**values):
 @pytest.fixture
 def platform(monkeypatch):
     fake = FakePlatform()
-    link = SimpleNamespace(platform=fake, account="account", http="http")
+    link = SimpleNamespace(
+        platform=fake, account="account", http="http", telling_no_secret=contextlib.nullcontext
+    )
     monkeypatch.setattr(measure, "connect", lambda outlet: link)
     return fake
 

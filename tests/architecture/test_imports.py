@@ -17,6 +17,7 @@ MAY_NAME_THE_NETWORK = {
     "config/server.py": "probes whether its own port can be listened at; connects nowhere",
     "config/management/commands/demo.py": "asks the service's own /readyz on loopback, in development only",
     "pipeline/call_limit.py": "shuts connections of the model's client; opens none",
+    "pipeline/platforms/email_session.py": "speaks SMTP over a socket that the guard has connected",
     "config/doctor.py": "asks the embedded service's own /readyz on loopback, at the operator's word",
 }
 

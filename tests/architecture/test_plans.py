@@ -51,6 +51,7 @@ DUE_TABLES = (
     "brand_slot",
     "draft",
     "websub",
+    "mail_queue",
 )
 
 
@@ -102,7 +103,10 @@ COLUMNS = {
     "key": "md5(i::text)",
 }
 
-ONE_EACH = {("websub", "source_id"): "gen_random_uuid()"}
+ONE_EACH = {
+    ("websub", "source_id"): "gen_random_uuid()",
+    ("mail_queue", "outlet_id"): "gen_random_uuid()",
+}
 """Columns in which no value may come twice."""
 
 

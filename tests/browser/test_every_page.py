@@ -10,8 +10,10 @@ from django.utils import timezone
 from accounts import members, tokens, workspaces
 from accounts.models import Invitation, Membership
 from config.ground import hands
-from pipeline.models import SourceEntry, WorkspaceDefaults
+from pipeline import plugins
+from pipeline.models import Mailing, Outlet, Publication, SourceEntry, Subscriber, WorkspaceDefaults
 from pipeline.pages.sources import words
+from pipeline.platforms.base import Platform
 from pipeline.stages import collect, drafting
 from pipeline.stages.brand import topics
 from pipeline.stages.receiving import secrets, taking
@@ -19,7 +21,8 @@ from tests.browser.test_account import log_in
 from tests.browser.test_sign_up import PASSWORD
 from tests.factories import MembershipFactory, UserFactory
 from tests.pages.test_roles import workspace_pages
-from tests.stages.steps import NOON, push_raw
+from tests.stages.mailing.conftest import make_letter, subscribe
+from tests.stages.steps import NOON, make_items, promise, push_raw, send
 from webhooks import endpoints
 from webhooks.models import Delivery
 
@@ -68,7 +71,11 @@ def ids(db):
     sent = taking.Incoming(b'{"title": "The ferry leaves earlier", "language": 5}', headers)
     received = taking.receive(bridge.source, sent, now=timezone.now())
     _log_entries(bridge.source)
+    letter, reader, mailed = _letter(newsroom)
     return {
+        "out": letter.pk,
+        "sub": reader.pk,
+        "mlg": mailed.pk,
         "src": bridge.source.pk,
         "ind": received.delivery.pk,
         "ws": newsroom.pk,
@@ -78,10 +85,36 @@ def ids(db):
         "whe": endpoint.pk,
         "dlv": Delivery.everywhere.get().pk,
         "raw": push_raw(newsroom).raw_item.pk,
+        "kind": next(
+            (one.kind for one in plugins.every("platforms", Platform) if one.is_connectable), "none"
+        ),
+        "pub": _handed_over(newsroom).pk,
         "per": persona.pk,
         "pdr": _draft(newsroom).pk,
         "top": topics.create(newsroom, {"title": "Winter", "persona_id": persona.pk}, now=NOON).pk,
     }
+
+
+def _handed_over(workspace):
+    """A post that waits for its person, with every field of its page."""
+    steps_of_a_post = "Choose the section.\nAdd the tags."
+    config = {"place": "Substack", "address": "https://example.com/new", "instructions": steps_of_a_post}
+    desk = Outlet.everywhere.create(workspace=workspace, platform="handoff", name="Substack", config=config)
+    return send(promise(make_items(workspace)[0], desk))
+
+
+def _letter(workspace):
+    """A newsletter with somebody on its list and a mailing that goes on."""
+    outlet = make_letter(workspace, 25)
+    reader = subscribe(outlet, "ann")[0]
+    item = make_items(workspace)[0]
+    publication = Publication.everywhere.create(
+        workspace=workspace, item=item, outlet=outlet, platform=outlet.platform, revision=1
+    )
+    mailed = Mailing.everywhere.create(
+        workspace=workspace, outlet=outlet, publication=publication, subject="The tram", html="x", text="x"
+    )
+    return outlet, reader, mailed
 
 
 def _draft(workspace):
@@ -137,7 +170,13 @@ def test_nothing_hinders_a_reader(open_window, ids, complaints, dark):
         found = Axe().run(page)
         assert found.violations_count == 0, f"{address}\n{found.generate_report()}"
 
-    for address in OF_A_STRANGER:
+    reader = Subscriber.everywhere.select_related("outlet").get(pk=ids["sub"])
+    of_a_reader = (
+        reverse("subscribe", kwargs={"secret": reader.outlet.secret}),
+        reverse("unsubscribe", kwargs={"token": reader.token}),
+        reverse("confirm_letter", kwargs={"token": reader.token}),
+    )
+    for address in (*OF_A_STRANGER, *of_a_reader):
         look(address)
     log_in(page)
     page.get_by_role("heading", name="Newsroom", level=1).wait_for()

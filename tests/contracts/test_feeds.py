@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from urllib.parse import parse_qs
 
 import feedparser
 import pytest
 
-from config.ground import ids
-from pipeline.models import Outlet
+from config.ground import hands, ids
+from config.ground.outbound import Client, ConnectFailed
+from pipeline.models import Asset, Outlet, Publication
 from tests.contracts.conftest import NOT_FOUND, Api
 
 TYPES = {
@@ -114,3 +116,61 @@ def test_feed_of_a_deleted_outlet_is_gone(alice):
     path = alice.api.read(f"/outlets/{alice.feed}")["feeds"]["atom"].removeprefix("http://127.0.0.1:8000")
     Outlet.everywhere.filter(platform="feed").update(deleted_at="2026-01-01T00:00:00Z")
     assert _get(path).json() == NOT_FOUND
+
+
+@pytest.mark.parametrize("form", TYPES)
+def test_feed_carries_the_files_of_its_items(alice, form):
+    item = alice.published()
+    for number in range(2):
+        Asset.everywhere.create(
+            workspace=alice.workspace,
+            item_id=ids.decode("gen", item["id"]),
+            kind="image",
+            role="image",
+            position=number,
+            name=f"tram-{number}.png",
+            path=f"x/tram-{number}.png",
+            mime_type="image/png",
+            bytes=2048 + number,
+            sha256="0" * 64,
+        )
+    item = alice.api.read(f"/generated/{item['id']}")
+    wanted = [(one["url"], one["mime_type"], one["bytes"]) for one in item["assets"]]
+    assert [size for _, _, size in wanted] == [2048, 2049]
+    answer = _get(alice, form)
+    if form == "json":
+        (shown,) = json.loads(answer.content)["items"]
+        found = [(one["url"], one["mime_type"], one["size_in_bytes"]) for one in shown["attachments"]]
+    else:
+        (entry,) = feedparser.parse(answer.content).entries
+        found = [(one.href, one.type, int(one.length)) for one in entry.enclosures]
+    assert found == (wanted[:1] if form == "rss" else wanted)
+
+
+@pytest.mark.parametrize("form", TYPES)
+def test_feed_names_the_operators_hubs(alice, form, settings):
+    assert "Link" not in _get(alice, form)
+    settings.WEBSUB_HUBS = ["https://hub.example.com/"]
+    answer = _get(alice, form)
+    address = alice.api.read(f"/outlets/{alice.feed}")["feeds"][form]
+    assert answer["Link"] == f'<{address}>; rel="self", <https://hub.example.com/>; rel="hub"'
+    assert b"https://hub.example.com/" in answer.content
+
+
+def test_a_hub_that_fails_leaves_the_post_published(alice, settings, monkeypatch):
+    told = []
+
+    def refuse(self, method, url, **options):
+        told.append((method, url, options["body"].decode()))
+        message = "Nobody listens."
+        raise ConnectFailed(message)
+
+    monkeypatch.setattr(Client, "request", refuse)
+    settings.WEBSUB_HUBS = ["https://hub.example.com/"]
+    publication = alice.published()["publications"][0]
+    hands.work_all_due("pipeline.publish")
+    row = Publication.everywhere.get(external_id=publication["external_id"])
+    assert (row.status, row.error, row.step) == ("published", None, "finish")
+    assert [(method, url) for method, url, _ in told] == [("POST", "https://hub.example.com/")]
+    feeds = alice.api.read(f"/outlets/{alice.feed}")["feeds"]
+    assert parse_qs(told[0][2]) == {"hub.mode": ["publish"], "hub.url": list(feeds.values())}

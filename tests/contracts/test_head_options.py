@@ -23,6 +23,7 @@ def _ids(alice):
         "pub": item["publications"][0]["id"],
         "out": alice.feed,
         "per": alice.persona,
+        "que": alice.api.read("/queues")["data"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Rye"}).json()["id"],
     }
 

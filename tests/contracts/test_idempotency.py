@@ -19,6 +19,7 @@ from pipeline.models import (
     Generation,
     InboundDelivery,
     Publication,
+    PublishHold,
     RawItem,
     Source,
     Topic,
@@ -43,6 +44,7 @@ TABLES = (
     Publication,
     Event,
     LedgerEntry,
+    PublishHold,
 )
 
 
@@ -56,9 +58,13 @@ def _path_and_body(newsroom, route):
         "generated-restore": lambda: _rejected(newsroom),
         "generated-retry": lambda: newsroom.failed()["id"],
         "publication-reconcile": lambda: newsroom.publication("timeout_after_accept")["id"],
+        "publication-settle": lambda: newsroom.publication("error")["id"],
+        "publication-remove": lambda: newsroom.publication("ok")["id"],
         "publication-retry": lambda: newsroom.publication("reject")["id"],
     }.get(route.name, lambda: newsroom.ready()["id"] if route.prefix == "gen" else "")()
     body = {
+        "publication-settle": {"published": True},
+        "hold": {"reason": "A crisis"},
         "sources": {"type": "webhook", "name": "Bridge"},
         "raw": newsroom.content(),
         "estimate": newsroom.content(),

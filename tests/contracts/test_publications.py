@@ -1,11 +1,13 @@
-"""GET /publications, GET /publications/:id, POST …/reconcile, …/retry."""
+"""GET /publications, GET /publications/:id, POST …/reconcile, …/retry, …/settle."""
 
 from __future__ import annotations
 
 import pytest
 
 from config.ground import hands
-from pipeline.models import SimulatedPost
+from config.ground.ids import encode
+from pipeline.models import Outlet, SimulatedPost
+from pipeline.plugins import Refused, TryLater
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, refusal
 
 
@@ -22,6 +24,11 @@ def _shown(platform, status, **changes):
         "attempts": 1,
         "error": None,
         "due_at": "<moment>",
+        "scheduled_for": None,
+        "late_policy": "publish",
+        "max_lateness_minutes": None,
+        "overdue_seconds": 0,
+        "waits_for": None,
         "next_attempt_at": None,
         "published_at": None,
         "test": False,
@@ -33,13 +40,15 @@ def _shown(platform, status, **changes):
     }
 
 
-def _error(code, kind, message, *, retryable, status):
+def _error(code, kind, message, *, retryable, status, words):
     return {
         "code": code,
-        "class": kind,
+        "class": kind.error_class,
         "message": message,
+        "action": kind.usual_action,
         "retryable": retryable,
         "platform_status": status,
+        "platform_message": words,
     }
 
 
@@ -69,10 +78,11 @@ def test_published(alice):
             None,
             _error(
                 "refused",
-                "Refused",
+                Refused,
                 "The platform refused the post: The platform refuses this text.",
                 retryable=False,
                 status=422,
+                words="The platform refuses this text.",
             ),
         ),
         (
@@ -81,10 +91,11 @@ def test_published(alice):
             "<moment>",
             _error(
                 "rate_limited",
-                "TryLater",
+                TryLater,
                 "The platform asks to wait: Too many posts; slow down.",
                 retryable=True,
                 status=429,
+                words="Too many posts; slow down.",
             ),
         ),
         (
@@ -93,10 +104,11 @@ def test_published(alice):
             "<moment>",
             _error(
                 "temporary",
-                "TryLater",
+                TryLater,
                 "The platform couldn't be reached: The simulated platform could not be reached.",
                 retryable=True,
                 status=None,
+                words=None,
             ),
         ),
     ],
@@ -214,3 +226,84 @@ def test_publication_that_never_existed(api):
     path = f"/publications/{never_existed('pub')}"
     for answer in (api.get(path), api.post(f"{path}/reconcile"), api.post(f"{path}/retry")):
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+
+
+def test_attempts_hold_what_was_handed_over(alice):
+    shown = alice.publication("429")
+    answer = alice.api.get(f"/publications/{shown['id']}/attempts")
+    (made,) = answer.json()["data"]
+    item = alice.api.read(f"/generated/{shown['generated_item']}")
+    assert normal(made) == {
+        "id": "att_*",
+        "publication": "pub_*",
+        "number": 1,
+        "revision": 1,
+        "status": "failed",
+        "error": shown["error"],
+        "receipt": {
+            "title": item["title"],
+            "body": item["body"],
+            "body_format": item["body_format"],
+            "parts": [item["body"]],
+            "steps": [],
+            "disclosure": {},
+            "media": [],
+            "settings": {"script": ["429"]},
+        },
+        "started_at": "<moment>",
+        "finished_at": "<moment>",
+    }
+    assert made["publication"] == shown["id"]
+
+
+# --- POST /publications/:id/settle -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "url"),
+    [
+        ({"published": True, "url": "https://example.com/p"}, "published", "https://example.com/p"),
+        ({"published": True}, "published", None),
+        ({"published": False}, "scheduled", None),
+    ],
+)
+def test_a_person_says_what_became_of_an_unknown_outcome(alice, body, status, url):
+    publication = alice.publication("error")
+    answer = alice.api.post(f"/publications/{publication['id']}/settle", body)
+    shown = answer.json()
+    assert (answer.status_code, shown["status"], shown["url"]) == (200, status, url)
+    assert alice.api.read(f"/publications/{publication['id']}") == shown
+
+
+def test_what_is_handed_over_is_settled(alice):
+    outlet = Outlet.everywhere.create(
+        workspace=alice.workspace, platform="handoff", name="Substack", config={"place": "Substack"}
+    )
+    item = alice.ready()
+    asked = {"outlets": [encode("out", outlet.pk)]}
+    alice.api.post(f"/generated/{item['id']}/publish", asked)
+    hands.work_all_due("pipeline.publish")
+    (shown,) = alice.api.read(f"/publications?outlet={encode('out', outlet.pk)}")["data"]
+    assert (shown["status"], shown["error"], shown["attempts"]) == ("publishing", None, 1)
+    answer = alice.api.post(f"/publications/{shown['id']}/settle", {"published": False})
+    assert (answer.json()["status"], answer.json()["error"]["code"]) == ("failed", "not_posted")
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "code"),
+    [
+        ({}, "published", "required"),
+        ({"published": "yes"}, "published", "invalid"),
+        ({"published": True, "url": "javascript:alert(1)"}, "url", "invalid_address"),
+    ],
+)
+def test_settling_refuses_what_it_cannot_use(alice, body, field, code):
+    publication = alice.publication("error")
+    answer = alice.api.post(f"/publications/{publication['id']}/settle", body)
+    assert refusal(answer) == (400, "invalid_request", [(field, code)])
+
+
+def test_a_known_outcome_is_not_settled(alice):
+    publication = alice.publication()
+    answer = alice.api.post(f"/publications/{publication['id']}/settle", {"published": False})
+    assert refusal(answer) == (409, "conflict", [("status", "not_unknown")])

@@ -17,8 +17,8 @@ ID = re.compile(r"\b[a-z]{2,3}_[0-7][0-9a-hjkmnp-tv-z]{25}\b")
 OF_OBJECTS = [route for route in ROUTES if route.prefix]
 # The document is the same for everybody, and quotes ids that nobody has.
 LISTS = [route for route in ROUTES if route.method == "GET" and not route.prefix and route.name != "document"]
-# Of the workspace itself, whichever token asks: personas, and the outlet that reaches nobody.
-SHARED = {"per", "out"}
+# Of the workspace itself, whichever token asks: personas, queues, and the outlet that reaches nobody.
+SHARED = {"per", "out", "que"}
 
 
 def _objects(newsroom, api=None):
@@ -35,6 +35,7 @@ def _objects(newsroom, api=None):
         "pub": published["publications"][0]["id"],
         "out": newsroom.simulated,
         "per": newsroom.persona,
+        "que": api.read("/queues")["data"][0]["id"],
         "top": api.post("/topics", {"title": "Rye"}).json()["id"],
     }
 
@@ -47,6 +48,7 @@ def _snapshot(api, objects):
         "pub": "publications",
         "out": "outlets",
         "per": "personas",
+        "que": "queues",
         "top": "topics",
     }
     return {prefix: api.read(f"/{paths[prefix]}/{key}") for prefix, key in objects.items()}

@@ -180,6 +180,7 @@ def test_every_route_refuses_unknown_parameters(alice):
         "pub": item["publications"][0]["id"],
         "out": alice.feed,
         "per": alice.persona,
+        "que": alice.api.read("/queues")["data"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Rye"}).json()["id"],
     }
     alice.delivery(alice.push_source)

@@ -24,6 +24,7 @@ def test_both_forms_answer_the_same(alice, charlie, route):
         "pub": lambda: alice.publication("reject")["id"],
         "out": lambda: alice.simulated,
         "per": lambda: alice.persona,
+        "que": lambda: alice.api.read("/queues")["data"][0]["id"],
         "top": lambda: alice.api.post("/topics", {"title": "Rye"}).json()["id"],
         None: lambda: "",
     }[route.prefix]

@@ -292,6 +292,9 @@ class Flow:
         self._step(60)
         hands.look("analytics.measure")
         self.call("GET", f"/publications/{on_simulated['id']}", expect=200, name="publication")
+        self.call(
+            "GET", f"/publications/{on_simulated['id']}/attempts", expect=200, name="publication-attempts"
+        )
         self._publish_with_script(other, "reject")
         failed = self.call("GET", f"/publications?generated_item={other}&status=failed", expect=200)
         self.examples["publication-failed"] = failed["data"][0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -190,19 +190,52 @@ def _writers() -> str:
     return table("Kind", "Label", "Offline", "Prompt version", rows=rows)
 
 
+_KEEPS_ONE: Final = {
+    "none": "nothing",
+    "server_key": "a key that it remembers",
+    "client_id": "an id that we choose",
+    "draft_flip": "a draft that is made public",
+    "resumable": "one session of an upload",
+    "ours": "our own database",
+}
+
+
 def _platforms() -> str:
     rows = [
         (
             f"`{one.kind}`",
             one.label,
-            ", ".join(one.buckets),
-            f"{one.text_limit} {one.text_unit}" if one.text_limit else "none",
+            _text_limits(one),
+            _KEEPS_ONE[one.idempotency],
             "yes" if one.can_reconcile else "no",
+            "yes" if one.can_remove else "no",
             ", ".join(one.metrics_given) or "none",
+            f"{one.api.version or 'unversioned'}, {one.api.reviewed_on}" if one.api else "",
         )
         for one in plugins.every("platforms", Platform)
     ]
-    return table("Kind", "Label", "Takes", "Limit of text", "Can be asked afterwards", "Metrics", rows=rows)
+    return table(
+        "Kind",
+        "Label",
+        "Takes, and how long a text",
+        "Keeps one post from being two",
+        "Can be asked",
+        "Can be removed",
+        "Metrics",
+        "API, read on",
+        rows=rows,
+    )
+
+
+def _text_limits(platform: Platform) -> str:
+    """Each bucket with its limit; those that share one stand together."""
+    by_limit: dict[str, list[str]] = {}
+    for bucket in platform.buckets:
+        rule = platform.rules.get(bucket)
+        most = rule.text_max if rule else platform.text_limit
+        unit = rule.unit if rule else platform.text_unit
+        by_limit.setdefault(f"{most} {unit}" if most else "any length", []).append(bucket)
+    return "; ".join(f"{', '.join(buckets)}: {limit}" for limit, buckets in by_limit.items())
 
 
 def _crash_points() -> str:

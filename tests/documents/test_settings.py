@@ -19,6 +19,7 @@ READERS = frozenset(
         "flag",
         "whole_number",
         "words",
+        "pairs",
         "database",
         "web_address",
         "redis",

@@ -45,7 +45,7 @@ from accounts.models import (
 )
 from analytics.models import Measurement, Measuring, Outcome
 from config import media_sweep
-from config.ground import due, hands
+from config.ground import due, hands, limits
 from config.ground.ids import encode, uuid7
 from pipeline import plugins
 from pipeline.events import TYPES
@@ -58,6 +58,9 @@ from pipeline.models import (
     GeneratedItem,
     Generation,
     InboundDelivery,
+    MailDelivery,
+    Mailing,
+    MailQueue,
     ModelCall,
     Outlet,
     PersonaDraft,
@@ -68,17 +71,19 @@ from pipeline.models import (
     SharedBrief,
     SimulatedPost,
     Source,
+    Subscriber,
     Upload,
     WebSubSubscription,
     WorkspaceDefaults,
 )
 from pipeline.sources.base import Hub
-from pipeline.stages import collect, drafting, push, websub
+from pipeline.stages import collect, drafting, outlets, push, websub
 from pipeline.stages.brand import personas, topics
 from pipeline.stages.model_account import BRIEF_AWAITED
 from pipeline.stages.receiving import secrets
 from pipeline.states import derive_status
 from pipeline.writers.base import Writer
+from tests.platforms import letterbox
 from webhooks import endpoints
 from webhooks.dispatch import wants
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
@@ -104,7 +109,9 @@ DUE_MODELS = (
     Notice,
     NoticeMessage,
     NoticeDigest,
+    Outlet,
     WebSubSubscription,
+    MailQueue,
 )
 ENDED = {"published", "failed"}
 ASKED = Path(settings.DATA_DIR) / "asked-of-the-writer"
@@ -229,6 +236,31 @@ def _callback():
     return f"/hooks/websub/{WebSubSubscription.everywhere.get().token}"
 
 
+def connect_letterbox(server):
+    """An account whose log-in is to be renewed now."""
+    know_letterbox()
+    secrets_of_it = {"token": "token-1", "refresh": "refresh-1"}
+    now = timezone.now()
+    made = outlets.connect_outlet(
+        _workspace(), "letterbox", name="Box", config={"server": server},
+        credentials=secrets_of_it, by="alice@example.test", now=now, expires_at=now + timedelta(hours=1),
+    )  # fmt: skip
+    Outlet.everywhere.filter(pk=made.pk).update(
+        expires_at=now - timedelta(minutes=1), due_at=now, wake_at=due.database_now()
+    )
+
+
+def know_letterbox():
+    """Until the process ends."""
+    plugins._load("platforms")[letterbox.Letterbox.kind] = letterbox.Letterbox()
+
+
+def letterbox_outlet():
+    row = Outlet.everywhere.get(platform="letterbox")
+    told = Event.everywhere.filter(type="outlet.needs_reconnect").count()
+    return {"status": row.status, "credentials": row.credentials.open_object(), "told": told}
+
+
 def add_bridge():
     """A webhook source whose sender proves itself; the secret is the world's own."""
     verification = {"type": "bearer", "secret": "a-secret-of-the-bridge"}
@@ -277,6 +309,56 @@ def draft():
         "has_material": row.material is not None,
         "is_claimed": row.attempts > 0,
     }
+
+
+def add_letter(port, count):
+    """A newsletter through the mail server at that port, its subscribers, and an item that is to be mailed to them."""
+    outlet = Outlet.everywhere.create(
+        workspace=_workspace(),
+        platform="email_newsletter",
+        name="Letter",
+        config={
+            "host": "127.0.0.1",
+            "port": port,
+            "encryption": "none",
+            "from_name": "Letter",
+            "from_address": "news@letter.example",
+            "imprint": "1 Quay Street",
+            "mails_per_minute": 6000,
+        },
+        credentials={},
+    )
+    now = timezone.now()
+    rows = [
+        Subscriber(workspace=_workspace(), outlet=outlet, email=f"r{n}@readers.example", confirmed_at=now)
+        for n in range(count)
+    ]
+    for row in rows:
+        row.status = "active"
+    Subscriber.everywhere.bulk_create(rows)
+    GeneratedItem.everywhere.update(bucket="newsletter", title="The tram is coming")
+    Revision.everywhere.update(title="The tram is coming")
+
+
+def publish_letter():
+    return publish(["email_newsletter"])["status"]
+
+
+def mailed():
+    return {
+        "mailings": _by(Mailing, "status"),
+        "deliveries": _by(MailDelivery, "status"),
+        "publications": _by(Publication, "status"),
+        "unknown": list(
+            MailDelivery.everywhere.filter(status="unknown").values_list("subscriber__email", flat=True)
+        ),
+        "counts": [one.counts for one in Mailing.everywhere.all()],
+        "is_claimed": MailQueue.everywhere.get().attempts > 0,
+    }
+
+
+def spread_by(rows):
+    limits.MAIL_SPREAD_AT_ONCE = rows
 
 
 def next_slot():
@@ -642,12 +724,19 @@ STEPS = {
         hub_verifies,
         hub_pushes,
         subscription,
+        connect_letterbox,
+        know_letterbox,
+        letterbox_outlet,
         ask_for_draft,
         draft,
         add_bridge,
         send,
         add_lane,
         next_slot,
+        add_letter,
+        publish_letter,
+        mailed,
+        spread_by,
         script,
         publish,
         work,

@@ -325,6 +325,7 @@ SCENARIOS = [
     ),
     # A publication. Killed around the call, it is looked up before anything is sent again.
     of("publish.claimed", SEND, expected=published(), before=PROMISED),
+    of("publish.prepared", SEND, expected=published(), before=PROMISED),
     of(
         "publish.armed",
         SEND,
@@ -521,7 +522,12 @@ def test_every_crash_point_has_a_scenario():
     }
     # An upload is no step of the pipeline: test_uploads.py. What a hub says is in test_websub_kills.py.
     elsewhere |= {"generate.asking", "generate.answered", "uploads.written", "brand.discarded"}
-    elsewhere |= {point for point in POINTS if point.startswith(("websub.", "drafts."))}
+    elsewhere |= {point for point in POINTS if point.startswith(("websub.", "drafts.", "outlets."))}
+    # What is mailed has a ledger of its own: test_mailing_kills.py.
+    elsewhere |= {point for point in POINTS if point.startswith("mailing.")}
+    # Around the calls of every platform: tests/stages/test_never_twice.py. Taking a post back, and what follows once
+    # it is public, may be repeated: tests/stages/test_remove.py, test_publish_meanwhile.py.
+    elsewhere |= {"publish.removed", "publish.finished"}
     assert {scenario.point for scenario in SCENARIOS} == POINTS - elsewhere
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts import whitelisting, workspaces
 from accounts.models import Workspace
-from config import attention
+from config import attention, platform_ages
 from pipeline.models import Generation
 from pipeline.stages import stopping
 from tests.factories import UserFactory
@@ -20,6 +20,12 @@ from tests.operators.test_overview import call
 from tests.stages.steps import push_raw
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def current_platforms(monkeypatch):
+    """Whenever the tests run: the documents of the platforms grow older by the day."""
+    monkeypatch.setattr(platform_ages, "aging", list)
 
 
 @pytest.fixture

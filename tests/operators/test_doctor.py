@@ -32,6 +32,7 @@ NAMES = [
     "backups",
     "outbound",
     "keys",
+    "platforms",
     "tick",
     "late rows",
     "dead sources",

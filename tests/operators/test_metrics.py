@@ -65,6 +65,7 @@ def test_it_says_what_waits_and_what_is_dead(client):
     assert 90 <= float(told['pipeline_oldest_due_seconds{kind="pipeline.collect"}']) < 120
     assert told['pipeline_dead_rows{kind="sources"}'] == "1"
     assert told['pipeline_late_seconds{kind="publications"}'] == "0.0"
+    assert told["pipeline_overdue_publications"] == "0"
     assert (told["pipeline_database_up"], told["pipeline_stopped"]) == ("1", "0")
 
 

@@ -18,6 +18,7 @@ from config.ground.ids import encode, uuid7
 from pipeline import overview
 from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source, WorkspaceDefaults
 from pipeline.stages import push, stopping
+from pipeline.stages.publish import halting
 from webhooks import endpoints
 from webhooks.models import Endpoint
 
@@ -262,6 +263,23 @@ def test_what_is_over_has_no_banner(newsroom, banners):
     endpoints.switch_off(made, actor="x")
     stopping.stop("publishing", platform="bluesky", reason="Their outage.", actor="op")
     assert banners() == ["The operator has stopped publishing to bluesky."]
+
+
+def test_what_is_late_is_told_by_the_clock_alone_and_a_hold_before_it(newsroom, charlie, banners):
+    now = timezone.now()
+    elsewhere = charlie.memberships.get().workspace
+    for title, minutes, workspace in (
+        ("A", 14, newsroom),
+        ("B", 50, newsroom),
+        ("C", 20, newsroom),
+        ("D", 90, elsewhere),
+    ):
+        workspaces.whitelist(workspace, "op")
+        publication(make(workspace, f"{title} ferry"), "scheduled", due_at=now - timedelta(minutes=minutes))
+    publication(make(newsroom, "E ferry", test=True), "scheduled", due_at=now - timedelta(hours=3))
+    assert banners() == ["2 posts are late, the earliest by 50 minutes."]
+    halting.hold(newsroom, reason="A crisis.", by="alice")
+    assert banners() == ["All publishing is on hold."]
 
 
 def test_last_month_s_credits_are_no_news(newsroom, banners):

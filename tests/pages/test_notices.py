@@ -16,6 +16,7 @@ SLACK = "https://hooks.slack.com/services/T0/B0/abcdef"
 TOKEN = "123456789:AAEabcdefghijklmnopqrstuvw"
 CHOSEN = {
     "post_failed": "daily",
+    "post_handed_over": "now",
     "reviews_waiting": "off",
     "item_flagged": "daily",
     "source_failing": "off",

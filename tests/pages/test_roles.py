@@ -53,6 +53,7 @@ PAGES = {
     "workspace_delete": "manage",
     "workspace_keep": "manage",
     "making": "edit",
+    "package": "edit",
     "made": "look",
     "sources_page": "look",
     "source_page": "look",
@@ -89,6 +90,23 @@ PAGES = {
     "source_dry_run": "edit",
     "source_secret": "manage",
     "source_secret_rotate": "manage",
+    "outlets_page": "look",
+    "outlet_page": "look",
+    "outlet_add": "manage",
+    "outlet_oauth_start": "manage",
+    "outlet_connect": "manage",
+    "outlet_reconnect": "manage",
+    "outlet_disconnect": "manage",
+    "outlet_edit": "edit",
+    "outlet_switch": "edit",
+    "outlet_default": "edit",
+    "subscribers": "edit",
+    "subscriber_add": "edit",
+    "subscribers_import": "edit",
+    "subscribers_export": "edit",
+    "subscriber_remove": "edit",
+    "mailing_stop": "edit",
+    "mailing_resume": "edit",
     "usage": "look",
     "defaults": "edit",
     "notices": "be_here",
@@ -101,7 +119,17 @@ MAY = {
     "manage": {"owner"},
 }
 # What stands in an address beside the workspace: of nothing that exists.
-OTHERS = {"tok": "tok", "usr": "usr", "whe": "whe", "dlv": "dlv", "gen": "gen", "src": "src", "out": "out"}
+OTHERS = {
+    "tok": "tok",
+    "usr": "usr",
+    "whe": "whe",
+    "dlv": "dlv",
+    "gen": "gen",
+    "src": "src",
+    "out": "out",
+    "sub": "sub",
+    "mlg": "mlg",
+}
 
 
 def workspace_pages():

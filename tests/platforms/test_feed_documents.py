@@ -228,3 +228,17 @@ def test_moment_without_a_time_zone_is_our_mistake(render: Any) -> None:
 
     with pytest.raises(ValueError, match="time zone"):
         render(META, [entry])
+
+
+def test_every_form_names_the_hubs() -> None:
+    hubs = ("https://hub.example.com/?a=1&b=2", "https://other.example.com/")
+    meta = dataclasses.replace(META, hubs=hubs)
+
+    for document in (render_atom(meta, [ENTRY]), render_rss(meta, [ENTRY])):
+        links = feedparser.parse(document).feed.links
+        assert [link.href for link in links if link.rel == "hub"] == list(hubs)
+    assert json.loads(render_json_feed(meta, [ENTRY]))["hubs"] == [
+        {"type": "WebSub", "url": hub} for hub in hubs
+    ]
+    for document in (render_atom(META, []), render_rss(META, []), render_json_feed(META, [])):
+        assert b"hub" not in document

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.ground.outbound import ConnectFailed, TimedOut
-from pipeline.platforms.base import METRICS, Account, CannotTell, Found, Length, Payload, Sample, Sent
+from pipeline.platforms.base import (
+    METRICS,
+    Account,
+    Adapted,
+    CannotTell,
+    Found,
+    Length,
+    Payload,
+    Sample,
+    Sent,
+)
 from pipeline.platforms.simulated import (
     MAX_SCRIPT,
     METRICS_PAGE,
@@ -26,13 +36,14 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNT = Account("out_1", {"script": ["429", "ok"]})
 
 
-def payload(body: str = "Hello.", **settings: object) -> Payload:
-    return Payload("gen_1", 3, "text", "Title", body, "text", settings=settings)
+def post(body: str = "Hello.", **settings: object) -> Adapted:
+    payload = Payload("gen_1", 3, "text", "Title", body, "text", settings=settings)
+    return PLUGIN.adapt(ACCOUNT, payload)
 
 
-def commit(*answers: Any, sent: Payload | None = None) -> tuple[Sent, list[tuple[str, str, Any]]]:
+def commit(*answers: Any, sent: Adapted | None = None) -> tuple[Sent, list[tuple[str, str, Any]]]:
     http, recorder = client(*answers)
-    result = PLUGIN.commit(ACCOUNT, sent or payload(), {}, http=http, key="pub_1", now=NOW)
+    result = PLUGIN.commit(ACCOUNT, sent or post(), {}, http=http, key="pub_1", now=NOW)
     return result, recorder.asked
 
 
@@ -121,7 +132,7 @@ def test_transport_faults_follow_from_what_may_have_reached() -> None:
     ],
 )
 def test_script_of_the_payload_goes_before_the_outlets(settings: dict[str, Any], script: list[str]) -> None:
-    _, asked = commit(answer(201, {"id": "p1", "url": ""}), sent=payload(**settings))
+    _, asked = commit(answer(201, {"id": "p1", "url": ""}), sent=post(**settings))
 
     assert [(method, url, post["script"]) for method, url, post in asked] == [
         ("POST", "https://simulated.invalid/posts", script)
@@ -152,16 +163,16 @@ def test_wrong_script_is_named(script: object, code: str) -> None:
 
 
 def test_wrong_script_of_a_payload_is_named() -> None:
-    problems = PLUGIN.validate(ACCOUNT, payload(script="explode"))
+    problems = PLUGIN.validate(ACCOUNT, post(script="explode"))
 
     assert [(problem.field, problem.code) for problem in problems] == [("settings.script", "invalid")]
-    assert PLUGIN.validate(ACCOUNT, payload(script="ok")) == ()
+    assert PLUGIN.validate(ACCOUNT, post(script="ok")) == ()
 
 
 def test_text_is_counted_in_code_points() -> None:
-    assert PLUGIN.length(payload("é😀")) == Length(2, TEXT_LIMIT, "characters")
-    assert PLUGIN.validate(ACCOUNT, payload("😀" * TEXT_LIMIT)) == ()
-    assert [problem.message for problem in PLUGIN.validate(ACCOUNT, payload("😀" * (TEXT_LIMIT + 1)))] == [
+    assert PLUGIN.length(ACCOUNT, post("é😀")) == Length(2, TEXT_LIMIT, "characters")
+    assert PLUGIN.validate(ACCOUNT, post("😀" * TEXT_LIMIT)) == ()
+    assert [problem.message for problem in PLUGIN.validate(ACCOUNT, post("😀" * (TEXT_LIMIT + 1)))] == [
         "The text has 5001 characters; 5000 are the most."
     ]
 
@@ -169,7 +180,7 @@ def test_text_is_counted_in_code_points() -> None:
 def test_reconcile_asks_for_the_key_and_takes_the_oldest() -> None:
     http, recorder = client(answer(200, {"data": [{"id": "p1", "url": "u1"}, {"id": "p2", "url": "u2"}]}))
 
-    found = PLUGIN.reconcile(ACCOUNT, payload(), {}, http=http, key="pub/1&x", now=NOW)
+    found = PLUGIN.reconcile(ACCOUNT, post(), {}, http=http, key="pub/1&x", now=NOW)
 
     assert found == Found(Sent("p1", "u1"))
     assert recorder.asked == [("GET", "https://simulated.invalid/posts?ref=pub%2F1%26x", None)]
@@ -181,7 +192,7 @@ def test_reconcile_asks_for_the_key_and_takes_the_oldest() -> None:
 def test_reconcile_takes_no_unreadable_list_for_a_proof(body: object) -> None:
     http, _ = client(answer(200, body))
 
-    assert PLUGIN.reconcile(ACCOUNT, payload(), {}, http=http, key="k", now=NOW) == CannotTell(
+    assert PLUGIN.reconcile(ACCOUNT, post(), {}, http=http, key="k", now=NOW) == CannotTell(
         "The platform's list of posts couldn't be read."
     )
 

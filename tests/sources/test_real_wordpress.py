@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import socket
-import subprocess
-import time
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
-
 import pytest
 
 from accounts import workspaces
@@ -20,145 +9,10 @@ from accounts.models import Plan
 from pipeline.models import RawItem, WorkspaceDefaults
 from pipeline.sources import page_memory, page_visit, scraper
 from pipeline.stages import collect
+from tests.sources.running_wordpress import running, wait_until
 from tests.stages.steps import claimed
 
-PACKAGE = Path("/usr/share/wordpress")
-THEME = "twentytwentythree"
-SCRIPTS = Path(__file__).parent / "real_wordpress"
-PROGRAMS = ("php", "mariadbd", "mariadb-install-db", "mariadb")
-PATIENCE_SECONDS = 180
-
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-
-def missing() -> list[str]:
-    found = [program for program in PROGRAMS if shutil.which(program) is None]
-    found += [] if (PACKAGE / "wp-load.php").exists() else ["wordpress"]
-    found += [] if (PACKAGE / "wp-content/themes" / THEME).exists() else [f"wordpress-theme-{THEME}"]
-    if not found:
-        modules = (
-            subprocess.run(["php", "-m"], capture_output=True, text=True, check=True).stdout.lower().split()
-        )
-        found += [f"php-{name}" for name in ("mysqli", "simplexml", "mbstring") if name not in modules]
-    return found
-
-
-def wait_until(is_so, what: str) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        if time.monotonic() > until:
-            pytest.fail(f"{what} did not come within {PATIENCE_SECONDS} seconds")
-        time.sleep(0.2)
-
-
-class WordPress:
-    """One site with a database server of its own; everything goes with its folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._site = folder / "site"
-        self._processes: list[subprocess.Popen[bytes]] = []
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
-        self._environment = {
-            "PATH": os.environ["PATH"],
-            "WORDPRESS_URL": self.url,
-            "WORDPRESS_DATABASE": "wordpress",
-            "WORDPRESS_USER": "root",
-            "WORDPRESS_SOCKET": str(folder / "db.sock"),
-        }
-        self._at = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3)
-
-    def start(self) -> None:
-        self._start_database()
-        shutil.copytree(
-            PACKAGE, self._site, symlinks=False, ignore=shutil.ignore_patterns(".htaccess", "wp-config.php")
-        )
-        for script in SCRIPTS.glob("*.php"):
-            shutil.copy(script, self._site)
-        self.act("install", theme=THEME)
-        address = self.url.removeprefix("http://")
-        self._run("php", "-S", address, "-t", str(self._site), str(self._site / "router.php"))
-        wait_until(self._answers, "WordPress")
-
-    def stop(self) -> None:
-        for process in reversed(self._processes):
-            process.kill()
-            process.wait()
-        # 200 MB that pytest would keep.
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def act(self, act: str, **given: str):
-        """What WordPress says to it; each act has a later moment than the one before."""
-        self._at += timedelta(minutes=1)
-        at = self._at.strftime("%Y-%m-%d %H:%M:%S")
-        done = subprocess.run(
-            ["php", str(self._site / "act.php"), json.dumps({"act": act, "at": at, **given})],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self._environment,
-            timeout=PATIENCE_SECONDS,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        told = json.loads(done.stdout.splitlines()[-1])
-        assert told, done.stdout
-        assert not isinstance(told, dict), told
-        return told
-
-    def add(self, name: str) -> str:
-        """A post of its own words; its address."""
-        return self.act("add", name=f"all-about-{name}", title=f"All about {name}", content=words(name))
-
-    def edit(self, name: str, **changes: str) -> None:
-        self.act("edit", name=f"all-about-{name}", **changes)
-
-    def _start_database(self) -> None:
-        data = self._folder / "db"
-        # Both refuse to run as root without being told so.
-        user = ["--user=root"] if os.geteuid() == 0 else []
-        subprocess.run(
-            [
-                "mariadb-install-db",
-                "--no-defaults",
-                f"--datadir={data}",
-                "--auth-root-authentication-method=normal",
-                *user,
-            ],
-            check=True,
-            capture_output=True,
-            timeout=PATIENCE_SECONDS,
-        )
-        self._run(
-            "mariadbd",
-            "--no-defaults",
-            f"--datadir={data}",
-            f"--socket={self._environment['WORDPRESS_SOCKET']}",
-            f"--pid-file={self._folder / 'db.pid'}",
-            "--skip-networking",
-            *user,
-        )
-        wait_until(lambda: self._ask("SELECT 1").returncode == 0, "MariaDB")
-        assert self._ask("CREATE DATABASE wordpress CHARACTER SET utf8mb4").returncode == 0
-
-    def _ask(self, statement: str) -> subprocess.CompletedProcess[bytes]:
-        command = ["mariadb", "--no-defaults", "-uroot", f"--socket={self._environment['WORDPRESS_SOCKET']}"]
-        return subprocess.run([*command, "-e", statement], capture_output=True, check=False)
-
-    def _run(self, *command: str) -> None:
-        with (self._folder / f"{command[0]}.log").open("wb") as log:
-            started = subprocess.Popen(
-                command, env=self._environment, stdout=log, stderr=subprocess.STDOUT, cwd=self._folder
-            )
-        self._processes.append(started)
-
-    def _answers(self) -> bool:
-        try:
-            with urlopen(f"{self.url}/", timeout=60) as answer:
-                return answer.status == 200
-        except (HTTPError, URLError, OSError):
-            return False
 
 
 def words(name: str, *, more: str = "") -> str:
@@ -170,20 +24,19 @@ def words(name: str, *, more: str = "") -> str:
     return "\n\n".join(f"<!-- wp:paragraph --><p>{text}</p><!-- /wp:paragraph -->" for text in paragraphs)
 
 
+def add(site, name: str) -> str:
+    """A post of its own words; its address."""
+    return site.act("add", name=f"all-about-{name}", title=f"All about {name}", content=words(name))
+
+
+def edit(site, name: str, **changes: str) -> None:
+    site.act("edit", name=f"all-about-{name}", **changes)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    lacking = missing()
-    if lacking:
-        message = f"There is no WordPress to poll; missing: {', '.join(lacking)}."
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    made = WordPress(tmp_path_factory.mktemp("wordpress"))
-    try:
-        made.start()
+    with running(tmp_path_factory.mktemp("wordpress")) as made:
         yield made
-    finally:
-        made.stop()
 
 
 KINDS = {
@@ -230,7 +83,7 @@ def test_every_change_is_seen_once(site, workspace, monkeypatch, kind):
     # A page rests for a tenth of the time for which it stayed the same, which a busy machine stretches to seconds.
     monkeypatch.setattr(page_memory.PageRecord, "is_due", lambda self, *, now: not self.stamp)
     site.act("empty")
-    links = {name: site.add(name) for name in ("rye", "wheat", "oats", "spelt")}
+    links = {name: add(site, name) for name in ("rye", "wheat", "oats", "spelt")}
     kind_name, config_of = KINDS[kind]
     source = collect.register(
         workspace, collect.SourceSettings(type=kind_name, config=config_of(site.url), first_poll="all")
@@ -265,8 +118,8 @@ def test_every_change_is_seen_once(site, workspace, monkeypatch, kind):
     )
     nothing_more()
 
-    site.add("maize")
-    site.edit("rye", content=words("rye", more=" And a good night's sleep."))
+    add(site, "maize")
+    edit(site, "rye", content=words("rye", more=" And a good night's sleep."))
     site.act("trash", name="all-about-wheat")
     if kind == "rss":
         # A feed only leaves it out, which the stage believes at the second poll.
@@ -280,8 +133,8 @@ def test_every_change_is_seen_once(site, workspace, monkeypatch, kind):
     ]
     nothing_more()
 
-    site.edit("oats", title="All about oats, again")
-    site.edit("maize", content=words("maize", more=" Or two of them."))
+    edit(site, "oats", title="All about oats, again")
+    edit(site, "maize", content=words("maize", more=" Or two of them."))
     assert poll() == [
         ("All about maize", 2, False),
         ("All about oats, again", 2, False),

@@ -12,7 +12,7 @@ from accounts.models import Notice
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode
 from pipeline.models import Outlet, Publication, SimulatedPost
-from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Ready, Sent
+from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared, Ready, Sent
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.stages import publish, review
@@ -188,7 +188,7 @@ def test_dry_run_says_what_would_be_sent_and_stores_nothing(workspace, ready, st
         (stage.pk, [("outlets[0].body", "too_long")]),
         (feed.pk, []),
     ]
-    assert [one.payload.body for one in judged] == ["x" * 5001, ready.body]
+    assert [one.post.payload.body for one in judged] == ["x" * 5001, ready.body]
     assert (Publication.everywhere.count(), reread(ready).version, reread(ready).status) == (
         0,
         before,
@@ -376,10 +376,12 @@ def test_429_is_tried_again_when_the_platform_says(workspace, ready, clock):
         "published_at": None,
         "error": {
             "code": "rate_limited",
-            "class": "TryLater",
+            "class": "retry",
             "message": "The platform asks to wait: Too many posts; slow down.",
+            "action": TryLater.usual_action,
             "retryable": True,
             "platform_status": 429,
+            "platform_message": "Too many posts; slow down.",
         },
     }
     assert state(ready, "status", "publish_at") == {"status": "scheduled", "publish_at": NOON}
@@ -404,7 +406,7 @@ def test_reject_is_final(workspace, ready):
         "wake_at": None,
         "published_at": None,
     }
-    assert publication.error["class"] == "Refused"
+    assert publication.error["class"] == "content"
     assert publication.error["retryable"] is False
     assert (reread(ready).status, failures(workspace)) == ("publish_failed", [("refused", False, None)])
     assert attempts(publication) == [(1, 1, "failed")]
@@ -441,7 +443,7 @@ def test_people_hear_of_the_outlet_once_and_of_the_post_when_it_ends(workspace, 
     stage = make_stage(workspace, "expired", "expired", "reject")
     publication = promise(ready, stage)
     send(publication)
-    reconnect = ("outlet_reconnect", "Stage has to be reconnected", "#outlets")
+    reconnect = ("outlet_reconnect", "Stage has to be reconnected", f"outlets/{encode('out', stage.pk)}")
     assert notices(workspace) == [reconnect]
     clock.shift(60)
     send(publication)
@@ -641,10 +643,12 @@ def test_unknown_outcome_keeps_what_the_platform_answered(workspace, ready, monk
     monkeypatch.setattr(Simulated, "commit", gateway)
     assert send(promise(ready, make_stage(workspace))).error == {
         "code": "outcome_unknown",
-        "class": "OutcomeUnknown",
+        "class": "unknown",
         "message": "The platform answered 502.",
+        "action": OutcomeUnknown.usual_action,
         "retryable": False,
         "platform_status": 502,
+        "platform_message": None,
     }
 
 
@@ -811,7 +815,23 @@ def test_hand_that_lost_its_lease_during_the_call_writes_nothing(workspace, read
     assert len(accepted(workspace)) == 1
 
 
-@pytest.mark.parametrize("word", ["ok", "429", "reject", "expired", "error"])
+def test_hand_that_lost_its_lease_keeps_the_platforms_word_that_it_is_there(
+    workspace, ready, stage, monkeypatch
+):
+    publication = promise(ready, stage)
+    commit = Simulated.commit
+
+    def slow(self, *args, **kwargs):
+        claimed(publication)
+        return commit(self, *args, **kwargs)
+
+    monkeypatch.setattr(Simulated, "commit", slow)
+    publish.work(claimed(publication))
+    assert (reread(publication).status, attempts(publication)) == ("published", [(1, 1, "succeeded")])
+    assert published_types(workspace) == ["published.success"]
+
+
+@pytest.mark.parametrize("word", ["429", "reject", "expired", "error"])
 def test_hand_that_lost_its_lease_records_no_outcome(workspace, ready, monkeypatch, word):
     stage = make_stage(workspace, word)
     publication = promise(ready, stage)
@@ -853,15 +873,15 @@ def test_what_was_prepared_with_former_words_is_prepared_again(workspace, ready,
     """A container that the platform made before the edit must not be published as the new revision."""
     prepared = []
 
-    def prepare(self, account, payload, state, *, http, key):
-        prepared.append(payload.body)
-        return {"container": payload.body}
+    def prepare(self, account, post, state, *, http, key, now):
+        prepared.append(post.payload.body)
+        return Prepared({"container": post.payload.body})
 
     answers = iter([Pending(timedelta(seconds=7)), Ready()])
     seen = []
 
-    def commit(self, account, payload, state, *, http, key, now):
-        seen.append((dict(state), payload.body, payload.revision))
+    def commit(self, account, post, state, *, http, key, now):
+        seen.append((dict(state), post.payload.body, post.payload.revision))
         return Sent("1")
 
     monkeypatch.setattr(Simulated, "prepare", prepare)

@@ -30,11 +30,10 @@ def notes():
 def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, nudged):
     switch = stopping.stop("publishing", reason=" The platform asked. ", actor="op")
     row = claimed(promised)
-    row = Publication.everywhere.select_related("workspace", "item").get(pk=row.pk)
-    assert publish.blocker(row, NOON) == (
-        "publishing_stopped",
-        "The operator has stopped publishing: The platform asked.",
-    )
+    row = Publication.everywhere.select_related("workspace", "item", "queue").get(pk=row.pk)
+    assert [(one.code, one.message) for one in publish.held_back(row, NOON)] == [
+        ("publishing_stopped", "The operator has stopped publishing: The platform asked.")
+    ]
     publish.work(claimed(promised))
     held = reread(promised)
     assert (held.status, held.attempt_count, held.attempts) == ("scheduled", 0, 0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.writers.sentences import split_sentences
+from pipeline.sentences import sentence_ends, split_sentences
 
 
 def split(text: str) -> list[str]:
@@ -138,3 +138,19 @@ def test_spans_are_ordered_trimmed_and_lose_no_word(text: str) -> None:
         )
     )
     assert [sign for sign in outside if sign.isalpha()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One thing. Another thing.", ["One thing.", "One thing. Another thing."]),
+        ("1. Get up. 2. Eat.", ["1. Get up.", "1. Get up. 2. Eat."]),
+        ("Mr. Smith met a) them.", ["Mr. Smith met a) them."]),
+        # A list's entry and a heading's colon end no paragraph; a long stretch is not cut.
+        ("To do:\n\n- one\n- two\n\nDone", ["To do:\n\n- one\n- two", "To do:\n\n- one\n- two\n\nDone"]),
+        ("word " * 300 + "end", ["word " * 300 + "end"]),
+        ("", []),
+    ],
+)
+def test_where_a_text_may_end(text: str, expected: list[str]) -> None:
+    assert [text[:end] for end in sentence_ends(text)] == expected

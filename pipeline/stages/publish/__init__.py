@@ -8,36 +8,57 @@ from pipeline.stages.publish.asking import (
     retry,
     wake_scheduled,
 )
+from pipeline.stages.publish.clocks import follow_zones, set_clocks
 from pipeline.stages.publish.doubting import doubt_promised
+from pipeline.stages.publish.explaining import Explained, explain
+from pipeline.stages.publish.handing_over import is_handed_over, package_files, package_of
 from pipeline.stages.publish.item_status import PUBLISHING_STATUSES, lock_groups, refresh_item
 from pipeline.stages.publish.judging import CannotPublish, Judged, Wish, dry_run, judge
-from pipeline.stages.publish.payload import effective_overrides, key_of, payload_of
+from pipeline.stages.publish.payload import effective_overrides, key_of, payload_of, receipt_of
+from pipeline.stages.publish.queueing import default_queue, moments_of, queue_of
 from pipeline.stages.publish.recording import note_metrics
-from pipeline.stages.publish.sending import HELD_WAIT, blocker, give_up, work
+from pipeline.stages.publish.removing import remove
+from pipeline.stages.publish.sending import HELD_WAIT, give_up, work
 from pipeline.stages.publish.settling import settle
+from pipeline.stages.publish.standing import Blocker, held_back, hold_of, latest_of
 
 __all__ = [
     "HELD_WAIT",
     "PUBLISHING_STATUSES",
+    "Blocker",
     "CannotPublish",
+    "Explained",
     "Judged",
     "Wish",
-    "blocker",
     "cancel",
+    "default_queue",
     "doubt_promised",
     "dry_run",
     "effective_overrides",
+    "explain",
+    "follow_zones",
     "give_up",
+    "held_back",
+    "hold_of",
+    "is_handed_over",
     "judge",
     "key_of",
+    "latest_of",
     "lock_groups",
+    "moments_of",
     "note_metrics",
+    "package_files",
+    "package_of",
     "payload_of",
+    "queue_of",
+    "receipt_of",
     "reconcile_now",
     "refresh_item",
+    "remove",
     "renew_scheduled",
     "request",
     "retry",
+    "set_clocks",
     "settle",
     "wake_scheduled",
     "work",

@@ -15,11 +15,14 @@ from config.ground.requests import request_id
 from pipeline.models import GeneratedItem, Publication
 from pipeline.stages.publish.item_status import lock_groups, locked, refresh_item, set_on
 from pipeline.stages.publish.judging import Judged, Wish, judge, refuse_unless_publishable
+from pipeline.stages.publish.lateness import columns_of
 from pipeline.stages.publish.recording import next_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+
+    from pipeline.wall_clock import WallClock
 
 
 def request(
@@ -69,6 +72,9 @@ def _promise(
             "due_at": one.due_at,
             "wake_at": one.due_at,
             "next_attempt_at": None,
+            **_clock_columns(one.clock),
+            "queue": one.queue,
+            "waits_for": None,
             "step": "prepare",
             "step_state": {},
             # Each promise that is missed is told of its own.
@@ -92,6 +98,12 @@ def _promise(
             row = _promise_again(kept, values)
         publications.append(row)
     return publications
+
+
+def _clock_columns(clock: WallClock | None) -> dict[str, Any]:
+    if clock is None:
+        return {"local_time": "", "zone": "", "on_gap": "", "on_overlap": ""}
+    return columns_of(clock)
 
 
 def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
@@ -136,6 +148,7 @@ def cancel(item: GeneratedItem, *, now: datetime) -> GeneratedItem:
                 "cancelled",
                 wake_at=None,
                 next_attempt_at=None,
+                waits_for=None,
                 attempts=0,
                 lease_token=publication.lease_token + 1,
                 updated_at=now,
@@ -162,6 +175,9 @@ def retry(publication: Publication, *, by: str, now: datetime) -> Publication:
             due_at=now,
             wake_at=now,
             next_attempt_at=None,
+            **_clock_columns(None),
+            queue=None,
+            waits_for=None,
             step="prepare",
             step_state={},
             overdue_told_at=None,

@@ -9,16 +9,20 @@ from config.ground import ids
 from config.ground.errors import Conflict, Detail, Invalid
 from pipeline.connection import account_of, platform_of
 from pipeline.models import GeneratedItem, Outlet, Publication
+from pipeline.platforms.base import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.stages.collect import check_outlets
-from pipeline.stages.publish.payload import effective_overrides, payload_of
+from pipeline.stages.publish.payload import effective_overrides, fitted, payload_of
+from pipeline.stages.publish.queueing import lock_outlets, next_or_refuse
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from pipeline.models import PublishQueue
     from pipeline.platforms.base import Payload
+    from pipeline.wall_clock import WallClock
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,10 @@ class Wish:
     keep_siblings: bool = False
     late_policy: str = "publish"
     max_lateness_minutes: int | None = None
+    clock: WallClock | None = None
+    """The time on a clock that `publish_at` stands for."""
+    is_queued: bool = False
+    """Each outlet's next free slot, in place of one moment."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +46,12 @@ class Judged:
     """One outlet and what its rules say of the item; `problems` empty where it can go."""
 
     outlet: Outlet
-    payload: Payload
+    post: Adapted
     due_at: datetime
     overrides: Mapping[str, Any]
     problems: tuple[Detail, ...]
+    clock: WallClock | None = None
+    queue: PublishQueue | None = None
 
 
 class CannotPublish(Invalid):
@@ -68,12 +78,14 @@ def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
         row.outlet_id: row
         for row in Publication.everywhere.filter(item=item).exclude(status__in=["cancelled", "removed"])
     }
+    if wish.is_queued and refuse:
+        lock_outlets(outlets)
     judged, problems, taken = [], [], []
     for index, outlet in enumerate(outlets):
         kept = there.get(outlet.pk)
-        own, due_at = _asked_of(ids.encode("out", outlet.pk), wish, kept, now)
-        payload = payload_of(item, effective_overrides(item, outlet, own))
-        found = _problems(outlet, payload, f"outlets[{index}]" if is_named else None)
+        own, due_at = _asked_of(ids.encode("out", outlet.pk), wish, kept)
+        post = _post(outlet, payload_of(item, effective_overrides(item, outlet, own)))
+        found = _problems(outlet, post, f"outlets[{index}]" if is_named else None)
         already = _already(outlet, kept)
         if already is not None and refuse:
             taken.append(already)
@@ -81,7 +93,8 @@ def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
         if already is not None:
             found = [already, *found]
         if not found or not refuse:
-            judged.append(Judged(outlet, payload, due_at, own, tuple(found)))
+            moment, clock, queue = _promised_for(item, outlet, wish, own=due_at, kept=kept, now=now)
+            judged.append(Judged(outlet, post, moment, own, tuple(found), clock, queue))
         elif is_named:
             problems += found
         else:
@@ -111,15 +124,31 @@ def _refuse_unless_any(
     raise CannotPublish.one(field="outlets", code="no_outlet", message=message)
 
 
-def _asked_of(
-    outlet: str, wish: Wish, kept: Publication | None, now: datetime
-) -> tuple[dict[str, Any], datetime]:
-    """One outlet's own overrides and its moment; a re-time that doesn't speak of overrides keeps those there are."""
+def _asked_of(outlet: str, wish: Wish, kept: Publication | None) -> tuple[dict[str, Any], datetime | None]:
+    """One outlet's own overrides and moment; a re-time that doesn't speak of overrides keeps those there are."""
     asked = dict(wish.overrides.get(outlet, {}))
-    due_at: datetime = asked.pop("publish_at", None) or wish.publish_at or now
+    due_at: datetime | None = asked.pop("publish_at", None)
     if kept is not None and not asked:
         asked = dict(kept.overrides)
     return asked, due_at
+
+
+def _promised_for(
+    item: GeneratedItem,
+    outlet: Outlet,
+    wish: Wish,
+    *,
+    own: datetime | None,
+    kept: Publication | None,
+    now: datetime,
+) -> tuple[datetime, WallClock | None, PublishQueue | None]:
+    """An outlet's own moment goes before the one for all."""
+    if own is not None:
+        return own, None, None
+    if wish.is_queued:
+        slot, queue = next_or_refuse(outlet, item.workspace, after=now, own=kept)
+        return slot.moment, slot.clock, queue
+    return wish.publish_at or now, wish.clock, None
 
 
 def _already(outlet: Outlet, kept: Publication | None) -> Detail | None:
@@ -170,15 +199,23 @@ def _check_override_keys(wish: Wish, outlets: Sequence[Outlet]) -> None:
         )
 
 
-def _problems(outlet: Outlet, payload: Payload, where: str | None) -> list[Detail]:
+def _post(outlet: Outlet, payload: Payload) -> Adapted:
     platform = platform_of(outlet.platform)
     if payload.bucket not in platform.buckets:
+        return Adapted(payload, (payload.body,))
+    return fitted(payload, outlet, platform, account_of(outlet))
+
+
+def _problems(outlet: Outlet, post: Adapted, where: str | None) -> list[Detail]:
+    platform = platform_of(outlet.platform)
+    bucket = post.payload.bucket
+    if bucket not in platform.buckets:
         takes = ", ".join(platform.buckets)
-        return [Detail(where, "bucket_not_taken", f"{outlet.name} takes {takes}, not {payload.bucket}.")]
+        return [Detail(where, "bucket_not_taken", f"{outlet.name} takes {takes}, not {bucket}.")]
     closed = why_closed(outlet)
     if closed is not None:
         return [Detail(where, closed.code, closed.message)]
-    found = platform.validate(account_of(outlet), payload)
+    found = platform.validate(account_of(outlet), post)
     return [
         Detail(
             ".".join(part for part in (where, problem.field) if part) or None, problem.code, problem.message
@@ -200,15 +237,22 @@ def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
 
 
 def refuse_unless_publishable(item: GeneratedItem) -> None:
+    found = why_not_publishable(item)
+    if found is not None:
+        raise Conflict(found)
+
+
+def why_not_publishable(item: GeneratedItem) -> Detail | None:
+    """What keeps a person from promising it to an outlet; None where nothing does."""
     if item.deleted_at is not None or item.status not in PUBLISHABLE:
         message = f"It is {item.status}; only a finished item that isn't rejected can be published."
-        detail = Detail(
+        return Detail(
             "status", "not_publishable", message, {"status": item.status, "allowed": sorted(PUBLISHABLE)}
         )
-        raise Conflict(detail)
     if item.held and item.held != "approval_stale":
         message = f"It is held ({item.held}); approve it to publish it as it is."
-        raise Conflict.because(code="held", message=message, field="held")
+        return Detail("held", "held", message)
     if item.workspace.requires_approval and item.approved_revision != item.revision:
         message = "The workspace asks for an approval first: POST …/approve."
-        raise Conflict.because(code="approval_required", message=message, field="approval")
+        return Detail("approval", "approval_required", message)
+    return None

@@ -10,13 +10,21 @@ from django.utils import timezone
 
 from config.ground import hands, limits, states
 from config.ground.crash import crash_point
-from pipeline.connection import connect
+from pipeline.connection import connect, platform_of
 from pipeline.platforms.base import Absent, CannotTell, Found
 from pipeline.plugins import PluginError, TryLater
-from pipeline.stages.publish.doubting import was_never_called
+from pipeline.stages.outlets.renewing import fresh_credentials
+from pipeline.stages.publish.doubting import is_in_doubt, was_never_called
 from pipeline.stages.publish.item_status import locked, refresh_item
-from pipeline.stages.publish.payload import key_of, payload_for
-from pipeline.stages.publish.recording import next_look, record_failure, record_success, tell, write_scheduled
+from pipeline.stages.publish.payload import key_of, post_of_attempt
+from pipeline.stages.publish.recording import (
+    LEASE,
+    next_look,
+    record_failure,
+    record_success,
+    tell,
+    write_scheduled,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,19 +36,28 @@ log = structlog.get_logger(__name__)
 
 def look_up(row: Publication, now: datetime) -> None:
     """Ask the platform whether it has the item. Found: published; absent: due again; can't tell: ask again later."""
-    connection = connect(row.outlet)
+    if row.outlet.deleted_at is not None:
+        # Disconnected meanwhile: nobody can be asked any more.
+        look_again(row, now)
+        return
+    if platform_of(row.platform).mails_subscribers and is_in_doubt(row):
+        # Found would mail everybody, perhaps a second time: a person says what is so.
+        look_again(row, now)
+        return
     answer: Found | Absent | CannotTell | None
     try:
+        connection = connect(fresh_credentials(row.outlet, now=now))
+        row.renew_lease(LEASE)
         answer = connection.platform.reconcile(
             connection.account,
-            payload_for(row),
+            post_of_attempt(row, connection),
             row.step_state,
             http=connection.http,
             key=key_of(row),
             now=now,
         )
     except PluginError as failure:
-        log.info("lookup_failed", publication=key_of(row), reason=failure.message)
+        log.info("lookup_failed", publication=key_of(row), code=failure.code)
         answer = None
     crash_point("publish.reconciled")
     now = timezone.now()

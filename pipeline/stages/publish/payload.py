@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from config.ground import ids
 from pipeline import payloads
-from pipeline.models import Asset, GeneratedItem, Outlet, Publication, Revision
+from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.platforms.base import Payload, PayloadAsset
+from pipeline.stages import files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pipeline.connection import Connection
+    from pipeline.platforms.base import Account, Adapted, Platform
 
 
 def payload_of(
@@ -36,11 +42,28 @@ def payload_of(
                 role=asset.role,
                 alt_text=asset.alt_text,
                 bytes=asset.bytes,
+                name=asset.name,
+                width=asset.width,
+                height=asset.height,
+                duration=asset.duration,
+                open=partial(files.open_kept, asset.path),
             )
             for asset in assets
         ),
         settings=overrides.get("settings", {}),
+        link=_link_of(owner),
+        is_ai_generated=is_ai_generated(owner),
     )
+
+
+def is_ai_generated(item: GeneratedItem) -> bool:
+    """A model had its hand in it: what was only taken from the source, or drawn of that, isn't generated."""
+    return bool(item.generator) and not item.generator.get("offline", False)
+
+
+def _link_of(item: GeneratedItem) -> str:
+    raw_item = item.raw_item
+    return raw_item.url if raw_item is not None and raw_item.deleted_at is None else ""
 
 
 def effective_overrides(
@@ -55,11 +78,63 @@ def key_of(row: Publication) -> str:
     return ids.encode("pub", row.pk)
 
 
-def payload_for(row: Publication) -> Payload:
+def post_for(row: Publication, connection: Connection) -> Adapted:
+    """What this publication's outlet is sent, fitted for it."""
     words = words_of(row)
-    return payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
+    payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
+    return fitted(payload, row.outlet, connection.platform, connection.account)
+
+
+def post_of_attempt(row: Publication, connection: Connection) -> Adapted:
+    """What the newest call of this publication handed over, whatever became of settings and content since.
+
+    As `post_for` where there was no call.
+    """
+    post = post_for(row, connection)
+    made = Attempt.everywhere.filter(publication=row, receipt__isnull=False).order_by("-number").first()
+    if made is None or made.receipt is None:
+        return post
+    kept = made.receipt
+    payload = replace(
+        post.payload,
+        title=kept["title"],
+        body=kept["body"],
+        body_format=kept.get("body_format", post.payload.body_format),
+        settings=kept["settings"],
+    )
+    return replace(post, payload=payload, parts=tuple(kept["parts"]), disclosure=kept["disclosure"])
+
+
+def fitted(payload: Payload, outlet: Outlet, platform: Platform, account: Account) -> Adapted:
+    """A payload as its outlet gets it; where the outlet doesn't tell of generated content, the platform isn't told."""
+    if not outlet.discloses_ai:
+        payload = replace(payload, is_ai_generated=False)
+    return platform.adapt(account, payload)
+
+
+def receipt_of(post: Adapted) -> dict[str, Any]:
+    """What is handed to a platform, as JSON, to be kept beside the attempt."""
+    payload = post.payload
+    return {
+        "title": payload.title,
+        "body": payload.body,
+        "body_format": payload.body_format,
+        "parts": list(post.parts),
+        "steps": [{"code": step.code, "message": step.message} for step in post.steps],
+        "disclosure": dict(post.disclosure),
+        "media": [
+            {"url": one.url, "mime_type": one.mime_type, "bytes": one.bytes, "alt_text": one.alt_text}
+            for one in payload.assets
+        ],
+        "settings": dict(payload.settings),
+    }
 
 
 def words_of(row: Publication) -> GeneratedItem | Revision:
-    """The revision that is to be sent, or was."""
-    return Revision.everywhere.filter(item=row.item, number=row.revision).first() or row.item
+    """The revision that is to be sent, or was; what a hand has read once stays, for a revision never changes."""
+    kept = vars(row).get("_words")
+    if kept is not None and kept.number == row.revision:
+        return kept  # type: ignore[no-any-return]  # it was put there below
+    found = Revision.everywhere.filter(item=row.item, number=row.revision).first()
+    vars(row)["_words"] = found
+    return found or row.item

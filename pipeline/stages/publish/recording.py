@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
@@ -15,18 +16,22 @@ from config.ground.crash import crash_point
 from config.ground.errors import Detail
 from config.ground.moments import as_z
 from pipeline import events, payloads
+from pipeline.connection import account_of, platform_of
 from pipeline.models import Attempt, GeneratedItem, Outlet, Publication
-from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
-from pipeline.stages import pictures
+from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
+from pipeline.stages import mailing, pictures
+from pipeline.stages.outlets import health
 from pipeline.stages.publish.item_status import locked, refresh_item
-from pipeline.stages.publish.payload import effective_overrides, words_of
+from pipeline.stages.publish.payload import effective_overrides, fitted, payload_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-    from pipeline.platforms.base import Sent
+    from pipeline.connection import Connection
+    from pipeline.platforms.base import Adapted, Platform, Sent
 
+LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 MESSAGE_CHARACTERS: Final = 1000
 """Of what a platform says of a failure; the rest is in nobody's interest."""
 
@@ -34,14 +39,22 @@ MESSAGE_CHARACTERS: Final = 1000
 def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Attempt | None) -> None:
     with transaction.atomic():
         item = locked(row.item)
+        platform = platform_of(row.platform)
+        has_finish = platform.wants_finish(account_of(row.outlet))
+        # A person's word that it was sent before makes no second mailing: it names no id.
+        if platform.mails_subscribers and sent.external_id:
+            sent = mailing.issue(row, _post_of(row, platform), now=now)
         states.move(
             row,
             "published",
             under_lease=True,
-            wake_at=None,
+            # A platform that has something left to do is asked for it at once.
+            wake_at=now if has_finish else None,
+            step="finish" if has_finish else "done",
+            details=storable(dict(sent.details)),
             next_attempt_at=None,
-            external_id=sent.external_id[:300],
-            url=sent.url[: limits.URL_CHARACTERS],
+            external_id=storable(sent.external_id)[:300],
+            url=storable(sent.url)[: limits.URL_CHARACTERS],
             error=None,
             unknown_since=None,
             published_at=now,
@@ -52,10 +65,17 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
         )
         _close_attempts(row, "succeeded", None, now, attempt=attempt)
         if attempt is not None:
-            _reconnected(row.outlet, now)
+            # What has just taken a post works again.
+            health.works_again(row.outlet, now)
         refresh_item(item, now=now)
         tell(row, item, "published.success", now)
         crash_point("publish.recorded")
+
+
+def _post_of(row: Publication, platform: Platform) -> Adapted:
+    words = words_of(row)
+    payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
+    return fitted(payload, row.outlet, platform, account_of(row.outlet))
 
 
 def record_failure(
@@ -65,8 +85,12 @@ def record_failure(
     *,
     attempt: Attempt | None,
     tries: int | None = None,
+    connection: Connection | None = None,
 ) -> None:
     """It was provably not published: due again by the schedule, or failed for good.
+
+    What was prepared is kept, so that a retry goes on from there; `connection` takes the account's secrets out of what
+    is told.
 
     `tries` is how often it was tried with this one. A failure before the call is a try of its own; one that a
     look-up tells is of a call that was counted when it was armed.
@@ -78,13 +102,7 @@ def record_failure(
         wait = _wait_after(error, tries)
         next_at = None if wait is None else now + wait
         is_late = next_at is not None and is_overdue(row, now)
-        shown = {
-            "code": error.code,
-            "class": type(error).__name__,
-            "message": error.message[:MESSAGE_CHARACTERS],
-            "retryable": next_at is not None,
-            "platform_status": error.platform_status,
-        }
+        shown = as_shown(error, is_retried=next_at is not None, connection=connection)
         values: dict[str, Any] = {
             "error": shown,
             "attempt_count": tries,
@@ -92,9 +110,9 @@ def record_failure(
             "wake_at": next_at and (next_at if is_late else _or_when_overdue(row, next_at)),
             "attempts": 0,
             "step": "prepare",
-            "step_state": {},
             "unknown_since": None,
             "lookups": 0,
+            "waits_for": None,
             "updated_at": now,
         }
         if is_late:
@@ -106,7 +124,9 @@ def record_failure(
             states.move(row, to, under_lease=True, **values)
         _close_attempts(row, "failed", shown, now, attempt=attempt)
         if isinstance(error, NeedsReconnect):
-            _disconnect(row, error, now)
+            health.lost(row.outlet_id, shown, now, test=row.test, request=row.request_id)
+        if isinstance(error, TryLater) and error.is_of_account and wait is not None:
+            _let_rest(row, now + wait)
         refresh_item(item, now=now)
         tell(row, item, "published.failed", now, will_retry=next_at is not None)
         if is_late:
@@ -115,17 +135,11 @@ def record_failure(
 
 
 def record_unknown(
-    row: Publication, message: str, now: datetime, *, platform_status: int | None = None
+    row: Publication, error: OutcomeUnknown, now: datetime, *, connection: Connection | None = None
 ) -> None:
     with transaction.atomic():
         item = locked(row.item)
-        shown = {
-            "code": "outcome_unknown",
-            "class": "OutcomeUnknown",
-            "message": message[:MESSAGE_CHARACTERS],
-            "retryable": False,
-            "platform_status": platform_status,
-        }
+        shown = as_shown(error, is_retried=False, connection=connection)
         look_at = now + limits.RECONCILE_EVERY[0]
         states.move(
             row,
@@ -147,6 +161,34 @@ def record_unknown(
         crash_point("publish.recorded")
 
 
+def storable(value: Any) -> Any:
+    """What a platform answered, without what no database keeps: halves of surrogate pairs, and NUL."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    if isinstance(value, dict):
+        return {storable(name): storable(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(one) for one in value]
+    return value
+
+
+def as_shown(error: PluginError, *, is_retried: bool, connection: Connection | None = None) -> dict[str, Any]:
+    """A failure as its publication and its event tell it: what happened, whose it is, what to do."""
+
+    def safe(text: str) -> str:
+        return str(storable(connection.redact(text) if connection else text))[:MESSAGE_CHARACTERS]
+
+    return {
+        "code": error.code,
+        "class": error.error_class,
+        "message": safe(error.message),
+        "action": safe(error.action),
+        "retryable": is_retried,
+        "platform_status": error.platform_status,
+        "platform_message": safe(error.platform_message) or None,
+    }
+
+
 def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now: datetime) -> None:
     """Keep the newest numbers beside the publication, for its JSON; the measurements themselves are the facts."""
     Publication.everywhere.filter(pk=publication_id).update(
@@ -154,17 +196,27 @@ def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now
     )
 
 
-def put_off(row: Publication, until: datetime, now: datetime) -> None:
-    """Give a scheduled publication back unsent; where that makes it overdue, tell so in the same transaction."""
+def put_off(
+    row: Publication, until: datetime, now: datetime, *, waits_for: Mapping[str, Any] | None = None
+) -> None:
+    """Give a scheduled publication back unsent; where that makes it overdue, tell so in the same transaction.
+
+    `waits_for` is what it says of itself meanwhile. What it said of a promise that is still to come stays.
+    """
+    values: dict[str, Any] = {"attempts": 0}
+    if waits_for is not None and waits_for != row.waits_for:
+        values |= {"waits_for": dict(waits_for), "version": row.version + 1, "updated_at": now}
     if not is_overdue(row, now):
-        row.sleep_until(_or_when_overdue(row, until), attempts=0)
+        row.sleep_until(_or_when_overdue(row, until), **values)
         return
     with transaction.atomic():
         item = locked(row.item)
-        # Nothing that is shown changes, so that the version stays.
-        if not row.sleep_until(until, attempts=0, overdue_told_at=now):
+        # Where nothing that is shown changes, the version stays.
+        values["overdue_told_at"] = now
+        if not row.sleep_until(until, **values):
             raise overtaken()
-        row.overdue_told_at = now
+        for name, value in values.items():
+            setattr(row, name, value)
         tell(row, item, "published.overdue", now)
 
 
@@ -211,7 +263,11 @@ def _wait_after(error: PluginError, tries: int) -> timedelta | None:
     planned = limits.PUBLISH_RETRIES[max(tries, 1) - 1]
     asked = error.after if isinstance(error, TryLater) else None
     # A platform that names a time is believed, up to a day; a shorter time than the schedule's is taken too.
-    return planned if asked is None else min(asked, timedelta(days=1))
+    if asked is None:
+        return planned
+    # Short waits, one after the other, would use all tries up within seconds.
+    least = timedelta(0) if tries <= 1 else limits.ASKED_AT_LEAST
+    return min(max(asked, least), timedelta(days=1))
 
 
 def _close_attempts(
@@ -227,45 +283,10 @@ def _close_attempts(
         states.move(one, to, error=error, finished_at=now)
 
 
-def _disconnect(row: Publication, error: NeedsReconnect, now: datetime) -> None:
-    # Locked, because two publications may learn of it at once; the weaker lock lets others refer to the outlet.
-    outlet: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=row.outlet_id)
-    if outlet.status != "ok":
-        return
-    states.move(
-        outlet,
-        "needs_reconnect",
-        last_error={"code": error.code, "message": error.message[:MESSAGE_CHARACTERS], "at": as_z(now)},
-        updated_at=now,
-    )
-    events.record(
-        "outlet.needs_reconnect",
-        workspace_id=outlet.workspace_id,
-        test=row.test,
-        data={"outlet": payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)},
-        request=row.request_id,
-        now=now,
-    )
-    if not row.test:
-        notices.record(
-            "outlet_reconnect",
-            workspace_id=outlet.workspace_id,
-            key=f"{outlet.pk.hex}:{outlet.version}",
-            title=_("%(outlet)s has to be reconnected") % {"outlet": outlet.name},
-            text=_("%(platform)s says: %(error)s\nNothing is published there until then.")
-            % {"platform": outlet.platform, "error": error.message},
-            path="#outlets",
-            now=now,
-        )
-
-
-def _reconnected(outlet: Outlet, now: datetime) -> None:
-    """What has just taken a post works again."""
-    if outlet.status != "needs_reconnect":
-        return
-    fresh: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
-    if fresh.status == "needs_reconnect":
-        states.move(fresh, "ok", last_error=None, updated_at=now)
+def _let_rest(row: Publication, until: datetime) -> None:
+    """The platform wants the whole account to wait: the longest that it ever named holds."""
+    rows = Outlet.everywhere.filter(pk=row.outlet_id).exclude(rests_until__gte=until)
+    rows.update(rests_until=until, version=F("version") + 1)
 
 
 def tell(
@@ -280,7 +301,7 @@ def tell(
             assets=pictures.files_of(item),
             now=now,
         ),
-        "publication": payloads.publication(payloads.row_of(row)),
+        "publication": payloads.publication(payloads.row_of(row), now=now),
     }
     if event_type == "published.failed":
         data["error"] = row.error

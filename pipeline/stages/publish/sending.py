@@ -2,37 +2,60 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import transaction
 from django.utils import timezone
 
-from config.ground import ids, states
+from config.ground import due, hands, ids, states
 from config.ground.crash import crash_point
 from pipeline.connection import Connection, connect
-from pipeline.models import Attempt, Publication
-from pipeline.platforms.base import Payload, Pending
+from pipeline.models import Attempt, Outlet, Publication
+from pipeline.platforms.base import Adapted, Pending, Platform, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.stages import stopping
+from pipeline.stages.outlets.asking import BeingRenewed
+from pipeline.stages.outlets.renewing import fresh_credentials
+from pipeline.stages.publish import lateness
+from pipeline.stages.publish.finishing import finish
+from pipeline.stages.publish.handing_over import hand_over, is_handed_over
 from pipeline.stages.publish.item_status import locked, refresh_item
 from pipeline.stages.publish.judging import why_closed
 from pipeline.stages.publish.looking_up import look_again, look_up
-from pipeline.stages.publish.payload import key_of, payload_for
+from pipeline.stages.publish.pacing import is_paced, wait_of
+from pipeline.stages.publish.payload import key_of, post_for, receipt_of
 from pipeline.stages.publish.recording import (
+    LEASE,
     overtaken,
     put_off,
     record_failure,
     record_success,
     record_unknown,
 )
+from pipeline.stages.publish.removing import give_up_removing, take_back
+from pipeline.stages.publish.standing import held_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.stages.publish.pacing import Wait
+
 log = structlog.get_logger(__name__)
 
+INTERRUPTED: Final = "The call was interrupted; the platform is asked whether it has the item."
+OUR_FAULT: Final = "Our own fault interrupted the call; the platform is asked."
+
+MADE_FOR: Final = "made_for"
+"""Where a preparation notes what it is of; no platform sees it."""
+PREPARING_SECONDS: Final = 20.0
+"""After which others get their turn; what was prepared is kept."""
+STEPS_AT_ONCE: Final = 20
+"""Steps of a preparation that one hand makes before others get their turn."""
 HELD_WAIT: Final = timedelta(seconds=30)
 """How often a publication that something holds is looked at again; letting go of the hold wakes it at once."""
 
@@ -48,14 +71,21 @@ def work(publication: Publication) -> None:
 
 
 def _work(row: Publication, now: datetime) -> None:
+    if is_handed_over(row):
+        row.sleep_until(None)
+        return
     if row.status == "publishing":
         # The hand that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
-        record_unknown(row, "The call was interrupted; the platform is asked whether it has the item.", now)
+        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
         row = _read(row)
     if row.status == "unknown":
         look_up(row, now)
     elif row.status == "scheduled":
         _send(row, now)
+    elif row.status == "published" and row.step == "finish":
+        finish(row, now)
+    elif row.status == "published" and row.step == "remove":
+        take_back(row, now)
     else:
         row.sleep_until(None)
 
@@ -64,20 +94,22 @@ def give_up(publication: Publication) -> None:
     """A publication whose hands broke again and again ends where a person sees it."""
     row = _read(publication)
     now = timezone.now()
-    if row.status == "publishing":
-        record_unknown(row, "The call was interrupted; the platform is asked whether it has the item.", now)
+    if row.status == "publishing" and not is_handed_over(row):
+        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
         return
     message = "Publishing broke several times; the operator's log has the reason. Retry it."
     if row.status == "unknown":
         look_again(row, now)
     elif row.status == "scheduled":
         record_failure(row, Refused(message, code="gave_up"), now, attempt=None, tries=row.attempt_count)
+    elif row.status == "published" and row.step == "remove":
+        give_up_removing(row)
     else:
         row.sleep_until(None)
 
 
 def _read(publication: Publication) -> Publication:
-    row: Publication = Publication.everywhere.select_related("item", "outlet", "workspace").get(
+    row: Publication = Publication.everywhere.select_related("item", "outlet", "workspace", "queue").get(
         pk=publication.pk
     )
     # Later writes must name the token that this hand claimed with, not one that overtook it.
@@ -85,80 +117,156 @@ def _read(publication: Publication) -> Publication:
     return row
 
 
-def blocker(row: Publication, now: datetime) -> tuple[str, str] | None:
-    """What keeps a due publication from being sent, as code and sentence; None where nothing does."""
-    if row.workspace.deletes_at is not None:
-        return "workspace_hold", "The workspace is going to be deleted; an owner can undo that."
-    if not row.workspace.is_whitelisted:
-        return "workspace_hold", "The workspace is not whitelisted; the operator can change that."
-    switch = stopping.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id)
-    if switch is not None:
-        return "publishing_stopped", f"The operator has stopped publishing: {switch.reason}"
-    if row.item.held:
-        return row.item.held, "The item is held; approve it to send it as it is."
-    if row.late_policy == "hold" and row.max_lateness_minutes is not None and row.due_at is not None:
-        latest = row.due_at + timedelta(minutes=row.max_lateness_minutes)
-        if now > latest:
-            return "too_late", "It is later than its late policy allows; re-time it or cancel it."
-    return None
-
-
 def _send(row: Publication, now: datetime) -> None:
     moment = row.next_attempt_at or row.due_at
     if moment is not None and moment > now:
         put_off(row, moment, now)
         return
-    if blocker(row, now) is not None:
+    is_held = next(held_back(row, now), None) is not None
+    if not is_held and lateness.has_to_move(row, now):
+        if lateness.move(row, now):
+            return
+        is_held = True
+    if is_held:
         put_off(row, now + HELD_WAIT, now)
         return
     closed = why_closed(row.outlet)
     if closed is not None:
         record_failure(row, closed, now, attempt=None)
         return
+    wait = wait_of(row, row.outlet, now)
+    if wait is not None:
+        put_off(row, wait.until, now, waits_for=wait.as_json())
+        return
+    _make(row, now)
+
+
+def _make(row: Publication, now: datetime) -> None:
+    """Nothing stands in the way: prepare it, and make the call."""
     if row.revision != row.item.revision:
         # What was prepared with former words must not be sent as the new ones.
         _step(row, "prepare", {}, revision=row.item.revision)
-    connection = connect(row.outlet)
-    payload = payload_for(row)
-    key = key_of(row)
     try:
-        if row.step == "prepare":
-            state = connection.platform.prepare(
-                connection.account, payload, row.step_state, http=connection.http, key=key
-            )
-            _step(row, "poll", state)
-        if row.step == "poll":
-            progress = connection.platform.poll(
-                connection.account, payload, row.step_state, http=connection.http
-            )
-            if isinstance(progress, Pending):
-                put_off(row, now + progress.after, now)
-                return
-            _step(row, "commit", row.step_state)
-    except (TryLater, Refused, NeedsReconnect) as error:
-        record_failure(row, error, timezone.now(), attempt=None)
+        connection = connect(fresh_credentials(row.outlet, now=now))
+    except BeingRenewed as error:
+        put_off(row, now + (error.after or HELD_WAIT), now)
         return
-    attempt = _arm(row, now)
+    except (TryLater, Refused, NeedsReconnect) as error:
+        record_failure(row, error, timezone.now(), attempt=None, connection=connect(row.outlet))
+        return
+    try:
+        post = post_for(row, connection)
+        if not _get_ready(row, connection, post):
+            return
+    except (TryLater, Refused, NeedsReconnect) as error:
+        record_failure(row, error, timezone.now(), attempt=None, connection=connection)
+        return
+    if connection.platform.is_by_hand:
+        hand_over(row, post, timezone.now())
+        return
+    attempt = _arm(row, timezone.now(), post)
     if attempt is None:
         return
     crash_point("publish.armed")
-    _commit(row, connection, payload, key, attempt)
+    _commit(row, connection, post, attempt)
 
 
-def _step(row: Publication, step: str, state: Mapping[str, Any], **changes: Any) -> None:
-    values = {"step": step, "step_state": dict(state), **changes}
+def _get_ready(row: Publication, connection: Connection, post: Adapted) -> bool:
+    """Everything that can be repeated; False where it isn't time for the call yet, and the row was given back."""
+    problems = connection.platform.validate(connection.account, post)
+    if problems:
+        first = problems[0]
+        raise Refused(first.message, code=first.code, field=first.field)
+    made_for = _mark_of(row, post)
+    if row.step_state.get(MADE_FOR, made_for) != made_for:
+        # Other words for the pictures, other settings, another account: what was prepared is of something else.
+        _step(row, "prepare", {}, made_for)
+    if row.step == "prepare" and not _has_steps(connection.platform):
+        # Nothing to keep before the call: it is written with the attempt.
+        row.step, row.step_state = "commit", {}
+        crash_point("publish.prepared")
+    until = monotonic() + PREPARING_SECONDS
+    for _ in range(STEPS_AT_ONCE):
+        if row.step != "prepare":
+            break
+        if monotonic() > until:
+            put_off(row, timezone.now(), timezone.now())
+            return False
+        prepared = connection.platform.prepare(
+            connection.account,
+            post,
+            _plain(row.step_state),
+            http=connection.http,
+            key=key_of(row),
+            now=timezone.now(),
+        )
+        _step(row, "poll" if prepared.is_done else "prepare", prepared.state, made_for)
+        crash_point("publish.prepared")
+    else:
+        put_off(row, timezone.now(), timezone.now())
+        return False
+    if row.step == "poll":
+        progress = connection.platform.poll(
+            connection.account, post, _plain(row.step_state), http=connection.http, now=timezone.now()
+        )
+        if isinstance(progress, Pending):
+            put_off(row, timezone.now() + progress.after, timezone.now())
+            return False
+        _step(row, "commit", row.step_state, made_for)
+    return True
+
+
+def _mark_of(row: Publication, post: Adapted) -> str:
+    """What a preparation is for: another mark, another preparation."""
+    wanted = [receipt_of(post), row.outlet.profile.get("external_id")]
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _plain(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The state as its platform left it."""
+    return {name: value for name, value in state.items() if name != MADE_FOR}
+
+
+def _has_steps(platform: Platform) -> bool:
+    kind = type(platform)
+    return kind.prepare is not Platform.prepare or kind.poll is not Platform.poll
+
+
+def _step(row: Publication, step: str, state: Mapping[str, Any], made_for: str = "", **changes: Any) -> None:
+    # Each step gets a lease of its own: many files take longer than one.
+    wake_at = due.database_now() + LEASE
+    kept = {**state, MADE_FOR: made_for} if made_for else dict(state)
+    values = {"step": step, "step_state": kept, "wake_at": wake_at, **changes}
     if not row.under_lease().update(**values):
         raise overtaken()
     for name, value in values.items():
         setattr(row, name, value)
 
 
-def _arm(row: Publication, now: datetime) -> Attempt | None:
-    """Commit the attempt before the call, naming the revision; None where the item was held or edited meanwhile."""
+def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
+    """Commit the attempt before the call, naming the revision and what is sent; None where it was held or edited
+    meanwhile, or somebody else had the outlet's turn.
+    """
+    if stopping.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id) is not None:
+        put_off(row, now + HELD_WAIT, now)
+        return None
     with transaction.atomic():
         item = locked(row.item)
-        if item.held or item.revision != row.revision:
+        if item.revision != row.revision:
             row.sleep_until(now, attempts=0, step="prepare", step_state={})
+            return None
+        row.item, row.workspace = item, item.workspace
+        if next(held_back(row, now, asks_switches=False), None) is not None:
+            # What was prepared is kept: with the same words it is as good afterwards.
+            row.sleep_until(now, attempts=0)
+            return None
+        if why_closed(Outlet.everywhere.get(pk=row.outlet_id)) is not None:
+            # Switched off or disconnected while it was prepared: the next look says so.
+            row.sleep_until(now, attempts=0)
+            return None
+        wait = _wait_for_turn(row, now)
+        if wait is not None:
+            put_off(row, wait.until, now, waits_for=wait.as_json())
             return None
         states.move(
             row,
@@ -166,7 +274,12 @@ def _arm(row: Publication, now: datetime) -> Attempt | None:
             under_lease=True,
             attempt_count=row.attempt_count + 1,
             revision=item.revision,
+            step=row.step,
+            step_state=row.step_state,
+            # The call gets a whole lease, however long the lock was waited for.
+            wake_at=due.database_now() + LEASE,
             next_attempt_at=None,
+            waits_for=None,
             updated_at=now,
         )
         attempt: Attempt = Attempt.everywhere.create(
@@ -174,28 +287,62 @@ def _arm(row: Publication, now: datetime) -> Attempt | None:
             publication=row,
             number=Attempt.everywhere.filter(publication=row).count() + 1,
             revision=item.revision,
+            receipt=receipt_of(post),
             started_at=now,
         )
         refresh_item(item, now=now)
     return attempt
 
 
-def _commit(row: Publication, connection: Connection, payload: Payload, key: str, attempt: Attempt) -> None:
+def _wait_for_turn(row: Publication, now: datetime) -> Wait | None:
+    """Asked again under the outlet's lock: of two hands at once one has the turn."""
+    if not is_paced(row.outlet, now):
+        return None
+    outlet: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=row.outlet_id)
+    return wait_of(row, outlet, now)
+
+
+def _commit(row: Publication, connection: Connection, post: Adapted, attempt: Attempt) -> None:
     now = timezone.now()
+    key = key_of(row)
+    # The platform may take its time, in which others can use the connection to the database.
+    hands.release_connections()
     try:
         sent = connection.platform.commit(
-            connection.account, payload, row.step_state, http=connection.http, key=key, now=now
+            connection.account, post, _plain(row.step_state), http=connection.http, key=key, now=now
         )
     except (TryLater, Refused, NeedsReconnect) as error:
         crash_point("publish.sent")
-        record_failure(row, error, timezone.now(), attempt=attempt)
+        record_failure(row, error, timezone.now(), attempt=attempt, connection=connection)
     except OutcomeUnknown as error:
         crash_point("publish.sent")
-        record_unknown(row, error.message, timezone.now(), platform_status=error.platform_status)
+        record_unknown(row, error, timezone.now(), connection=connection)
     # Our own bug after the request may have left: the platform may have the item, so it is not sent again blindly.
     except Exception:
         log.exception("commit_broke", publication=key)
-        record_unknown(row, "Our own fault interrupted the call; the platform is asked.", timezone.now())
+        record_unknown(row, OutcomeUnknown(OUR_FAULT), timezone.now())
     else:
         crash_point("publish.sent")
-        record_success(row, sent, timezone.now(), attempt=attempt)
+        try:
+            record_success(row, sent, timezone.now(), attempt=attempt)
+        except states.Overtaken:
+            _keep_proof(row, sent, attempt)
+            raise
+
+
+def _keep_proof(row: Publication, sent: Sent, attempt: Attempt) -> None:
+    """The lease was lost while the platform took the post: its own word is better than any look-up."""
+    with transaction.atomic():
+        locked(row.item)
+        fresh: Publication = (
+            Publication.everywhere.select_for_update(of=("self",))
+            .select_related("item", "outlet", "workspace")
+            .get(pk=row.pk)
+        )
+        made = Attempt.everywhere.filter(pk=attempt.pk, status__in=["started", "unknown"]).first()
+        if fresh.status not in {"unknown", "publishing"} or made is None:
+            return
+        # Whoever looks it up at this moment has lost the row.
+        fresh.lease_token += 1
+        Publication.everywhere.filter(pk=fresh.pk).update(lease_token=fresh.lease_token)
+        record_success(fresh, sent, timezone.now(), attempt=made)

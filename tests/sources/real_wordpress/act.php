@@ -38,7 +38,7 @@ switch ( $asked['act'] ) {
 		$told = true;
 		break;
 	case 'empty':
-		foreach ( get_posts( array( 'numberposts' => -1, 'post_status' => 'any,trash', 'post_type' => array( 'post', 'page' ) ) ) as $post ) {
+		foreach ( get_posts( array( 'numberposts' => -1, 'post_status' => 'any,trash', 'post_type' => array( 'post', 'page', 'attachment' ) ) ) as $post ) {
 			wp_delete_post( $post->ID, true );
 		}
 		$told = true;
@@ -69,6 +69,49 @@ switch ( $asked['act'] ) {
 		break;
 	case 'trash':
 		$told = (bool) wp_trash_post( find( $asked['name'] ) );
+		break;
+	case 'user':
+		$id = username_exists( $asked['name'] );
+		$id = $id ? $id : wp_insert_user(
+			array(
+				'user_login'   => $asked['name'],
+				'user_pass'    => wp_generate_password(),
+				'user_email'   => "{$asked['name']}@example.test",
+				'display_name' => ucfirst( $asked['name'] ),
+				'role'         => $asked['role'],
+			)
+		);
+		$told = WP_Application_Passwords::create_new_application_password( $id, array( 'name' => uniqid() ) )[0];
+		break;
+	case 'category':
+		$told = wp_insert_term( $asked['title'], 'category' )['term_id'];
+		break;
+	case 'plugin':
+		/* What somebody has installed on the site; an empty one removes it. */
+		wp_mkdir_p( WPMU_PLUGIN_DIR );
+		$told = false !== file_put_contents( WPMU_PLUGIN_DIR . '/test.php', "<?php\n" . $asked['code'] );
+		break;
+	case 'look':
+		$told = array();
+		foreach ( get_posts( array( 'numberposts' => -1, 'post_status' => 'any,trash', 'post_type' => 'post', 'orderby' => 'ID', 'order' => 'ASC' ) ) as $post ) {
+			$image  = get_post_thumbnail_id( $post );
+			$told[] = array(
+				'id'         => $post->ID,
+				'status'     => $post->post_status,
+				'slug'       => $post->post_name,
+				'title'      => $post->post_title,
+				'content'    => $post->post_content,
+				'shown'      => apply_filters( 'the_content', $post->post_content ),
+				'excerpt'    => $post->post_excerpt,
+				'tags'       => wp_get_post_tags( $post->ID, array( 'fields' => 'names' ) ),
+				'categories' => wp_get_post_categories( $post->ID, array( 'fields' => 'names' ) ),
+				'image'      => $image ? get_post_meta( $image, '_wp_attachment_image_alt', true ) : '',
+			);
+		}
+		$told = array( $told );
+		break;
+	case 'media':
+		$told = array( wp_list_pluck( get_posts( array( 'numberposts' => -1, 'post_type' => 'attachment', 'post_status' => 'any' ) ), 'post_name' ) );
 		break;
 	case 'comment':
 		$told = wp_insert_comment(

@@ -46,6 +46,8 @@ _LEAD = re.compile(
     r"|[\[(]?\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?[\])]?\s)+"
 )
 _WORD = re.compile(r"\S+")
+_ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
+_BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
 _CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
 
 _LAST_SPACED = "\u2fff"
@@ -193,3 +195,20 @@ def split_sentences(text: str) -> tuple[Span, ...]:
             if span is not None:
                 spans.append(span)
     return tuple(spans)
+
+
+def sentence_ends(text: str) -> tuple[int, ...]:
+    """Where a sentence or a paragraph ends; a long one is not cut, and a number before an entry is no sentence."""
+    ends: list[int] = []
+    for block_start, block_end in _blocks(text):
+        position = block_start
+        for match in _ENDER.finditer(text, block_start, block_end):
+            is_number = _ENTRY_NUMBER.fullmatch(text, position, match.start())
+            if not is_number and _ends_sentence(text, match):
+                ends.append(match.end())
+                position = match.end()
+        is_paragraph = block_end == len(text) or _BLANK_LINE.match(text, block_end)
+        rest = text[position:block_end].rstrip()
+        if is_paragraph and not _ENTRY_NUMBER.fullmatch(rest) and rest[-1] not in _CLAUSE_MARK:
+            ends.append(position + len(rest))
+    return tuple(ends)

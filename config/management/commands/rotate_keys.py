@@ -1,0 +1,55 @@
+"""rotate_keys: seal every secret anew with the first key of FIELD_KEYS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from config import rotating
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+
+class Command(BaseCommand):
+    help = "Seal every secret in the database anew with the first key of FIELD_KEYS; the service may run meanwhile."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--check", action="store_true", help="only say how many values are sealed with which key"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        is_whole = True
+        if not options["check"]:
+            for one in rotating.rotate():
+                self.stdout.write(f"{one.column}: {one.anew} sealed anew{self._more(one)}")
+                is_whole = is_whole and not one.shut
+        if not self._check() or not is_whole:
+            raise SystemExit(1)
+
+    def _more(self, one: rotating.Turned) -> str:
+        overtaken = f", {one.overtaken} written by others meanwhile" if one.overtaken else ""
+        return overtaken + (f", {one.shut} that no key opens" if one.shut else "")
+
+    def _check(self) -> bool:
+        """Whether the first key has sealed everything."""
+        newest = rotating.newest_key()
+        known = {str(pair).partition(":")[0] for pair in settings.FIELD_KEYS}
+        total: Counter[str] = Counter()
+        for column, counts in rotating.counted().items():
+            total.update(counts)
+            for key, count in sorted(counts.items()):
+                if key != newest:
+                    self.stdout.write(f"{column}: {count} sealed with {key}")
+        for key, count in sorted(total.items()):
+            lacks = "" if key in known else ", which FIELD_KEYS doesn't hold"
+            self.stdout.write(f"{key}: {count} values{lacks}")
+        is_done = set(total) <= {newest}
+        self.stdout.write(
+            f"Everything is sealed with {newest}." if is_done else f"Not everything is sealed with {newest}."
+        )
+        return is_done

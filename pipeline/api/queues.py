@@ -1,0 +1,234 @@
+"""/v1/queues: the slots of a week at which outlets publish, and who takes the next ones. /v1/hold: publish nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented
+from config.ground import ids
+from config.ground.api import (
+    PAGING,
+    MomentField,
+    PublicIdField,
+    StrictCharField,
+    StrictSerializer,
+    page,
+    read_query,
+)
+from config.ground.moments import as_z, as_z_or_none
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.models import Outlet, Publication, PublishQueue
+from pipeline.stages import publish
+from pipeline.stages.publish import halting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rest_framework.request import Request
+
+    from pipeline.models import PublishHold
+
+SLOTS_SHOWN: Final = 20
+
+Users = dict[UUID | None, list[str]]
+
+
+class WeeklySlot(serializers.Serializer[Any]):
+    weekday = serializers.IntegerField(help_text="0 is Monday.")
+    time = serializers.CharField(help_text="HH:MM on the clocks of `timezone`.")
+
+
+class Queue(serializers.Serializer[Any]):
+    id = PublicIdField("que")
+    name = serializers.CharField()
+    timezone = serializers.CharField()
+    slots = WeeklySlot(many=True)
+    on_gap = serializers.ChoiceField(choices=("shift", "skip"), help_text="For a time that the clocks skip.")
+    on_overlap = serializers.ChoiceField(choices=("first", "second"), help_text="For one that comes twice.")
+    default = serializers.BooleanField()
+    paused = serializers.BooleanField()
+    outlets = serializers.ListField(child=PublicIdField("out"), help_text="Those that use it.")
+    version = serializers.IntegerField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class SlotTaker(serializers.Serializer[Any]):
+    outlet = PublicIdField("out")
+    publication = PublicIdField("pub")
+    generated_item = PublicIdField("gen")
+
+
+class NextSlot(serializers.Serializer[Any]):
+    at = MomentField()
+    local_time = serializers.CharField()
+    taken_by = SlotTaker(many=True)
+
+
+class QueueWithSlots(Queue):
+    next_slots = NextSlot(many=True)
+
+
+class QueueView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {"list": "generated:read", "retrieve": "generated:read"}
+
+    @extend_schema(
+        operation_id="queues_list",
+        summary="List queues",
+        parameters=documented(PAGING),
+        responses=answers({200: documents.listing(Queue), 304: OpenApiResponse(description="Unchanged.")}),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, PAGING)
+        found = page(request, self._rows().values(), query)
+        users = self._outlets()
+        return found.respond(request, [_shown(row, users) for row in found.rows])
+
+    @extend_schema(
+        operation_id="queues_retrieve",
+        summary="Read a queue and its next slots",
+        parameters=[path_id("que")],
+        responses=answers({200: QueueWithSlots}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "que", id)
+        read_query(request, {})
+        shown = _shown(
+            {field.attname: getattr(row, field.attname) for field in row._meta.fields}, self._outlets()
+        )
+        shown["next_slots"] = self._next_slots(row, shown["outlets"])
+        return Response(shown)
+
+    def _rows(self) -> Any:
+        return PublishQueue.objects.of(self.caller.workspace)
+
+    def _outlets(self) -> Users:
+        """Who uses which queue; None for the default one."""
+        found: Users = {}
+        rows = Outlet.objects.of(self.caller.workspace).filter(deleted_at=None).order_by("id")
+        for key, queue in rows.values_list("id", "queue_id"):
+            found.setdefault(queue, []).append(ids.encode("out", key))
+        return found
+
+    def _next_slots(self, queue: PublishQueue, outlets: Sequence[str]) -> Sequence[dict[str, Any]]:
+        now = timezone.now()
+        slots = tuple(islice(publish.moments_of(queue, after=now), SLOTS_SHOWN))
+        taken: defaultdict[Any, Any] = defaultdict(tuple)
+        rows = self.rows(Publication).filter(
+            status="scheduled",
+            outlet_id__in=[ids.decode("out", one) for one in outlets],
+            due_at__in=[slot.moment for slot in slots],
+        )
+        for row in rows.order_by("id"):
+            taker = {
+                "outlet": ids.encode("out", row.outlet_id),
+                "publication": ids.encode("pub", row.pk),
+                "generated_item": ids.encode("gen", row.item_id),
+            }
+            taken[row.due_at] = (*taken[row.due_at], taker)
+        return [
+            {
+                "at": as_z(slot.moment),
+                "local_time": slot.clock.text,
+                "taken_by": taken[slot.moment],
+            }
+            for slot in slots
+        ]
+
+
+def _shown(row: Mapping[str, Any], users: Users) -> dict[str, Any]:
+    own = users.get(row["id"], [])
+    return payloads.publish_queue(row, outlets=[*own, *users.get(None, [])] if row["is_default"] else own)
+
+
+class HoldInput(StrictSerializer):
+    reason = StrictCharField(max_length=halting.REASON_CHARACTERS)
+
+
+class Coming(serializers.Serializer[Any]):
+    publication = PublicIdField("pub")
+    generated_item = PublicIdField("gen")
+    outlet = PublicIdField("out")
+    due_at = MomentField(allow_null=True)
+    then = serializers.ChoiceField(
+        choices=("publishes", "waits", "next_slot", "held"),
+        help_text="What becomes of it once the hold is let go: out at once, at its time, at a later slot, nothing.",
+    )
+
+
+class Hold(serializers.Serializer[Any]):
+    held = serializers.BooleanField()
+    reason = serializers.CharField(allow_null=True)
+    by = serializers.CharField(allow_null=True)
+    since = MomentField(allow_null=True)
+    scheduled = Coming(many=True)
+    more = serializers.BooleanField(help_text="More is scheduled than is listed.")
+
+
+class HoldView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "retrieve": "generated:read",
+        "create": "generated:publish",
+        "destroy": "generated:publish",
+    }
+
+    @extend_schema(
+        operation_id="hold_retrieve",
+        summary="Read the hold and what it keeps back",
+        responses=answers({200: Hold}),
+    )
+    def retrieve(self, request: Request) -> Response:
+        read_query(request, {})
+        return Response(self._told(halting.read(self.caller.workspace)))
+
+    @extend_schema(
+        operation_id="hold_create",
+        summary="Hold all publishing",
+        parameters=POST,
+        request=HoldInput,
+        responses=answers({200: Hold}, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        reason = self.read_body(request, HoldInput)["reason"]
+        row = halting.hold(self.caller.workspace, reason=reason, by=self.caller.actor)
+        return Response(self._told(row))
+
+    @extend_schema(
+        operation_id="hold_delete",
+        summary="Let publishing go on",
+        responses=answers({204: NO_CONTENT}, 404),
+    )
+    def destroy(self, request: Request) -> Response:
+        self.read_nothing(request)
+        halting.release(self.caller.workspace, by=self.caller.actor, now=timezone.now())
+        return Response(status=204)
+
+    def _told(self, row: PublishHold | None) -> dict[str, Any]:
+        coming, has_more = halting.coming(self.caller.workspace, test=self.caller.test, now=timezone.now())
+        return {
+            "held": row is not None,
+            "reason": row.reason if row else None,
+            "by": row.set_by if row else None,
+            "since": as_z(row.created_at) if row else None,
+            "scheduled": [
+                {
+                    "publication": ids.encode("pub", one.publication.pk),
+                    "generated_item": ids.encode("gen", one.publication.item_id),
+                    "outlet": ids.encode("out", one.publication.outlet_id),
+                    "due_at": as_z_or_none(one.publication.due_at),
+                    "then": one.what,
+                }
+                for one in coming
+            ],
+            "more": has_more,
+        }

@@ -1,0 +1,1 @@
+"""Pages of newsletters: a workspace's list, and what subscribers see."""

@@ -1,0 +1,245 @@
+"""A newsletter's list and its mailings, as the workspace sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import Count
+from django.http import Http404, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.pages.place import Place, page
+from config.ground import limits
+from config.ground.errors import AppError
+from config.ground.ids import decode, encode
+from pipeline.models import Mailing, Outlet, Subscriber
+from pipeline.stages import mailing as stage
+from pipeline.stages.mailing import subscribing
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+ROWS: Final = 50
+MAILINGS: Final = 10
+STATUSES: Final = {
+    "active": (gettext_lazy("On the list"), "good"),
+    "pending": (gettext_lazy("Not confirmed yet"), ""),
+    "unsubscribed": (gettext_lazy("Unsubscribed"), ""),
+    "bounced": (gettext_lazy("Undeliverable"), "warn"),
+    "complained": (gettext_lazy("Reported as spam"), "bad"),
+}
+MAILING_STATUSES: Final = {
+    "spreading": (gettext_lazy("Beginning"), "accent"),
+    "sending": (gettext_lazy("Sending"), "accent"),
+    "stopped": (gettext_lazy("Stopped"), "warn"),
+    "done": (gettext_lazy("Done"), "good"),
+}
+
+
+class AddForm(forms.Form):
+    email = forms.CharField(label=gettext_lazy("E-mail address"), max_length=254, widget=forms.EmailInput())
+
+
+class ImportForm(forms.Form):
+    file = forms.FileField(
+        label=gettext_lazy("CSV file"),
+        help_text=gettext_lazy("One address in a line, in any column; up to 10,000."),
+    )
+    consent = forms.BooleanField(
+        label=gettext_lazy("All of them agreed to get this newsletter, and I can prove it")
+    )
+
+
+def _outlet(place: Place, out: UUID) -> Outlet:
+    found: Outlet | None = (
+        Outlet.objects.of(place.workspace)
+        .select_related("workspace")
+        .filter(pk=out, platform=subscribing.KIND, deleted_at=None)
+        .first()
+    )
+    if found is None:
+        raise Http404
+    return found
+
+
+def _back(place: Place, out: UUID) -> HttpResponse:
+    return redirect(place.address("subscribers", out=out))
+
+
+@page("edit", methods=("GET",))
+def subscribers(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    outlet = _outlet(place, out)
+    return render(request, "pages/subscribers.html", _shown(request, place, outlet, AddForm(), ImportForm()))
+
+
+def _shown(
+    request: HttpRequest, place: Place, outlet: Outlet, add: AddForm, imports: ImportForm
+) -> dict[str, Any]:
+    there = Subscriber.objects.of(place.workspace).filter(outlet=outlet)
+    counts = {one["status"]: one["n"] for one in there.values("status").annotate(n=Count("pk"))}
+    wanted, words = request.GET.get("status", ""), request.GET.get("search", "").strip()[:254]
+    rows = there.filter(status=wanted) if wanted in STATUSES else there
+    rows = rows.filter(email__contains=words.lower()) if words else rows
+    before = decode("sub", request.GET.get("before", ""))
+    rows = rows.filter(pk__lt=before) if before is not None else rows
+    found = list(rows.order_by("-id")[: ROWS + 1])
+    older = (
+        {"status": wanted, "search": words, "before": encode("sub", found[ROWS - 1].pk)}
+        if found[ROWS:]
+        else {}
+    )
+    queue = stage.queue_of(outlet)
+    base = settings.PUBLIC_URL.rstrip("/")
+    return {
+        "place": place,
+        "outlet": outlet,
+        "rows": [{"subscriber": one, "state": STATUSES[one.status]} for one in found[:ROWS]],
+        "filters": [(key, label, counts.get(key, 0)) for key, (label, _tone) in STATUSES.items()],
+        "total": sum(counts.values()),
+        "wanted": wanted,
+        "search": words,
+        "older": urlencode(older),
+        "is_filtered": bool(wanted or words or before),
+        "mailings": [_mailing(one) for one in _mailings(place, outlet)],
+        "queue": queue,
+        "form_url": f"{base}/subscribe/{outlet.secret}",
+        "hook_url": f"{base}/hooks/mail/{queue.bounce_secret}" if place.may_manage else "",
+        "add": add,
+        "imports": imports,
+    }
+
+
+def _mailings(place: Place, outlet: Outlet) -> list[Mailing]:
+    rows = Mailing.objects.of(place.workspace).filter(outlet=outlet).defer("html", "text")
+    return list(rows.order_by("-id")[:MAILINGS])
+
+
+def _mailing(row: Mailing) -> dict[str, Any]:
+    counts = stage.counts_of(row)
+    return {
+        "mailing": row,
+        "state": MAILING_STATUSES[row.status],
+        "sent": counts.get("sent", 0),
+        "failed": counts.get("failed", 0),
+        "unknown": counts.get("unknown", 0),
+        "left": counts.get("pending", 0) + counts.get("sending", 0),
+        "can_stop": row.status in {"spreading", "sending"},
+        "can_resume": row.status == "stopped",
+    }
+
+
+@page("edit")
+def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    outlet, form = _outlet(place, out), AddForm(request.POST or None)
+    if request.method != "POST":
+        return _back(place, out)
+    if form.is_valid():
+        try:
+            subscribing.add(outlet, form.cleaned_data["email"], by=place.user.email, now=timezone.now())
+        except AppError as error:
+            form.add_error("email", error.detail[0].message)
+        else:
+            messages.success(request, _("Unless they are on the list, they are asked for confirmation."))
+            return _back(place, out)
+    return render(
+        request, "pages/subscribers.html", _shown(request, place, outlet, form, ImportForm()), status=400
+    )
+
+
+@page("edit")
+def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    outlet = _outlet(place, out)
+    if request.method != "POST":
+        return _back(place, out)
+    form = ImportForm(request.POST, request.FILES)
+    if form.is_valid():
+        file = form.cleaned_data["file"]
+        try:
+            if file.size > limits.SUBSCRIBERS_IMPORT_BYTES:
+                form.add_error("file", _("The file is too large; split it."))
+            else:
+                done = subscribing.import_file(outlet, file.read(), by=place.user.email, now=timezone.now())
+                messages.success(request, _told(done))
+                return _back(place, out)
+        except AppError as error:
+            form.add_error("file", error.detail[0].message)
+    return render(
+        request, "pages/subscribers.html", _shown(request, place, outlet, AddForm(), form), status=400
+    )
+
+
+def _told(done: subscribing.Imported) -> str:
+    words = ngettext("%(n)s address was added.", "%(n)s addresses were added.", done.added) % {
+        "n": done.added
+    }
+    if done.known:
+        words += " " + ngettext(
+            "%(n)s was known already and stays as it is.",
+            "%(n)s were known already and stay as they are.",
+            done.known,
+        ) % {"n": done.known}
+    if done.refused:
+        quoted = " · ".join(done.refused[: subscribing.TOLD])
+        words += " " + ngettext(
+            "%(n)s line holds no address: %(quoted)s",
+            "%(n)s lines hold no address: %(quoted)s",
+            len(done.refused),
+        ) % {"n": len(done.refused), "quoted": quoted}
+    return words
+
+
+@page("edit", methods=("GET",))
+def subscribers_export(request: HttpRequest, place: Place, out: UUID) -> StreamingHttpResponse:
+    del request
+    outlet = _outlet(place, out)
+    rows = (
+        Subscriber.objects.of(place.workspace).filter(outlet=outlet).order_by("id").iterator(chunk_size=500)
+    )
+    answer = StreamingHttpResponse(subscribing.as_csv(rows), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="subscribers-{encode("out", outlet.pk)}.csv"'
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+@page("edit", methods=("POST",))
+def subscriber_remove(request: HttpRequest, place: Place, out: UUID, sub: UUID) -> HttpResponse:
+    outlet = _outlet(place, out)
+    found = (
+        Subscriber.objects.of(place.workspace).filter(outlet=outlet, pk=sub).select_related("outlet").first()
+    )
+    if found is None:
+        raise Http404
+    subscribing.remove(found, by=place.user.email)
+    messages.success(request, _("%(email)s was removed.") % {"email": found.email})
+    return _back(place, out)
+
+
+@page("edit", methods=("POST",))
+def mailing_stop(request: HttpRequest, place: Place, out: UUID, mlg: UUID) -> HttpResponse:
+    return _turn(request, place, out, mlg, stage.stop)
+
+
+@page("edit", methods=("POST",))
+def mailing_resume(request: HttpRequest, place: Place, out: UUID, mlg: UUID) -> HttpResponse:
+    return _turn(request, place, out, mlg, stage.resume)
+
+
+def _turn(request: HttpRequest, place: Place, out: UUID, mlg: UUID, act: Any) -> HttpResponse:
+    outlet = _outlet(place, out)
+    found = Mailing.objects.of(place.workspace).filter(outlet=outlet, pk=mlg).first()
+    if found is None:
+        raise Http404
+    try:
+        act(found, by=place.user.email, now=timezone.now())
+    except AppError as error:
+        messages.error(request, error.detail[0].message)
+    return _back(place, out)

@@ -1,0 +1,114 @@
+"""Connect an account on a platform, again too: the platform says whose it is before anything is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+
+from accounts.pages import typed
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from pipeline import plugins
+from pipeline.connection import platform_of
+from pipeline.pages.outlets import words
+from pipeline.pages.outlets.forms import ConnectForm, ReconnectForm
+from pipeline.pages.outlets.one import find_outlet, head
+from pipeline.stages import oauth, outlets
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from pipeline.platforms.base import Platform
+
+
+@sensitive_post_parameters()
+@page("manage")
+def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
+    platform = _platform(kind)
+    form = typed.form_for(request, ConnectForm, platform=platform)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("outlets_page"))
+        try:
+            made = outlets.connect_outlet(
+                place.workspace,
+                kind,
+                name=form.cleaned_data["name"],
+                config=form.config(),
+                credentials=form.credentials(),
+                by=place.user.email,
+                now=timezone.now(),
+            )
+        except AppError as error:
+            typed.sent_in_vain(request)
+            form.blame(error)
+        else:
+            messages.success(request, _("%(name)s is connected.") % {"name": made.name})
+            return redirect(place.address("outlet_page", out=made.pk))
+    context = {
+        "place": place,
+        "platform": platform,
+        "takes": words.takes(platform),
+        "form": form,
+        "oauth": platform.oauth is not None,
+        "oauth_address": oauth_address(place, platform),
+    }
+    return render(request, "pages/outlet_connect.html", context)
+
+
+@sensitive_post_parameters()
+@page("manage")
+def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    row = find_outlet(place, out)
+    platform = _platform(row.platform)
+    form = typed.form_for(request, ReconnectForm, outlet=row, platform=platform)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("outlet_page", out=out))
+        try:
+            outlets.reconnect(
+                row,
+                config=form.config(),
+                credentials=form.credentials(),
+                by=place.user.email,
+                now=timezone.now(),
+            )
+        except AppError as error:
+            typed.sent_in_vain(request)
+            form.blame(error)
+        else:
+            said = _("%(name)s is connected again. What waited for it goes on.")
+            messages.success(request, said % {"name": row.name})
+            return redirect(place.address("outlet_page", out=out))
+    context = {
+        **head(place, row, "reconnect"),
+        "form": form,
+        "oauth": platform.oauth is not None,
+        "oauth_address": oauth_address(place, platform),
+    }
+    return render(request, "pages/outlet_reconnect.html", context)
+
+
+def oauth_address(place: Place, platform: Platform) -> str:
+    """Where a person is led to the platform's own log-in; empty where this installation has no way there."""
+    if not oauth.is_registered(platform.kind):
+        return ""
+    return place.address("outlet_oauth_start", kind=platform.kind)
+
+
+def _platform(kind: str) -> Platform:
+    try:
+        platform = platform_of(kind)
+    except plugins.UnknownKind as error:
+        raise Http404 from error
+    if not platform.is_connectable:
+        raise Http404
+    return platform

@@ -1,0 +1,145 @@
+"""Forms that are built from what a platform asks for. A secret is typed in, and never shown again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from config.ground import limits
+from pipeline.stages.outlets.asking import is_fixed
+from pipeline.stages.outlets.changing import GAP_MOST, PER_DAY_MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from config.ground.errors import AppError
+    from pipeline.models import Outlet
+    from pipeline.platforms.base import Platform, Setting
+
+# A name with "secret" in it is kept in no session: `accounts/pages/typed.py`.
+_CONFIG: Final = "config_"
+_SECRET: Final = "secret_"
+
+
+class SettingsForm(forms.Form):
+    """The settings of a platform that `chosen` names, beside whatever a subclass has."""
+
+    def __init__(self, *args: Any, chosen: Iterable[Setting], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for setting in chosen:
+            prefix = _SECRET if setting.is_secret else _CONFIG
+            self.fields[prefix + setting.name] = _field(setting)
+
+    def config(self) -> dict[str, Any]:
+        return self._given(_CONFIG)
+
+    def credentials(self) -> dict[str, Any]:
+        return self._given(_SECRET)
+
+    def _given(self, prefix: str) -> dict[str, Any]:
+        return {
+            name.removeprefix(prefix): value
+            for name, value in self.cleaned_data.items()
+            if name.startswith(prefix)
+        }
+
+    def blame(self, error: AppError) -> None:
+        """Each error of the layer below at the field that it names, else above the form."""
+        for detail in error.detail:
+            head, _dot, rest = (detail.field or "").partition(".")
+            prefix = {"config": _CONFIG, "credentials": _SECRET}.get(head)
+            name = f"{prefix}{rest.split('.')[0]}" if prefix else head
+            self.add_error(name if name in self.fields else None, detail.message)
+
+
+class ConnectForm(SettingsForm):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=limits.NAME_CHARACTERS,
+        required=False,
+        help_text=gettext_lazy("As you want to find it in lists. Empty: the account's own name."),
+    )
+
+    def __init__(self, *args: Any, platform: Platform, **kwargs: Any) -> None:
+        super().__init__(*args, chosen=platform.settings, **kwargs)
+        self.order_fields([name for name in self.fields if name != "name"])
+
+
+class ReconnectForm(SettingsForm):
+    """The secrets, and what says where they are sent."""
+
+    def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
+        chosen = [one for one in platform.settings if one.is_secret or is_fixed(one)]
+        super().__init__(*args, chosen=chosen, initial=_initial(outlet, chosen), **kwargs)
+
+
+class EditForm(SettingsForm):
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=limits.NAME_CHARACTERS)
+    per_day = forms.IntegerField(
+        label=gettext_lazy("Posts in 24 hours, at most"),
+        required=False,
+        min_value=1,
+        max_value=PER_DAY_MOST,
+        help_text=gettext_lazy("Empty: as many as the platform takes. What is over the cap waits."),
+    )
+    gap_minutes = forms.IntegerField(
+        label=gettext_lazy("Minutes between two posts, at least"),
+        required=False,
+        min_value=1,
+        max_value=GAP_MOST,
+        help_text=gettext_lazy("Empty: as few as the platform allows."),
+    )
+    discloses_ai = forms.BooleanField(
+        label=gettext_lazy("Tell the platform of generated content where it has a field for that"),
+        required=False,
+    )
+
+    def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
+        chosen = [one for one in platform.settings if not one.is_secret and not is_fixed(one)]
+        initial = {
+            **{name: getattr(outlet, name) for name in ("name", "per_day", "gap_minutes", "discloses_ai")},
+            **_initial(outlet, chosen),
+        }
+        super().__init__(*args, chosen=chosen, initial={**initial, **kwargs.pop("initial", {})}, **kwargs)
+        if outlet.platform == "feed":
+            self.fields["config_title"] = forms.CharField(
+                label=_("Title of the feed"),
+                max_length=200,
+                required=False,
+                initial=outlet.config.get("title", ""),
+                help_text=_("Empty: the workspace's name."),
+            )
+
+
+def _initial(outlet: Outlet, chosen: Iterable[Setting]) -> dict[str, Any]:
+    return {_CONFIG + one.name: outlet.config.get(one.name) for one in chosen if not one.is_secret}
+
+
+def _field(setting: Setting) -> forms.Field:
+    # What a person must fill in is the platform's to say: it names every field at once.
+    common: dict[str, Any] = {
+        "label": setting.label,
+        "help_text": setting.help,
+        "required": setting.is_required and setting.default is None and setting.kind != "flag",
+        "initial": setting.default,
+    }
+    plain = {"autocomplete": "off", "spellcheck": "false"}
+    if setting.is_secret or setting.kind == "password":
+        widget = forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"})
+        return forms.CharField(**common, max_length=setting.max_length, widget=widget)
+    if setting.kind == "flag":
+        return forms.BooleanField(**common)
+    if setting.kind == "number":
+        return forms.IntegerField(**common, min_value=0)
+    if setting.choices:
+        return forms.ChoiceField(**common, choices=setting.choices)
+    if setting.kind == "url":
+        address = forms.TextInput(attrs={**plain, "inputmode": "url", "placeholder": "https://"})
+        return forms.CharField(**common, max_length=setting.max_length, widget=address)
+    if setting.kind == "email":
+        mail = forms.EmailInput(attrs=plain)
+        return forms.CharField(**common, max_length=setting.max_length, widget=mail)
+    return forms.CharField(**common, max_length=setting.max_length, widget=forms.TextInput(attrs=plain))

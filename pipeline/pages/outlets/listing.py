@@ -1,0 +1,48 @@
+"""The outlets of a workspace, how each is doing, and the platforms that one can be connected on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.pages.place import Place, page
+from pipeline import plugins
+from pipeline.connection import platform_of
+from pipeline.models import Outlet
+from pipeline.pages.outlets import words
+from pipeline.platforms.base import Platform
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("look", methods=("GET",))
+def outlets(request: HttpRequest, place: Place) -> HttpResponse:
+    now = timezone.now()
+    own = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
+    there = list(own.order_by("id"))
+    rows = [
+        {
+            "outlet": one,
+            "platform": platform_of(one.platform).label,
+            "account": words.account_of(one),
+            "health": words.health_of(one, now),
+            "rests_until": one.rests_until if one.rests_until and one.rests_until > now else None,
+        }
+        for one in there
+    ]
+    has_own = any(one.connected_at for one in there)
+    return render(request, "pages/outlets.html", {"place": place, "rows": rows, "has_own": has_own})
+
+
+@page("manage", methods=("GET",))
+def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
+    kinds = [
+        {"kind": one.kind, "label": one.label, "summary": one.summary, "takes": words.takes(one)}
+        for one in plugins.every("platforms", Platform)
+        if one.is_connectable
+    ]
+    kinds.sort(key=lambda one: str(one["label"]).casefold())
+    return render(request, "pages/outlet_add.html", {"place": place, "kinds": kinds})

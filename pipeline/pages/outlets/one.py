@@ -1,0 +1,152 @@
+"""One outlet: its account, how it is doing, what it takes, what waits for it and what failed; and its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from pipeline.connection import platform_of
+from pipeline.models import Attempt, Outlet, Publication
+from pipeline.pages.outlets import words
+from pipeline.pages.outlets.forms import EditForm
+from pipeline.payloads import feed_addresses
+from pipeline.stages import outlets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+ROWS: Final = 20
+
+
+def find_outlet(place: Place, out: UUID) -> Outlet:
+    rows = Outlet.objects.of(place.workspace).select_related("workspace").filter(deleted_at=None)
+    found: Outlet | None = rows.filter(pk=out).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@page("look", methods=("GET",))
+def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    row = find_outlet(place, out)
+    waiting = (
+        Publication.objects.of(place.workspace)
+        .filter(outlet=row, status__in=("scheduled", "publishing", "unknown"))
+        .select_related("item")
+    )
+    per_day, gap = words.pace_of(row)
+    context = {
+        **head(place, row, "look"),
+        "limits": words.limits_of(row),
+        "per_day": per_day,
+        "gap": gap,
+        "waiting": [_waits(one) for one in waiting.order_by("due_at", "id")[:ROWS]],
+        "waiting_in_all": waiting.count(),
+        "failures": _failures(place, row),
+        "feeds": feed_addresses(row.secret) if row.platform == "feed" else {},
+    }
+    return render(request, "pages/outlet.html", context)
+
+
+@page("edit")
+def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    row = find_outlet(place, out)
+    form = typed.form_for(request, EditForm, outlet=row, platform=platform_of(row.platform))
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        try:
+            outlets.change(
+                row,
+                name=given["name"],
+                config=form.config(),
+                per_day=given["per_day"],
+                gap_minutes=given["gap_minutes"],
+                discloses_ai=given["discloses_ai"],
+                by=place.user.email,
+                now=timezone.now(),
+            )
+        except AppError as error:
+            form.blame(error)
+        else:
+            messages.success(request, _("Saved. What is published from now on follows it."))
+            return redirect(place.address("outlet_page", out=out))
+    return render(request, "pages/outlet_edit.html", {**head(place, row, "settings"), "form": form})
+
+
+def head(place: Place, row: Outlet, tab: str) -> dict[str, Any]:
+    now = timezone.now()
+    platform = platform_of(row.platform)
+    return {
+        "place": place,
+        "outlet": row,
+        "tab": tab,
+        "platform": platform,
+        "account": words.account_of(row),
+        "address": _web_address(row.profile),
+        "health": words.health_of(row, now),
+        "rests_until": row.rests_until if row.rests_until and row.rests_until > now else None,
+    }
+
+
+def _web_address(profile: Mapping[str, Any]) -> str:
+    """As the platform told it: only what leads to the web becomes a link."""
+    address = str(profile.get("url") or "")
+    return address if address.startswith(("https://", "http://")) else ""
+
+
+def _waits(one: Publication) -> dict[str, Any]:
+    return {
+        "publication": one,
+        "title": one.item.title or one.item.excerpt,
+        "raw": one.item.raw_item_id,
+        "status": words.status_of(one.status),
+        "error": one.error or {},
+    }
+
+
+def _failures(place: Place, row: Outlet) -> list[dict[str, Any]]:
+    """The newest calls that failed, and publications that failed before any call."""
+    attempts = (
+        Attempt.objects.of(place.workspace)
+        .filter(publication__outlet=row, status__in=("failed", "unknown"), error__isnull=False)
+        .select_related("publication__item")
+        .order_by("-id")[:ROWS]
+    )
+    found = [
+        _failure(one.finished_at or one.started_at, one.publication, one.error or {}) for one in attempts
+    ]
+    called = {(one["publication"].pk, one["error"].get("message")) for one in found}
+    stopped = (
+        Publication.objects.of(place.workspace)
+        .filter(outlet=row, error__isnull=False)
+        .select_related("item")
+        .order_by("-updated_at")[:ROWS]
+    )
+    found += [
+        _failure(one.updated_at, one, one.error or {})
+        for one in stopped
+        if (one.pk, (one.error or {}).get("message")) not in called
+    ]
+    return sorted(found, key=lambda one: one["at"], reverse=True)[:ROWS]
+
+
+def _failure(at: Any, publication: Publication, error: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "at": at,
+        "publication": publication,
+        "title": publication.item.title or publication.item.excerpt,
+        "raw": publication.item.raw_item_id,
+        "error": error,
+        "class": words.class_of(error),
+    }

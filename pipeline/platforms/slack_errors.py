@@ -1,0 +1,99 @@
+"""What Slack's answers mean, of its Web API and of its webhooks: docs.slack.dev and python-slack-sdk 3.43.0, read on
+2026-11-20.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.platforms.failures import Failure
+from pipeline.plugins import NeedsReconnect, Refused, TryLater
+
+UNSETTLED: Final = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+"""Errors of Slack's own, which don't say whether the message was taken."""
+
+ERRORS: Final = (
+    Failure(TryLater, "rate_limited", "Slack asks to wait.", status=429),
+    Failure(
+        TryLater,
+        "rate_limited",
+        "Slack asks to wait.",
+        codes=("ratelimited", "rate_limited", "message_limit_exceeded"),
+    ),
+    Failure(
+        NeedsReconnect,
+        "token_refused",
+        "Slack no longer takes this token or webhook.",
+        codes=(
+            "account_inactive",
+            "invalid_auth",
+            "invalid_token",
+            "no_active_hooks",
+            "no_service",
+            "no_service_id",
+            "no_team",
+            "not_authed",
+            "org_login_required",
+            "team_disabled",
+            "token_expired",
+            "token_revoked",
+        ),
+    ),
+    Failure(
+        NeedsReconnect,
+        "scope_missing",
+        "The Slack app lacks a scope.",
+        "Give the app the scope chat:write, install it again, and connect the outlet again.",
+        codes=("missing_scope", "no_permission", "not_allowed_token_type"),
+    ),
+    Failure(
+        NeedsReconnect,
+        "not_in_channel",
+        "The app isn't in the channel.",
+        "Invite the app to the channel, then retry.",
+        codes=("not_in_channel",),
+    ),
+    Failure(
+        NeedsReconnect,
+        "channel_not_found",
+        "Slack doesn't find the channel.",
+        "Correct the channel in the outlet's settings, or invite the app to it.",
+        codes=("channel_not_found", "user_not_found"),
+    ),
+    Failure(
+        NeedsReconnect,
+        "channel_archived",
+        "The channel is archived.",
+        "Open the channel again, or take another one.",
+        codes=("channel_is_archived", "is_archived"),
+    ),
+    Failure(
+        NeedsReconnect,
+        "no_right_to_post",
+        "An administrator of the Slack workspace has restricted posting there.",
+        "Ask for the right to post in this channel, or take another one.",
+        codes=(
+            "action_prohibited",
+            "ekm_access_denied",
+            "posting_to_general_channel_denied",
+            "restricted_action",
+        ),
+    ),
+    Failure(
+        Refused,
+        "too_long",
+        "Slack finds the text too long.",
+        codes=("msg_too_long", "msg_blocks_too_long"),
+        field="body",
+    ),
+    Failure(Refused, "empty", "Slack finds the message empty.", codes=("no_text",), field="body"),
+    Failure(
+        Refused,
+        "invalid",
+        "Slack can't use the message.",
+        "Where it has pictures: their addresses have to be reachable from the internet.",
+        codes=("invalid_blocks", "invalid_blocks_format", "invalid_payload", "too_many_attachments"),
+    ),
+    Failure(NeedsReconnect, "token_refused", "Slack no longer takes this token or webhook.", status=404),
+    Failure(NeedsReconnect, "token_refused", "Slack no longer takes this token or webhook.", status=410),
+)

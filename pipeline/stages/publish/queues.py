@@ -1,0 +1,124 @@
+"""Queues as people keep them: make one, change it, give it to outlets, take it away."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from config.ground import due, hands
+from config.ground.errors import Conflict, Detail, Invalid
+from pipeline.models import Outlet, Publication, PublishQueue
+from pipeline.wall_clock import UnknownZone, zone_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.models import Workspace
+
+SLOTS_MOST: Final = 7 * 24
+QUEUES_MOST: Final = 50
+NAME_CHARACTERS: Final = 120
+WEEKDAYS: Final = range(7)
+_TIME: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+
+
+def create(workspace: Workspace, values: Mapping[str, Any]) -> PublishQueue:
+    """`values` are name, timezone, slots, on_gap, on_overlap and outlets, those that use it. Raises `Invalid`."""
+    clean = _clean(workspace, values)
+    outlets = clean.pop("outlets", [])
+    with transaction.atomic():
+        if PublishQueue.objects.of(workspace).count() >= QUEUES_MOST:
+            message = _("A workspace has %(most)d queues at most.") % {"most": QUEUES_MOST}
+            raise Conflict.because(code="too_many", message=message)
+        made: PublishQueue = PublishQueue.everywhere.create(workspace=workspace, **clean)
+        _give(made, outlets)
+    return made
+
+
+def change(queue: PublishQueue, values: Mapping[str, Any]) -> PublishQueue:
+    """What was promised already keeps its moments: only what is promised from now on follows the new slots."""
+    clean = _clean(queue.workspace, values)
+    outlets = clean.pop("outlets", None)
+    with transaction.atomic():
+        PublishQueue.everywhere.filter(pk=queue.pk).update(
+            **clean, version=F("version") + 1, updated_at=timezone.now()
+        )
+        if outlets is not None:
+            _give(queue, outlets)
+        if clean.get("is_paused") is False:
+            _wake(queue)
+    queue.refresh_from_db()
+    return queue
+
+
+def delete(queue: PublishQueue) -> None:
+    """Its outlets use the default queue; what was promised by it stays promised. Raises `Conflict` for that one."""
+    if queue.is_default:
+        message = _("The default queue stays: outlets without one of their own use it.")
+        raise Conflict.because(code="default_queue", message=message)
+    with transaction.atomic():
+        PublishQueue.everywhere.filter(pk=queue.pk).update(is_paused=False)
+        _wake(queue)
+        queue.delete()
+
+
+def _give(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
+    rows = Outlet.everywhere.filter(workspace_id=queue.workspace_id)
+    rows.filter(queue=queue).exclude(pk__in=outlets).update(queue=None)
+    if not queue.is_default:
+        rows.filter(pk__in=outlets).exclude(queue=queue).update(queue=queue)
+
+
+def _wake(queue: PublishQueue) -> None:
+    now = timezone.now()
+    rows = Publication.everywhere.filter(queue=queue, status="scheduled", due_at__lte=now, attempts=0)
+    ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
+    Publication.everywhere.filter(pk__in=ids, wake_at__gt=now).update(wake_at=now, **due.overtake())
+    hands.nudge("pipeline.publish")
+
+
+def _clean(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
+    clean = dict(values)
+    if "slots" in clean:
+        clean["slots"] = _sorted_slots(clean["slots"])
+    if "outlets" in clean:
+        there = Outlet.objects.of(workspace).filter(pk__in=clean["outlets"], deleted_at=None)
+        clean["outlets"] = list(there.values_list("pk", flat=True))
+    problems = list(_problems(clean))
+    if problems:
+        raise Invalid(*problems)
+    return clean
+
+
+def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
+    if "name" in clean:
+        clean["name"] = str(clean["name"]).strip()
+        if not 0 < len(clean["name"]) <= NAME_CHARACTERS:
+            yield Detail("name", "required", _("Give it a name of up to 120 characters."))
+    if "timezone" in clean:
+        try:
+            zone_named(clean["timezone"])
+        except UnknownZone:
+            yield Detail("timezone", "unknown_timezone", _("Choose a time zone such as Europe/Berlin."))
+    if len(clean.get("slots", ())) > SLOTS_MOST:
+        message = _("A queue has %(most)d slots a week at most.") % {"most": SLOTS_MOST}
+        yield Detail("slots", "too_many", message)
+    for name, known in (("on_gap", ("shift", "skip")), ("on_overlap", ("first", "second"))):
+        if clean.get(name, known[0]) not in known:
+            yield Detail(name, "invalid_choice", _("Choose one of what is offered."))
+
+
+def _sorted_slots(slots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each once, in the order of the week. Raises `Invalid` for what is no time of a week."""
+    for slot in slots:
+        if slot.get("weekday") not in WEEKDAYS or not _TIME.fullmatch(str(slot.get("time"))):
+            message = _("%(time)s is no time of a day: write it as 09:00.") % {"time": slot.get("time")}
+            raise Invalid.one("slots", "invalid_slot", message)
+    found = sorted({(int(slot["weekday"]), str(slot["time"])) for slot in slots})
+    return [{"weekday": weekday, "time": at} for weekday, at in found]

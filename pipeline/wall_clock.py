@@ -1,0 +1,48 @@
+"""A time on somebody's clock, and the moment that it stands for: hours that are skipped, and hours that come twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+
+class UnknownZone(ValueError):
+    """No IANA zone of that name."""
+
+
+@dataclass(frozen=True)
+class WallClock:
+    """`on_gap` says what becomes of a time that the clocks skip: `shift` moves it on by the gap's length, as calendars
+    do. `on_overlap` says which of two equal times is meant: `first` or `second`.
+    """
+
+    local_time: datetime
+    timezone: str
+    on_gap: str = "shift"
+    on_overlap: str = "first"
+
+    @property
+    def text(self) -> str:
+        return self.local_time.isoformat(timespec="seconds")
+
+
+def zone_named(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UnknownZone(name) from error
+
+
+def is_skipped(local_time: datetime, zone: ZoneInfo) -> bool:
+    """Whether the clocks of the zone never show this time. Raises `OverflowError` at the ends of the calendar."""
+    there = local_time.replace(tzinfo=zone)
+    return there.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != local_time
+
+
+def moment_of(clock: WallClock) -> datetime:
+    """Raises `UnknownZone`, and `OverflowError` at the ends of the calendar."""
+    zone = zone_named(clock.timezone)
+    # With the offset from before the gap a skipped time moves on by the gap's length, whatever the other rule says.
+    is_second = clock.on_overlap == "second" and not is_skipped(clock.local_time, zone)
+    return clock.local_time.replace(tzinfo=zone, fold=int(is_second)).astimezone(UTC)

@@ -1,0 +1,131 @@
+"""Outlets in a browser: an account is connected, looked at, lost, connected again, and disconnected."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from accounts import workspaces
+from config.ground import hands
+from pipeline import way_out
+from pipeline.models import Outlet, Publication, WorkspaceDefaults
+from pipeline.stages import publish
+from tests.browser.people import follow, log_in, look_over, person
+from tests.platforms import letterbox
+from tests.stages.steps import claimed, make_items, promise
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def wall(httpserver, settings):
+    settings.OUTBOUND_ALLOW_LOOPBACK = True
+    way_out.client.cache_clear()
+    with letterbox.registered():
+        yield letterbox.Wall(httpserver)
+    way_out.client.cache_clear()
+
+
+@pytest.fixture
+def newsroom(db, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    alice = person("alice@example.test", "Alice")
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "operator@example.test")
+    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
+    workspace.alice = alice
+    return workspace
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    if phone:
+        page.get_by_text("Menu").click()
+    follow(page, page.get_by_role("link", name="Outlets").locator("visible=true"))
+    look_over(page, "outlets-empty")
+    follow(page, page.get_by_role("main").get_by_role("link", name="Connect an outlet"))
+    look_over(page, "outlet-add")
+    follow(page, page.get_by_role("link", name="Letterbox"))
+    look_over(page, "outlet-connect")
+    page.get_by_label("Server").fill(wall.url)
+    page.get_by_label("Access token").fill("wrong-token")
+    page.get_by_role("button", name="Check and connect").click()
+    page.get_by_text("[secret] is not good here").wait_for()
+    assert page.get_by_label("Access token").input_value() == ""
+    look_over(page, "outlet-connect-refused")
+    page.get_by_label("Access token").fill("token-1")
+    page.get_by_role("button", name="Check and connect").click()
+    page.get_by_text("Corner box is connected.").wait_for()
+    outlet = Outlet.everywhere.get(platform="letterbox")
+    page.get_by_role("button", name="Use it by default").click()
+    page.get_by_text("What names no outlet goes to Corner box too.").wait_for()
+    # One is promised, one refused, and the log-in is lost.
+    items = [make_items(newsroom, title=f"Tram {one}", url=f"https://n.example/{one}")[0] for one in "abc"]
+    promise(items[0], outlet, publish_at=timezone.now() + timedelta(days=1))
+    wall.failing = (422, "Too rude for {token}")
+    publish.work(claimed(promise(items[1], outlet)))
+    wall.failing = None
+    wall.good = set()
+    Outlet.everywhere.filter(pk=outlet.pk).update(wake_at=timezone.now())
+    hands.work_all_due("pipeline.outlets")
+    page.reload()
+    page.get_by_text("Has to be reconnected").first.wait_for()
+    page.get_by_text("Too rude for [secret]").wait_for()
+    look_over(page, "outlet-lost")
+    follow(page, page.get_by_role("link", name="Connect again").first)
+    look_over(page, "outlet-reconnect")
+    wall.good = {"token-7"}
+    page.get_by_label("Access token").fill("token-7")
+    page.get_by_role("button", name="Check and connect").click()
+    page.get_by_text("What waited for it goes on.").wait_for()
+    look_over(page, "outlet")
+    # Off and back on by the message itself.
+    page.get_by_role("button", name="Switch off").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Corner box is on again.").wait_for()
+    follow(page, page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last)
+    look_over(page, "outlet-settings")
+    page.get_by_label("Posts in 24 hours, at most").fill("3")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("At most 3 posts in any 24 hours.").wait_for()
+    follow(page, page.get_by_role("link", name="Outlets").locator("visible=true").last)
+    look_over(page, "outlets")
+    page.goto(
+        page.url
+        + page.get_by_role("link", name="Corner box").get_attribute("href").split("/outlets/")[1]
+        + "/edit"
+    )
+    page.get_by_role("link", name="Disconnect").click()
+    page.get_by_text("1 scheduled publication will be cancelled.").wait_for()
+    look_over(page, "outlet-disconnect")
+    page.get_by_role("button", name="Disconnect it").click()
+    page.get_by_text("Corner box is disconnected and its secrets are erased.").wait_for()
+    outlet.refresh_from_db()
+    assert (outlet.credentials, outlet.status) == (None, "ok")
+    assert list(Publication.everywhere.order_by("id").values_list("status", flat=True)) == [
+        "cancelled",
+        "failed",
+    ]
+
+
+def test_it_works_without_a_script(open_window, newsroom, wall):
+    page = open_window(scripts=False)
+    log_in(page, newsroom.alice)
+    page.get_by_role("link", name="Outlets").first.click()
+    page.get_by_role("main").get_by_role("link", name="Connect an outlet").click()
+    page.get_by_role("link", name="Letterbox").click()
+    page.get_by_label("Server").fill(wall.url)
+    page.get_by_label("Access token").fill("token-1")
+    page.get_by_role("button", name="Check and connect").click()
+    page.wait_for_url(lambda url: "/outlets/out_" in url)
+    page.get_by_role("link", name="Settings", exact=True).locator("visible=true").last.click()
+    page.get_by_role("link", name="Disconnect").click()
+    page.get_by_role("button", name="Disconnect it").click()
+    page.wait_for_url(lambda url: url.endswith("/outlets/"))
+    outlet = Outlet.everywhere.get(platform="letterbox")
+    assert outlet.deleted_at is not None
+    assert outlet.credentials is None

@@ -1,0 +1,265 @@
+"""What subscribers see, and the workspace's page of its list."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from config.ground import limits
+from pipeline.models import MailDelivery, Mailing, Outlet, Publication, Subscriber
+from pipeline.stages import mailing
+from pipeline.stages.mailing import issuing
+from tests.stages.mailing.conftest import make_letter, subscribe
+from tests.stages.steps import make_items
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def letter(newsroom):
+    return make_letter(newsroom, 25)
+
+
+@pytest.fixture
+def ann(letter):
+    return subscribe(letter, "ann")[0]
+
+
+@pytest.fixture
+def stranger():
+    return Client(enforce_csrf_checks=True)
+
+
+def fresh(row):
+    return type(row).everywhere.get(pk=row.pk)
+
+
+def form_of(letter):
+    return reverse("subscribe", kwargs={"secret": letter.secret})
+
+
+# --- Subscribers -----------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_is_the_same_for_known_and_unknown(letter, ann):
+    browser = Client()
+    answers = [
+        browser.post(form_of(letter), {"email": email})
+        for email in ("bob@readers.example", ann.email, "bob@readers.example")
+    ]
+    assert [one.status_code for one in answers] == [200, 200, 200]
+    # Django masks its token anew each time.
+    shown = {re.sub(rb'csrfmiddlewaretoken" value="\w+"', b"", one.content) for one in answers}
+    assert len(shown) == 1
+    assert dict(Subscriber.everywhere.values_list("email", "status")) == {
+        ann.email: "active",
+        "bob@readers.example": "pending",
+    }
+    assert MailDelivery.everywhere.count() == 1
+
+
+def test_the_form_says_what_is_wrong(letter):
+    answer = Client().post(form_of(letter), {"email": "bob"})
+    assert answer.status_code == 400
+    assert "This is no address that mail can be sent to." in answer.content.decode()
+    assert Subscriber.everywhere.count() == 0
+
+
+def test_sign_ups_of_one_client_are_counted(letter, monkeypatch):
+    monkeypatch.setattr(limits, "SUBSCRIBE_CALLS", "2/h")
+    browser = Client()
+    answers = [browser.post(form_of(letter), {"email": f"r{n}@readers.example"}) for n in range(3)]
+    assert [one.status_code for one in answers] == [200, 200, 429]
+    assert Subscriber.everywhere.count() == 2
+
+
+def test_other_sites_can_not_send_the_form(letter, stranger):
+    assert stranger.post(form_of(letter), {"email": "bob@readers.example"}).status_code == 403
+    assert Subscriber.everywhere.count() == 0
+
+
+@pytest.mark.parametrize("ended", ["outlet", "workspace", "kind"])
+def test_no_form_where_there_is_no_newsletter(letter, newsroom, ended):
+    if ended == "outlet":
+        Outlet.everywhere.filter(pk=letter.pk).update(deleted_at=timezone.now())
+    elif ended == "workspace":
+        type(newsroom).everywhere.filter(pk=newsroom.pk).update(whitelisted_at=None)
+    else:
+        Outlet.everywhere.filter(pk=letter.pk).update(platform="feed")
+    assert Client().get(form_of(letter)).status_code == 404
+
+
+def test_looking_confirms_nothing_and_pressing_does(letter):
+    (bob,) = subscribe(letter, "bob", status="pending")
+    address = reverse("confirm_letter", kwargs={"token": bob.token})
+    looked = Client().get(address)
+    assert (looked.status_code, fresh(bob).status) == (200, "pending")
+    assert "Do you want to get it at bob@readers.example?" in looked.content.decode()
+    Client().head(address)
+    assert fresh(bob).status == "pending"
+    pressed = Client().post(address)
+    assert "bob@readers.example is on the list." in pressed.content.decode()
+    assert fresh(bob).status == "active"
+
+
+def test_one_click_unsubscribes_without_cookies_and_looking_does_not(ann, stranger):
+    address = reverse("unsubscribe", kwargs={"token": ann.token})
+    looked = stranger.get(address)
+    assert (looked.status_code, fresh(ann).status) == (200, "active")
+    assert looked["X-Robots-Tag"] == "noindex, nofollow"
+    # RFC 8058, 3.1: this body, no cookies; a redirect would not be followed.
+    provider = Client(enforce_csrf_checks=True)
+    answer = provider.post(
+        address, "List-Unsubscribe=One-Click", content_type="application/x-www-form-urlencoded"
+    )
+    assert (answer.status_code, answer.content, dict(answer.cookies)) == (200, b"Unsubscribed.\n", {})
+    assert fresh(ann).status == "unsubscribed"
+
+
+def test_one_click_works_as_multipart_too(ann):
+    provider = Client(enforce_csrf_checks=True)
+    provider.post(reverse("unsubscribe", kwargs={"token": ann.token}), {"List-Unsubscribe": "One-Click"})
+    assert fresh(ann).status == "unsubscribed"
+
+
+def test_the_button_unsubscribes_and_takes_it_back(ann, stranger):
+    address = reverse("unsubscribe", kwargs={"token": ann.token})
+    left = stranger.post(address, {"act": "unsubscribe"})
+    assert "ann@readers.example gets no more mails." in left.content.decode()
+    assert fresh(ann).status == "unsubscribed"
+    back = stranger.post(address, {"act": "come_back"})
+    assert "ann@readers.example gets this newsletter." in back.content.decode()
+    assert fresh(ann).status == "active"
+
+
+@pytest.mark.parametrize("body", [b"", b"act=x", b"\xff\xfe", b"List-Unsubscrib=One-Click"])
+def test_another_body_changes_nothing(ann, stranger, body):
+    address = reverse("unsubscribe", kwargs={"token": ann.token})
+    stranger.post(address, body, content_type="application/x-www-form-urlencoded")
+    assert fresh(ann).status == "active"
+
+
+def test_guesses_find_nothing(db):
+    for name in ("unsubscribe", "confirm_letter"):
+        address = reverse(name, kwargs={"token": "x" * 32})
+        assert [Client().get(address).status_code, Client().post(address).status_code] == [404, 404]
+
+
+def test_returned_mail_comes_in_by_the_secret_alone(letter, ann):
+    secret = mailing.queue_of(letter).bounce_secret
+    raw = f"Subject: unsubscribe {ann.token}\r\n\r\n".encode()
+
+    def post(secret, raw=raw):
+        return Client().post(f"/hooks/mail/{secret}", raw, content_type="message/rfc822")
+
+    assert post("x" * 32).status_code == 404
+    assert fresh(ann).status == "active"
+    assert post(secret).json() == {"outcome": "unsubscribed"}
+    assert fresh(ann).status == "unsubscribed"
+    assert post(secret, b"x" * (limits.BOUNCE_BYTES + 1)).status_code == 413
+    assert Client().get(f"/hooks/mail/{secret}").status_code == 405
+
+
+# --- The workspace ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def browser(as_person, bob):
+    return as_person(bob)
+
+
+def page_of(letter, name="subscribers", **more):
+    return reverse(name, kwargs={"ws": letter.workspace_id, "out": letter.pk, **more})
+
+
+def test_the_list_is_searched_and_filtered(browser, letter, ann):
+    subscribe(letter, "zoe", status="unsubscribed")
+    everybody = browser.get(page_of(letter)).content.decode()
+    assert (ann.email in everybody, "zoe@readers.example" in everybody) == (True, True)
+    left = browser.get(page_of(letter), {"status": "unsubscribed"}).content.decode()
+    assert (ann.email in left, "zoe@readers.example" in left) == (False, True)
+    found = browser.get(page_of(letter), {"search": "ANN@"}).content.decode()
+    assert (ann.email in found, "zoe@readers.example" in found) == (True, False)
+    assert "On the list (1)" in everybody
+
+
+def test_the_list_is_paged(browser, letter, monkeypatch):
+    subscribe(letter, *(f"r{n:03}" for n in range(51)))
+    first = browser.get(page_of(letter)).content.decode()
+    address = first.split('<nav class="pager"')[1].split('href="?')[1].split('"')[0].replace("&amp;", "&")
+    second = browser.get(f"{page_of(letter)}?{address}").content.decode()
+    assert ("r050@" in first, "r000@" in first, "r000@" in second, "r050@" in second) == (
+        True,
+        False,
+        True,
+        False,
+    )
+
+
+def test_the_bounce_address_is_shown_to_owners_alone(browser, as_person, alice, letter):
+    secret = mailing.queue_of(letter).bounce_secret
+    assert secret not in browser.get(page_of(letter)).content.decode()
+    assert secret in as_person(alice).get(page_of(letter)).content.decode()
+
+
+def test_somebody_is_added_by_a_question(browser, letter):
+    answer = browser.post(page_of(letter, "subscriber_add"), {"email": "Bob@readers.example"})
+    assert answer.status_code == 302
+    row = Subscriber.everywhere.get()
+    assert (row.email, row.status, row.origin) == ("bob@readers.example", "pending", "hand")
+    wrong = browser.post(page_of(letter, "subscriber_add"), {"email": "x y@readers.example"})
+    assert wrong.status_code == 400
+    assert "This is no address that mail can be sent to." in wrong.content.decode()
+
+
+def test_an_import_needs_the_declaration(browser, letter):
+    def upload(**more):
+        file = io.BytesIO(b"email\nann@readers.example\nnobody\n")
+        file.name = "list.csv"
+        return browser.post(page_of(letter, "subscribers_import"), {"file": file, **more}, follow=True)
+
+    assert upload().status_code == 400
+    assert Subscriber.everywhere.count() == 0
+    assert "1 address was added. 1 line holds no address: nobody" in upload(consent="on").content.decode()
+    assert Subscriber.everywhere.get().status == "active"
+
+
+def test_the_list_is_exported_and_somebody_removed(browser, letter, ann):
+    answer = browser.get(page_of(letter, "subscribers_export"))
+    lines = b"".join(answer.streaming_content).decode().splitlines()
+    assert [line.split(",")[:2] for line in lines] == [["email", "status"], [ann.email, "active"]]
+    browser.post(page_of(letter, "subscriber_remove", sub=ann.pk))
+    assert Subscriber.everywhere.count() == 0
+
+
+def test_another_workspace_s_list_is_not_there(as_person, charlie, letter, ann):
+    browser = as_person(charlie)
+    assert browser.get(page_of(letter)).status_code == 404
+    assert browser.post(page_of(letter, "subscriber_remove", sub=ann.pk)).status_code == 404
+    assert Subscriber.everywhere.count() == 1
+
+
+def test_a_mailing_is_shown_stopped_and_goes_on(browser, newsroom, letter, ann):
+    item = make_items(newsroom)[0]
+    publication = Publication.everywhere.create(
+        workspace=newsroom, item=item, outlet=letter, platform=letter.platform, revision=1
+    )
+    made = Mailing.everywhere.create(
+        workspace=newsroom, outlet=letter, publication=publication, subject="The tram", html="x", text="x"
+    )
+    Subscriber.everywhere.update(confirmed_at=made.created_at)
+    assert issuing.spread_some(made, now=timezone.now()) is False
+    shown = browser.get(page_of(letter)).content.decode()
+    assert 'data-label="Left" class="number">1<' in shown
+    browser.post(page_of(letter, "mailing_stop", mlg=made.pk))
+    assert fresh(made).status == "stopped"
+    assert "Stopped by bob@example.test." in browser.get(page_of(letter)).content.decode()
+    browser.post(page_of(letter, "mailing_stop", mlg=made.pk))
+    assert fresh(made).status == "stopped"
+    browser.post(page_of(letter, "mailing_resume", mlg=made.pk))
+    assert fresh(made).status == "spreading"

@@ -1,0 +1,301 @@
+"""The pages of outlets: the list, connecting, one outlet, its settings, disconnecting."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.messages import get_messages
+from django.contrib.sessions.models import Session
+from django.urls import reverse
+from django.utils import timezone
+
+from config.ground.ids import encode
+from pipeline import way_out
+from pipeline.models import Outlet, Publication, WorkspaceDefaults
+from pipeline.stages import outlets, publish
+from tests.platforms import letterbox
+from tests.stages.steps import claimed, make_items, promise, reread
+
+SECRET = "canary-token-4711"
+
+
+@pytest.fixture
+def wall(httpserver, settings):
+    settings.OUTBOUND_ALLOW_LOOPBACK = True
+    way_out.client.cache_clear()
+    with letterbox.registered():
+        made = letterbox.Wall(httpserver)
+        made.good.add(SECRET)
+        yield made
+    way_out.client.cache_clear()
+
+
+@pytest.fixture
+def owner(as_person, alice):
+    return as_person(alice)
+
+
+@pytest.fixture
+def outlet(newsroom, wall):
+    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+    return outlets.connect_outlet(
+        newsroom,
+        "letterbox",
+        name="Corner",
+        config={"server": wall.url},
+        credentials={"token": SECRET},
+        by="alice@example.test",
+        now=timezone.now(),
+    )
+
+
+def at(workspace, name, **ids):
+    return reverse(name, kwargs={"ws": workspace.pk, **ids})
+
+
+def said(answer):
+    return [str(message) for message in get_messages(answer.wsgi_request)]
+
+
+def errors(answer):
+    return {name: list(texts) for name, texts in answer.context["form"].errors.items()}
+
+
+def text_of(answer):
+    return answer.content.decode()
+
+
+FORM = {"config_too_long": "refuse", "config_link": "none", "secret_token": SECRET, "name": "Corner"}
+
+
+# --- List and choice -------------------------------------------------------------------------------------------------
+
+
+def test_a_new_workspace_is_told_what_to_do(owner, newsroom):
+    answer = owner.get(at(newsroom, "outlets_page"))
+    assert answer.templates[0].name == "pages/outlets.html"
+    assert [row["outlet"].platform for row in answer.context["rows"]] == ["feed", "simulated"]
+    assert "No account is connected yet" in text_of(answer)
+    assert at(newsroom, "outlet_add") in text_of(answer)
+
+
+def test_a_viewer_sees_and_is_told_whom_to_ask(as_person, vera, newsroom):
+    text = text_of(as_person(vera).get(at(newsroom, "outlets_page")))
+    assert "An owner of the workspace can connect one." in text
+    assert at(newsroom, "outlet_add") not in text
+
+
+def test_the_list_tells_how_each_is_doing(owner, newsroom, outlet):
+    Outlet.everywhere.filter(pk=outlet.pk).update(
+        status="needs_reconnect",
+        last_error={"code": "x", "message": "The token was revoked.", "at": "2026-01-01T00:00:00.000Z"},
+        rests_until=timezone.now() + timedelta(hours=1),
+    )
+    answer = owner.get(at(newsroom, "outlets_page"))
+    row = answer.context["rows"][-1]
+    assert (row["outlet"].name, row["platform"], row["account"]) == ("Corner", "Letterbox", "@corner")
+    assert (row["health"].label, row["health"].sentence) == (
+        "Has to be reconnected",
+        "The token was revoked.",
+    )
+    assert "Rests until" in text_of(answer)
+    assert "No account is connected yet" not in text_of(answer)
+
+
+def test_only_connectable_platforms_are_offered(owner, newsroom, wall):
+    kinds = {one["kind"]: one for one in owner.get(at(newsroom, "outlet_add")).context["kinds"]}
+    assert kinds["letterbox"] == {
+        "kind": "letterbox",
+        "label": "Letterbox",
+        "summary": "Posts to a letterbox on a wall.",
+        "takes": "Short texts",
+    }
+    assert not {"feed", "simulated"} & set(kinds)
+
+
+@pytest.mark.parametrize("kind", ["feed", "simulated", "nothing"])
+def test_what_cannot_be_connected_has_no_page(owner, newsroom, kind):
+    assert owner.get(at(newsroom, "outlet_connect", kind=kind)).status_code == 404
+
+
+# --- Connect ---------------------------------------------------------------------------------------------------------
+
+
+def test_connect(owner, newsroom, wall):
+    page = owner.get(at(newsroom, "outlet_connect", kind="letterbox"))
+    assert list(page.context["form"].fields) == [
+        "config_server",
+        "config_sign",
+        "secret_token",
+        "secret_refresh",
+        "config_too_long",
+        "config_link",
+        "name",
+    ]
+    assert 'type="password" name="secret_token"' in text_of(page)
+    answer = owner.post(at(newsroom, "outlet_connect", kind="letterbox"), {**FORM, "config_server": wall.url})
+    made = Outlet.everywhere.get(platform="letterbox")
+    assert answer["Location"] == at(newsroom, "outlet_page", out=made.pk)
+    assert said(answer) == ["Corner is connected."]
+    assert made.credentials.open_object() == {"token": SECRET}
+    assert made.connected_by == "alice@example.test"
+
+
+def test_connect_shows_each_error_at_its_field_and_no_secret(owner, newsroom, wall):
+    address = at(newsroom, "outlet_connect", kind="letterbox")
+    answer = owner.post(address, {**FORM, "config_server": "ftp://nowhere"})
+    assert errors(answer) == {"config_server": ["Server: give a web address that begins with https://."]}
+    assert SECRET not in text_of(answer)
+    wall.failing = (401, "{token} is wrong")
+    answer = owner.post(address, {**FORM, "config_server": wall.url})
+    assert errors(answer) == {
+        "__all__": ["Letterbox no longer accepts this account's credentials: [secret] is wrong."]
+    }
+    assert SECRET not in text_of(answer)
+    assert Outlet.everywhere.filter(platform="letterbox").count() == 0
+
+
+def test_connect_twice_by_a_double_click_makes_one(owner, newsroom, wall):
+    form = {**FORM, "config_server": wall.url, "once": "abc"}
+    for _ in range(2):
+        owner.post(at(newsroom, "outlet_connect", kind="letterbox"), form)
+    assert Outlet.everywhere.filter(platform="letterbox").count() == 1
+
+
+def test_a_session_that_ended_keeps_no_secret(client, as_person, newsroom, wall):
+    client.post(at(newsroom, "outlet_connect", kind="letterbox"), {**FORM, "config_server": wall.url})
+    kept = str([one.get_decoded() for one in Session.objects.all()]) + str(dict(client.session))
+    assert "config_server" in kept
+    assert SECRET not in kept
+
+
+def test_oauth_without_an_application_says_who_can_help(owner, newsroom, wall, monkeypatch):
+    from pipeline.platforms.base import OAuth
+
+    setup = "Register one at letterbox.example."
+    monkeypatch.setattr(
+        letterbox.Letterbox, "oauth", OAuth("https://a.example", "https://t.example", ("w",), setup=setup)
+    )
+    text = text_of(owner.get(at(newsroom, "outlet_connect", kind="letterbox")))
+    assert "secret_token" not in text
+    assert ("register an application" in text) or ("Connect with Letterbox" in text)
+
+
+# --- One -------------------------------------------------------------------------------------------------------------
+
+
+def test_one_outlet_tells_what_waits_and_what_failed(owner, newsroom, outlet, wall):
+    first, second = (
+        make_items(newsroom, title=f"Tram {one}", url=f"https://n.example/{one}")[0] for one in "ab"
+    )
+    promise(second, outlet, publish_at=timezone.now() + timedelta(days=1))
+    wall.failing = (422, "{token}: too rude")
+    publication = promise(first, outlet)
+    publish.work(claimed(publication))
+    assert reread(publication).status == "failed"
+    answer = owner.get(at(newsroom, "outlet_page", out=outlet.pk))
+    assert [one["title"] for one in answer.context["waiting"]] == [second.title or second.excerpt]
+    (failure,) = answer.context["failures"]
+    assert (failure["error"]["code"], failure["error"]["class"]) == ("refused", "content")
+    assert failure["error"]["message"] == "Letterbox refused it (status 422): [secret]: too rude."
+    text = text_of(answer)
+    assert "Change the item so that the platform takes it, then retry." in text
+    assert SECRET not in text
+
+
+def test_the_feed_shows_its_addresses(owner, newsroom):
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    answer = owner.get(at(newsroom, "outlet_page", out=feed.pk))
+    assert f"/feeds/{feed.secret}.atom" in text_of(answer)
+    assert "Connect again" not in text_of(answer)
+
+
+def test_another_workspace_has_no_such_outlet(as_person, charlie, newsroom, outlet):
+    assert as_person(charlie).get(at(newsroom, "outlet_page", out=outlet.pk)).status_code == 404
+
+
+def test_an_address_that_is_no_web_address_is_no_link(owner, newsroom, outlet):
+    Outlet.everywhere.filter(pk=outlet.pk).update(profile={"handle": "@x", "url": "javascript:alert(1)"})
+    assert "javascript:" not in text_of(owner.get(at(newsroom, "outlet_page", out=outlet.pk)))
+
+
+# --- Settings --------------------------------------------------------------------------------------------------------
+
+
+def test_edit(as_person, bob, newsroom, outlet, wall):
+    editor = as_person(bob)
+    page = editor.get(at(newsroom, "outlet_edit", out=outlet.pk))
+    assert list(page.context["form"].fields) == [
+        "name",
+        "per_day",
+        "gap_minutes",
+        "discloses_ai",
+        "config_sign",
+        "config_too_long",
+        "config_link",
+    ]
+    form = {
+        "name": "Box",
+        "per_day": "5",
+        "gap_minutes": "",
+        "config_too_long": "shorten",
+        "config_link": "end",
+        "config_server": "https://thief.example",
+    }
+    editor.post(at(newsroom, "outlet_edit", out=outlet.pk), form)
+    row = reread(outlet)
+    assert (row.name, row.per_day, row.gap_minutes, row.discloses_ai) == ("Box", 5, None, False)
+    assert (row.config["too_long"], row.config["server"]) == ("shorten", wall.url)
+
+
+def test_edit_of_the_feed_keeps_its_title(owner, newsroom):
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    form = {"name": "Own", "config_title": "The news", "discloses_ai": "on"}
+    owner.post(at(newsroom, "outlet_edit", out=feed.pk), form)
+    assert (reread(feed).name, reread(feed).config) == ("Own", {"title": "The news"})
+
+
+def test_reconnect(owner, newsroom, outlet, wall):
+    Outlet.everywhere.filter(pk=outlet.pk).update(status="needs_reconnect")
+    page = owner.get(at(newsroom, "outlet_reconnect", out=outlet.pk))
+    assert list(page.context["form"].fields) == ["config_server", "secret_token", "secret_refresh"]
+    assert wall.url in text_of(page)
+    form = {"config_server": wall.url, "secret_token": "token-1"}
+    answer = owner.post(at(newsroom, "outlet_reconnect", out=outlet.pk), form)
+    assert said(answer) == ["Corner is connected again. What waited for it goes on."]
+    row = reread(outlet)
+    assert (row.status, row.credentials.open_object()) == ("ok", {"token": "token-1"})
+
+
+def test_switch_and_default(owner, newsroom, outlet):
+    answer = owner.post(at(newsroom, "outlet_switch", out=outlet.pk))
+    assert reread(outlet).status == "disabled"
+    assert "Undo" in said(answer)[0]
+    owner.post(at(newsroom, "outlet_switch", out=outlet.pk), {"on": "yes"})
+    assert reread(outlet).status == "ok"
+    owner.post(at(newsroom, "outlet_default", out=outlet.pk), {"default": "yes"})
+    defaults = WorkspaceDefaults.objects.of(newsroom)
+    assert encode("out", outlet.pk) in defaults.get().outlets
+    owner.post(at(newsroom, "outlet_default", out=outlet.pk))
+    assert encode("out", outlet.pk) not in defaults.get().outlets
+
+
+def test_disconnect_asks_and_names_what_it_hits(owner, newsroom, outlet):
+    publication = promise(make_items(newsroom)[0], outlet, publish_at=timezone.now() + timedelta(days=1))
+    page = owner.get(at(newsroom, "outlet_disconnect", out=outlet.pk))
+    assert "1 scheduled publication will be cancelled." in text_of(page)
+    assert reread(outlet).deleted_at is None
+    answer = owner.post(at(newsroom, "outlet_disconnect", out=outlet.pk))
+    assert said(answer) == [
+        "Corner is disconnected and its secrets are erased. 1 scheduled publication was cancelled."
+    ]
+    assert (reread(outlet).credentials, reread(publication).status) == (None, "cancelled")
+    assert owner.get(at(newsroom, "outlet_page", out=outlet.pk)).status_code == 404
+    assert Publication.everywhere.count() == 1
+
+
+def test_a_workspace_keeps_its_feed(owner, newsroom):
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    assert owner.post(at(newsroom, "outlet_disconnect", out=feed.pk)).status_code == 404
+    assert reread(feed).deleted_at is None
