@@ -52,6 +52,7 @@ DUE_TABLES = (
     "draft",
     "websub",
     "mail_queue",
+    "outlet",
 )
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import time_machine
 from django.db import connection
+from django.utils import timezone
 
 from accounts import credits, workspaces
 from accounts.models import Plan, User, Workspace
-from config.ground import hands
+from config.ground import due, hands
 from pipeline.models import GeneratedItem, Outlet, WorkspaceDefaults
 from tests.factories import UserFactory
 from tests.stages import steps
@@ -30,7 +31,9 @@ def nudged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def clock() -> Iterator[time_machine.Traveller]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[time_machine.Traveller]:
+    # PostgreSQL's clock can't be stopped: what is claimed and leased by it goes by this one too.
+    monkeypatch.setattr(due, "database_now", timezone.now)
     with time_machine.travel(steps.NOON, tick=False) as traveller:
         yield traveller
 

@@ -84,7 +84,6 @@ def test_a_call_has_a_whole_lease_however_long_the_lock_took(ready, stage, monke
         return Sent("x")
 
     monkeypatch.setattr(sending, "locked", slow)
-    monkeypatch.setattr(sending.due, "database_now", timezone.now)
     monkeypatch.setattr(Simulated, "commit", commit)
     send(promise(ready, stage))
     assert left == [True]

@@ -52,10 +52,8 @@ def hub(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def public(settings, monkeypatch):
+def public(settings):
     settings.PUBLIC_URL = "https://pipeline.example"
-    # The database's own clock doesn't stand still with ours.
-    monkeypatch.setattr("config.ground.due.database_now", timezone.now)
 
 
 @pytest.fixture
