@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,6 +25,25 @@ def pytest_configure():
     for cache in settings.CACHES.values():
         if "LOCATION" in cache:
             cache["LOCATION"] = own
+
+
+# What these hold asks no database, not even what it starts beside itself: on PostgreSQL it would say the same again.
+WITHOUT_A_DATABASE = ("engines", "platforms", "render", "sources", "states", "writers")
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(config, items):
+    if not settings.IS_POSTGRES:
+        return
+    left = [one for one in items if _says_the_same_again(one)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [one for one in items if not _says_the_same_again(one)]
+
+
+def _says_the_same_again(item):
+    is_pure = item.path.relative_to(HERE).parts[0] in WITHOUT_A_DATABASE and "db" not in item.fixturenames
+    return is_pure or item.get_closest_marker("sqlite") is not None
 
 
 def pytest_terminal_summary(terminalreporter):

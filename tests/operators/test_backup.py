@@ -117,6 +117,7 @@ def saved(kept, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_what_was_sent_after_the_backup_is_not_sent_again(one, saved):
     one.shell(SEND)
     posts = one.shell(POSTS)

@@ -29,7 +29,7 @@ from tests.platforms.servers.bluesky import (
     payload,
     token,
 )
-from tests.platforms.support import answer, client
+from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -447,7 +447,7 @@ def test_a_thread_is_whole_or_not_there(server: Server, fault: str) -> None:
             sent = one.commit()
             break
         except OutcomeUnknown:
-            there = one.reconcile()
+            there = asked_again(one.reconcile)
             if isinstance(there, Found):
                 sent = there.sent
                 break

@@ -26,6 +26,7 @@ from pipeline.platforms.base import (
 )
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
 from tests.platforms.servers.base import FAULTS, TAKES_IT, Case, LedgerServer
+from tests.platforms.support import asked_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +83,10 @@ class Sender:
         )
 
     def reconcile(self) -> Found | Absent | CannotTell:
-        return self.case.platform.reconcile(
-            self.case.account, self.post, self.state, http=HTTP, key=KEY, now=LOOKED_UP_AT
+        return asked_again(
+            lambda: self.case.platform.reconcile(
+                self.case.account, self.post, self.state, http=HTTP, key=KEY, now=LOOKED_UP_AT
+            )
         )
 
 

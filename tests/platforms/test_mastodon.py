@@ -27,7 +27,7 @@ from pipeline.platforms.base import (
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.base import FAULTS, picture
 from tests.platforms.servers.mastodon import ACCOUNT, NOW, Server, account, film, payload
-from tests.platforms.support import answer, client
+from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ class Publisher:
             try:
                 return self.commit()
             except OutcomeUnknown:
-                there = self.reconcile()
+                there = asked_again(self.reconcile)
                 if isinstance(there, Found):
                     return there.sent
                 assert there == Absent()
