@@ -60,6 +60,10 @@ class Publication(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
 
+    # Read along by the hands that send it; no columns.
+    is_on_hold: bool
+    attempts_before: int
+
     class Meta(WorkspaceRow.Meta):
         db_table = "publication"
         constraints: ClassVar = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.ground import states
+from pipeline import payloads
 from pipeline.models import GeneratedItem, Publication
 from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE, derive_status
 
@@ -36,18 +37,25 @@ def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
     )
 
 
+def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:
+    """As its JSON needs them."""
+    return list(Publication.everywhere.filter(item=item).order_by("id").values(*payloads.PUBLICATION_FIELDS))
+
+
 def set_on(item: GeneratedItem, **changes: Any) -> None:
     GeneratedItem.everywhere.filter(pk=item.pk).update(**changes)
     for name, value in changes.items():
         setattr(item, name, value)
 
 
-def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> None:
-    """Derive a locked item's status from its publications, in the transaction that changed one of them."""
-    rows = list(Publication.everywhere.filter(item=item).values_list("status", "due_at", "published_at"))
-    to = derive_status(status for status, _, _ in rows)
-    published = [moment for status, _, moment in rows if status == "published" and moment]
-    waiting = [moment for status, moment, _ in rows if status in OPEN_PUBLICATIONS and moment]
+def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> list[dict[str, Any]]:
+    """Derive a locked item's status from its publications, in the transaction that changed one of them; returns
+    those, as `payloads.generated_item` takes them.
+    """
+    rows = publications_of(item)
+    to = derive_status(row["status"] for row in rows)
+    published = [row["published_at"] for row in rows if row["status"] == "published" and row["published_at"]]
+    waiting = [row["due_at"] for row in rows if row["status"] in OPEN_PUBLICATIONS and row["due_at"]]
     states.write_as(
         item,
         to,
@@ -56,3 +64,4 @@ def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> None:
         updated_at=now,
         **changes,
     )
+    return rows

@@ -21,11 +21,11 @@ from pipeline.models import Attempt, GeneratedItem, Outlet, Publication
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.stages import mailing, pictures
 from pipeline.stages.outlets import health
-from pipeline.stages.publish.item_status import locked, refresh_item
+from pipeline.stages.publish.item_status import locked, publications_of, refresh_item
 from pipeline.stages.publish.payload import effective_overrides, fitted, payload_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from pipeline.connection import Connection
@@ -67,8 +67,8 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
         if attempt is not None:
             # What has just taken a post works again.
             health.works_again(row.outlet, now)
-        refresh_item(item, now=now)
-        tell(row, item, "published.success", now)
+        publications = refresh_item(item, now=now)
+        tell(row, item, "published.success", now, publications=publications)
         crash_point("publish.recorded")
 
 
@@ -290,14 +290,19 @@ def _let_rest(row: Publication, until: datetime) -> None:
 
 
 def tell(
-    row: Publication, item: GeneratedItem, event_type: str, now: datetime, *, will_retry: bool | None = None
+    row: Publication,
+    item: GeneratedItem,
+    event_type: str,
+    now: datetime,
+    *,
+    will_retry: bool | None = None,
+    publications: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
+    """Record an event of it; `publications` are the item's, where they were read in this transaction."""
     data: dict[str, Any] = {
         "generated_item": payloads.generated_item(
             payloads.row_of(item),
-            publications=Publication.everywhere.filter(item=item)
-            .order_by("id")
-            .values(*payloads.PUBLICATION_FIELDS),
+            publications=publications_of(item) if publications is None else publications,
             assets=pictures.files_of(item),
             now=now,
         ),

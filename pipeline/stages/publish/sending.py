@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import transaction
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from config.ground import due, hands, ids, states
@@ -38,7 +40,7 @@ from pipeline.stages.publish.recording import (
     record_unknown,
 )
 from pipeline.stages.publish.removing import give_up_removing, take_back
-from pipeline.stages.publish.standing import held_back
+from pipeline.stages.publish.standing import IS_ON_HOLD, held_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +58,16 @@ PREPARING_SECONDS: Final = 20.0
 """After which others get their turn; what was prepared is kept."""
 STEPS_AT_ONCE: Final = 20
 """Steps of a preparation that one hand makes before others get their turn."""
+_ATTEMPTS_BEFORE: Final = Coalesce(
+    Subquery(
+        Attempt.everywhere.filter(publication_id=OuterRef("pk"))
+        .order_by()
+        .values("publication_id")
+        .annotate(count=Count("pk"))
+        .values("count")
+    ),
+    0,
+)
 HELD_WAIT: Final = timedelta(seconds=30)
 """How often a publication that something holds is looked at again; letting go of the hold wakes it at once."""
 
@@ -109,8 +121,10 @@ def give_up(publication: Publication) -> None:
 
 
 def _read(publication: Publication) -> Publication:
-    row: Publication = Publication.everywhere.select_related("item", "outlet", "workspace", "queue").get(
-        pk=publication.pk
+    row: Publication = (
+        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
+        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
+        .get(pk=publication.pk)
     )
     # Later writes must name the token that this hand claimed with, not one that overtook it.
     row.lease_token = publication.lease_token
@@ -122,7 +136,7 @@ def _send(row: Publication, now: datetime) -> None:
     if moment is not None and moment > now:
         put_off(row, moment, now)
         return
-    is_held = next(held_back(row, now), None) is not None
+    is_held = next(held_back(row, now, may_be_on_hold=row.is_on_hold), None) is not None
     if not is_held and lateness.has_to_move(row, now):
         if lateness.move(row, now):
             return
@@ -256,11 +270,13 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             row.sleep_until(now, attempts=0, step="prepare", step_state={})
             return None
         row.item, row.workspace = item, item.workspace
-        if next(held_back(row, now, asks_switches=False), None) is not None:
+        outlet = Outlet.everywhere.annotate(is_on_hold=IS_ON_HOLD).get(pk=row.outlet_id)
+        held = held_back(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
+        if next(held, None) is not None:
             # What was prepared is kept: with the same words it is as good afterwards.
             row.sleep_until(now, attempts=0)
             return None
-        if why_closed(Outlet.everywhere.get(pk=row.outlet_id)) is not None:
+        if why_closed(outlet) is not None:
             # Switched off or disconnected while it was prepared: the next look says so.
             row.sleep_until(now, attempts=0)
             return None
@@ -285,7 +301,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
         attempt: Attempt = Attempt.everywhere.create(
             workspace_id=row.workspace_id,
             publication=row,
-            number=Attempt.everywhere.filter(publication=row).count() + 1,
+            number=row.attempts_before + 1,
             revision=item.revision,
             receipt=receipt_of(post),
             started_at=now,

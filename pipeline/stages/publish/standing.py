@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from django.db.models import Exists, OuterRef
+
 from config.ground.ids import encode
 from pipeline.models import PublishHold, RawBody, Revision
 from pipeline.stages import stopping
@@ -44,13 +46,20 @@ _HELD: Final = {
 }
 
 
-def held_back(row: Publication, now: datetime, *, asks_switches: bool = True) -> Iterator[Blocker]:
+IS_ON_HOLD: Final = Exists(PublishHold.everywhere.filter(workspace_id=OuterRef("workspace_id")))
+"""Read with another row of the workspace, it spares a statement."""
+
+
+def held_back(
+    row: Publication, now: datetime, *, asks_switches: bool = True, may_be_on_hold: bool = True
+) -> Iterator[Blocker]:
     """What keeps a due publication from being sent until somebody, or the operator, acts; in the order of its reach.
 
     The row comes with its item, its workspace and its queue. The operator's switches are kept in memory for a second,
-    but not for a transaction: one that needn't know them newer leaves them out.
+    but not for a transaction: one that needn't know them newer leaves them out. `may_be_on_hold` is False where
+    `IS_ON_HOLD` was just read and said no.
     """
-    yield from _of_workspace(row)
+    yield from _of_workspace(row, may_be_on_hold=may_be_on_hold)
     if asks_switches:
         yield from _of_switches(row)
     if row.item.held:
@@ -62,7 +71,7 @@ def held_back(row: Publication, now: datetime, *, asks_switches: bool = True) ->
         yield too_late(row)
 
 
-def _of_workspace(row: Publication) -> Iterator[Blocker]:
+def _of_workspace(row: Publication, *, may_be_on_hold: bool) -> Iterator[Blocker]:
     workspace = row.workspace
     if workspace.deletes_at is not None:
         message = "The workspace is going to be deleted; an owner can undo that."
@@ -70,7 +79,7 @@ def _of_workspace(row: Publication) -> Iterator[Blocker]:
     if not workspace.is_whitelisted:
         message = "The workspace is not whitelisted; the operator can change that."
         yield Blocker("workspace_hold", message)
-    hold = hold_of(workspace.pk)
+    hold = hold_of(workspace.pk) if may_be_on_hold else None
     if hold is not None:
         message = f"All publishing of the workspace is on hold: {hold.reason}"
         yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
