@@ -174,6 +174,8 @@ class AccountInfo:
     limits: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     """Settings that the platform answered with and that later calls need, such as the account's own server."""
+    credentials: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What asking brought and later calls go on with, such as a session; kept beside the credentials that were given."""
     notes: tuple[str, ...] = ()
     """What a person should know: a right that is missing, a setting that stands in the way."""
 

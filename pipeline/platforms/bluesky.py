@@ -149,22 +149,20 @@ class Bluesky(Platform):
             url=f"https://bsky.app/profile/{handle or did}",
             expires_at=ends_at(session.access),
             config={"pds": session.pds},
+            # The platform takes few sign-ins a day: the calls that follow go on with this one.
+            credentials=session.tokens if session.is_new else {},
             notes=tuple(notes),
         )
 
     def renew(self, account: Account, *, http: Client, now: datetime) -> Renewed | None:
-        """The app password turned into tokens that are kept with it, so that no post has to sign in."""
+        """The session goes on by its own token; the app password signs in where there is none, or it was refused."""
         refresh = str(account.credentials.get("refresh_token", ""))
         ends = ends_at(refresh)
         session = None
         if ends is not None and ends > now:
             session = refresh_session(account, refresh, http=http, now=now)
         session = session or open_session(account, http=http, now=now)
-        credentials = {
-            "app_password": account.credentials["app_password"],
-            "access_token": session.access,
-            "refresh_token": session.refresh,
-        }
+        credentials = {"app_password": account.credentials["app_password"], **session.tokens}
         return Renewed(credentials, ends_at(session.access))
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:

@@ -34,14 +34,24 @@ _SUSPENDED: Final = frozenset(
 _FILE: Final = frozenset({"BlobTooLarge", "InvalidMimeType", "PayloadTooLarge"})
 
 
-@dataclass(frozen=True)
+# Not shown: its tokens would stand in tracebacks.
+@dataclass(frozen=True, repr=False)
 class Session:
-    """Whose it is, where the account's records are kept, and the tokens."""
+    """Whose it is, where the account's records are kept, and the tokens; the second only where it was just opened."""
 
     did: str
     pds: str
     access: str
     refresh: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        return bool(self.refresh)
+
+    @property
+    def tokens(self) -> dict[str, str]:
+        """As they are kept beside the app password."""
+        return {"access_token": self.access, "refresh_token": self.refresh}
 
 
 def server_of(account: Account) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.ground.crash import crash_point
 from config.ground.ids import encode
-from pipeline.connection import connect, platform_of
+from pipeline.connection import connect, credentials_of, platform_of
 from pipeline.models import Outlet
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.stages.outlets import health, moments
@@ -98,7 +98,7 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
         return
     # A credential that was renewed by us says itself when it ends; else the platform's word is the newer one.
     ends = info.expires_at or outlet.expires_at
-    renewed_at = moments.renewed_at_of(outlet) or now
+    renewed_at = now if info.credentials else moments.renewed_at_of(outlet) or now
     at = moments.next_check(now, ends, renewed_at)
     values: dict[str, Any] = {
         "profile": profile_of(info, renewed_at=renewed_at),
@@ -107,6 +107,9 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
         "due_at": at,
         "version": F("version") + 1,
     }
+    if info.credentials:
+        # Under the lease with which they were read: whoever gave others meanwhile has overtaken this hand.
+        values["credentials"] = {**credentials_of(outlet), **info.credentials}
     with transaction.atomic():
         # As it is now: a person may have changed the settings since this hand read them.
         row: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)

@@ -56,7 +56,7 @@ def connect_outlet(
         _refuse_second(workspace, kind, info.external_id)
         outlet.name = name or (info.name or info.handle or str(platform.label))[:NAME_CHARACTERS]
         outlet.config = {**kept, **info.config}
-        outlet.credentials = secrets
+        outlet.credentials = {**secrets, **info.credentials}
         outlet.profile = profile_of(info, renewed_at=now)
         outlet.is_simulated = platform.is_simulated
         outlet.connected_by = by[:200]
@@ -93,7 +93,7 @@ def reconnect(
         refuse_deleted(locked)
         values: dict[str, Any] = {
             "config": {**locked.config, **kept, **info.config},
-            "credentials": secrets,
+            "credentials": {**secrets, **info.credentials},
             "profile": profile_of(info, renewed_at=now),
             "connected_by": by[:200],
             "connected_at": now,

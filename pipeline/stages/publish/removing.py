@@ -18,6 +18,7 @@ from pipeline.models import Publication
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
 from pipeline.stages.outlets import health
+from pipeline.stages.outlets.renewing import fresh_credentials
 from pipeline.stages.publish.item_status import locked, refresh_item
 from pipeline.stages.publish.payload import key_of
 from pipeline.stages.publish.recording import as_shown, overtaken, write_scheduled
@@ -75,6 +76,7 @@ def take_back(row: Publication, now: datetime) -> None:
     connection = connect(row.outlet)
     sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
     try:
+        connection = connect(fresh_credentials(row.outlet, now=now))
         connection.platform.remove(connection.account, sent, http=connection.http, now=now)
     except PluginError as error:
         log.info("remove_failed", publication=key_of(row), code=error.code)
