@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from django.conf import settings
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from pipeline.connection import Connection
     from pipeline.models import MailDelivery, Outlet
+
+REPLY_CHARACTERS: Final = 300
+"""Of what a mail server says, as the columns have room for."""
 
 
 class Halted(Exception):
@@ -72,11 +75,11 @@ class Postman:
             reply = self.session.end(message)
         except Lost as error:
             now = timezone.now()
-            states.move(row, "pending", next_at=now, reply=str(error)[:300], updated_at=now)
+            states.move(row, "pending", next_at=now, reply=self._told(str(error)), updated_at=now)
             raise Halted(TryLater(str(error), code="connection_lost")) from error
         except NoAnswer as error:
             crash_point("mailing.sent")
-            states.move(row, "unknown", next_at=None, reply=str(error), updated_at=timezone.now())
+            states.move(row, "unknown", next_at=None, reply=self._told(str(error)), updated_at=timezone.now())
             # A server that is silent now would leave the next ones unknown too.
             raise Halted(TryLater(str(error), code="no_answer")) from error
         crash_point("mailing.sent")
@@ -88,7 +91,7 @@ class Postman:
         now = timezone.now()
         said: dict[str, Any] = {
             "code": reply.code,
-            "reply": self.connection.redact(reply.text),
+            "reply": self._told(reply.text),
             "updated_at": now,
         }
         tries = row.tries + (row.status == "pending")
@@ -101,12 +104,16 @@ class Postman:
         elif verdict == "bounced":
             with transaction.atomic():
                 states.move(row, "failed", next_at=None, tries=tries, **said)
-                bounce(subscriber, reply.text, now=now)
+                bounce(subscriber, said["reply"], now=now)
         elif verdict in {"later", "failed"}:
             states.move(row, "failed", next_at=None, tries=tries, **said)
         else:
             self._again(row, now, after=None, tries=tries, **said)
             raise self._halted(reply, mailing)
+
+    def _told(self, words: str) -> str:
+        """Without secrets, and as long as a line of the ledger takes: what stands for a secret may be longer than it."""
+        return self.connection.redact(words)[:REPLY_CHARACTERS]
 
     def _again(self, row: MailDelivery, now: datetime, *, after: timedelta | None, **said: Any) -> None:
         """Pending again, or still: the same mail, later."""
@@ -119,7 +126,7 @@ class Postman:
     def _halted(self, reply: Reply, mailing: Mailing | None) -> Halted:
         said: dict[str, Any] = {
             "platform_status": reply.code,
-            "platform_message": self.connection.redact(reply.text),
+            "platform_message": self._told(reply.text),
         }
         message = f"The mail server answered {reply.code}."
         if reply.verdict == "reconnect":
@@ -179,5 +186,5 @@ def bounce(subscriber: Subscriber, said: str, *, now: datetime, to: str = "bounc
     """Nothing is mailed there any more; False where that is so already."""
     if subscriber.status not in {"active", "pending"}:
         return False
-    states.move(subscriber, to, ended_at=now, reason=said[:300], updated_at=now)
+    states.move(subscriber, to, ended_at=now, reason=said[:REPLY_CHARACTERS], updated_at=now)
     return True

@@ -125,9 +125,9 @@ def newsletter_item(ready) -> GeneratedItem:
     return ready
 
 
-def with_login(letter) -> Outlet:
+def with_login(letter, password=PASSWORD) -> Outlet:
     letter.config = {**letter.config, "user": "alice", "encryption": "starttls"}
-    letter.credentials = {"password": PASSWORD}
+    letter.credentials = {"password": password}
     letter.save(update_fields=["config", "credentials"])
     return letter
 

@@ -17,6 +17,7 @@ from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subsc
 from pipeline.platforms import email_message
 from pipeline.stages import mailing, publish
 from pipeline.stages.mailing import issuing, sending
+from tests.stages.mailing import mail_server
 from tests.stages.mailing.conftest import make_letter, subscribe, with_login
 from tests.stages.steps import NOON, claimed, promise, reread, send, told
 
@@ -182,6 +183,24 @@ def test_who_is_unknown_there_is_taken_off_the_list(newsletter_item, letter, ser
     assert (row.status, row.reason) == ("bounced", "5.1.1 No such user")
     assert reread(cid).status == "active"
     assert (reread(made).status, reread(made).counts) == ("done", {"sent": 1, "failed": 2})
+
+
+def test_what_a_server_says_is_kept_without_the_password_and_not_longer_than_its_place(
+    newsletter_item, workspace, tls_server, monkeypatch
+):
+    """A short password that is quoted again and again makes the words longer when it is taken out."""
+    monkeypatch.setattr(mail_server, "PASSWORD", "qwerty")
+    letter = with_login(make_letter(workspace, tls_server.port), password="qwerty")
+    (ann, bob) = subscribe(letter, "ann", "bob")
+    said = ("qwerty " * 42).strip()
+    tls_server.at_rcpt = {ann.email: f"550 5.1.1 {said}"}
+    tls_server.at_end = {bob.email: f"451 4.3.0 {said}"}
+    issued(newsletter_item, letter)
+    run(letter)
+    expected = [f"5.1.1 {'[secret] ' * 42}"[:300], f"4.3.0 {'[secret] ' * 42}"[:300]]
+    rows = MailDelivery.everywhere.order_by("subscriber__email")
+    assert list(rows.values_list("status", "reply")) == [("failed", expected[0]), ("pending", expected[1])]
+    assert (reread(ann).status, reread(ann).reason) == ("bounced", expected[0])
 
 
 def test_not_now_is_tried_later_and_longer(newsletter_item, letter, server, clock):
