@@ -6,7 +6,7 @@ nobody's business here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -50,6 +50,7 @@ def in_the_way(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdu
             test=False,
             due_at__lt=now - limits.OVERDUE_TOLD_AFTER,
         )
+        .exclude(step=Publication.BY_HAND)
         .order_by()
         .values("workspace_id")
     )
@@ -178,6 +179,8 @@ class Overview:
     for_review: Sequence[Row]
     next_ones: Sequence[Row]
     late_ones: Sequence[Row]
+    by_hand: Sequence[Row]
+    """What a person has to post; their links are below the workspace's own address."""
     published_ones: Sequence[Row]
     failed_posts: Sequence[Row]
     failed_items: Sequence[Row]
@@ -217,6 +220,7 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overvie
         for_review=_for_review(waiting),
         next_ones=[_publication(row) for row in _with_names(coming.order_by("due_at"))],
         late_ones=[_publication(row) for row in _with_names(late.order_by("due_at"))],
+        by_hand=_by_hand(workspace.pk),
         published_ones=[_publication(row) for row in _with_names(published.order_by("-published_at"))],
         failed_posts=[_publication(row) for row in _with_names(failed_posts.order_by("-updated_at"))],
         failed_items=_failed_items(failed_items),
@@ -268,10 +272,25 @@ def _waiting(workspace_id: UUID) -> QuerySet[Any]:
 
 
 def _promised(workspace_id: UUID) -> QuerySet[Any]:
+    """To the platforms. What was handed over waits for a person, and is late by nobody's clock but theirs."""
+    return _open(workspace_id).exclude(step=Publication.BY_HAND)
+
+
+def _open(workspace_id: UUID) -> QuerySet[Any]:
     found: QuerySet[Any] = Publication.objects.of(workspace_id).filter(
         status__in=["publishing", "scheduled"], test=False
     )
     return found
+
+
+def _by_hand(workspace_id: UUID) -> list[Row]:
+    rows = _with_names(_open(workspace_id).filter(step=Publication.BY_HAND).order_by("due_at"))
+    return [
+        replace(
+            _publication(row), call=None, status="", link=f"publications/{encode('pub', row['id'])}/package"
+        )
+        for row in rows
+    ]
 
 
 def _disconnected(workspace_id: UUID) -> QuerySet[Any]:

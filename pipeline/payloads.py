@@ -13,6 +13,7 @@ from django.conf import settings
 from config.ground.ids import encode
 from config.ground.moments import as_z, as_z_or_none
 from pipeline.models.persona import SECTIONS
+from pipeline.models.publication import Publication
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -439,6 +440,7 @@ PUBLICATION_FIELDS: Final = (
     "outlet_id",
     "platform",
     "status",
+    "step",
     "revision",
     "external_id",
     "url",
@@ -469,7 +471,8 @@ def publication(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
 def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """As its item lists it: without its numbers, which change without the item changing."""
     due_at = row["due_at"]
-    is_late = due_at is not None and row["status"] in {"scheduled", "publishing"} and due_at < now
+    is_open = row["status"] in {"scheduled", "publishing"} and row["step"] != Publication.BY_HAND
+    is_late = due_at is not None and is_open and due_at < now
     return {
         "id": encode("pub", row["id"]),
         "version": row["version"],

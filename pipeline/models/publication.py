@@ -15,6 +15,9 @@ from pipeline.models.outlet import EMPTY
 class Publication(WorkspaceRow, DueModel):
     """`due_at` is when it was promised; `wake_at` when the next call, or the next look-up, is made."""
 
+    BY_HAND: ClassVar = "by_hand"
+    """The step of one that was handed over to a person: nothing wakes it, and its promise was kept."""
+
     test = models.BooleanField(default=False)
     item = models.ForeignKey("pipeline.GeneratedItem", on_delete=models.PROTECT, related_name="publications")
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.PROTECT, related_name="publications")

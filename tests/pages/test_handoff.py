@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from urllib.parse import urljoin
 from uuid import uuid4
 
 import pytest
 from django.contrib.messages import get_messages
 from django.urls import reverse
+from django.utils import timezone
 
 from config.ground import hands
 from config.ground.ids import encode
@@ -52,6 +55,17 @@ def at(row):
 
 def said(answer):
     return [str(message) for message in get_messages(answer.wsgi_request)]
+
+
+def test_the_first_page_leads_there_and_calls_nothing_late(as_person, bob, handed, newsroom):
+    home = reverse("home", kwargs={"ws": newsroom.pk})
+    hour = timedelta(hours=1)
+    Publication.everywhere.filter(pk=handed.pk).update(due_at=timezone.now() - hour)
+    answer = as_person(bob).get(home)
+    assert (answer.context["seen"].late.number, list(answer.context["banners"])) == (0, [])
+    (row,) = answer.context["seen"].by_hand
+    assert f'href="{row.link}"' in answer.content.decode()
+    assert urljoin(home, row.link) == at(handed)
 
 
 def test_the_page_has_everything_to_copy(as_person, bob, handed, item):

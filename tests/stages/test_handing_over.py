@@ -9,6 +9,7 @@ import pytest
 from accounts.models import AuditEntry, Notice
 from config.ground.errors import Conflict
 from config.ground.ids import encode
+from pipeline import overview, payloads
 from pipeline.models import Attempt, Outlet, Publication
 from pipeline.stages import publish
 from pipeline.stages.publish import sending
@@ -70,6 +71,31 @@ def test_when_it_is_due_its_people_are_told_and_it_waits_for_them(item, handed, 
     assert attempts(handed) == [(1, 1, "started")]
     assert Attempt.everywhere.get().receipt["body"] == item.body
     assert [one for one in facts(workspace) if one.startswith("published.")] == []
+
+
+def test_what_was_handed_over_is_late_no_more(item, handed, workspace):
+    """Its promise was kept; how long its person takes is theirs. What a platform is late with counts on."""
+    now = NOON + timedelta(hours=5)
+
+    def seen():
+        shown = payloads.generated_item(
+            payloads.row_of(reread(item)),
+            publications=Publication.everywhere.filter(item=item).values(*payloads.PUBLICATION_FIELDS),
+            now=now,
+        )
+        lates = [one["overdue_seconds"] for one in shown["publications"]]
+        return shown["publish_at"], shown["overdue_seconds"], lates
+
+    assert seen() == (None, 0, [0])
+    assert overview.in_the_way(workspace.pk, now=now) == (None, None)
+    found = overview.overview(workspace, since=NOON, now=now)
+    assert (found.late.number, found.promised.number, found.late_ones) == (0, 0, [])
+    assert [(row.title, row.link) for row in found.by_hand] == [
+        (item.title or item.excerpt, f"publications/{encode('pub', handed.pk)}/package")
+    ]
+    promise(item, make_stage(workspace), publish_at=NOON)
+    assert seen() == ("2027-03-01T12:00:00.000Z", 5 * 3600, [0, 5 * 3600])
+    assert overview.in_the_way(workspace.pk, now=now) == (None, overview.Overdue(1, 300))
 
 
 def test_before_it_is_due_nobody_is_told(item, desk, workspace):

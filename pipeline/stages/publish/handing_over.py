@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem, Publication
     from pipeline.platforms.base import Adapted
 
-STEP: Final = "by_hand"
-"""The step of a publication that waits for its person; nothing wakes it."""
-
 
 def is_handed_over(row: Publication) -> bool:
-    return row.status == "publishing" and row.step == STEP
+    return row.status == "publishing" and row.step == row.BY_HAND
 
 
 def hand_over(row: Publication, post: Adapted, now: datetime) -> None:
@@ -41,7 +38,7 @@ def hand_over(row: Publication, post: Adapted, now: datetime) -> None:
             "publishing",
             under_lease=True,
             # A hand that is killed after this leaves it as it is: nobody's hand but a person's takes it up.
-            step=STEP,
+            step=row.BY_HAND,
             step_state={},
             wake_at=None,
             next_attempt_at=None,

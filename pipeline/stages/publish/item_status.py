@@ -55,7 +55,12 @@ def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> list[
     rows = publications_of(item)
     to = derive_status(row["status"] for row in rows)
     published = [row["published_at"] for row in rows if row["status"] == "published" and row["published_at"]]
-    waiting = [row["due_at"] for row in rows if row["status"] in OPEN_PUBLICATIONS and row["due_at"]]
+    # What was handed over to a person is no promise of ours any more.
+    waiting = [
+        row["due_at"]
+        for row in rows
+        if row["status"] in OPEN_PUBLICATIONS and row["step"] != Publication.BY_HAND and row["due_at"]
+    ]
     states.write_as(
         item,
         to,
