@@ -205,6 +205,8 @@ PUBLISH_RETRIES: Final = (
 """Waits before a publication's further tries."""
 ASKED_AT_LEAST: Final = timedelta(seconds=30)
 """The least wait before a third or later try, where a platform asks for less."""
+PROCESSING_MOST: Final = timedelta(hours=6)
+"""How long a platform may work on what it was given before the post is given up; nothing of it is public then."""
 OVERDUE_TOLD_AFTER: Final = timedelta(minutes=15)
 """How late a publication that still waits may be before its people are told: the first retries take less."""
 UNKNOWN_TOLD_AFTER: Final = timedelta(hours=1)

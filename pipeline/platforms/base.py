@@ -133,7 +133,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Pending:
-    """Not ready: look again after that time."""
+    """Not ready: look again after that time. One that stays so for `limits.PROCESSING_MOST` is given up."""
 
     after: timedelta
 

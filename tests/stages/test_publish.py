@@ -9,6 +9,7 @@ import pytest
 
 from accounts import workspaces
 from accounts.models import Notice
+from config.ground import limits
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode
 from pipeline.models import Outlet, Publication, SimulatedPost
@@ -1140,6 +1141,42 @@ def test_processing_that_takes_too_long_is_told(workspace, ready, stage, clock, 
     clock.move_to(NOON + 15 * MINUTE)
     assert send(publication).wake_at == NOON + 25 * MINUTE
     assert published_types(workspace) == ["published.overdue"]
+
+
+def test_processing_without_end_fails_and_is_not_tried_by_itself(workspace, ready, stage, clock, monkeypatch):
+    """Nothing is public before `commit`: it has failed, and a retry hands everything over anew."""
+    answers, prepared = [Pending(timedelta(hours=4))], []
+
+    def prepare(*_, **__):
+        prepared.append(clock_now())
+        return Prepared({"container": "c1"})
+
+    def poll(self, account, post, state, **_):
+        assert state == {"container": "c1"}
+        return answers[-1]
+
+    monkeypatch.setattr(Simulated, "prepare", prepare)
+    monkeypatch.setattr(Simulated, "poll", poll)
+    publication = send(promise(ready, stage))
+    clock.shift(timedelta(hours=4))
+    # Not beyond its time, whatever the platform says.
+    assert send(publication).wake_at == NOON + limits.PROCESSING_MOST
+    clock.move_to(NOON + limits.PROCESSING_MOST)
+    row = send(publication)
+    assert (row.status, row.wake_at, row.next_attempt_at, attempts(row)) == ("failed", None, None, [])
+    assert (row.error["code"], row.error["retryable"]) == ("processing_too_long", False)
+    assert row.error["message"] == (
+        "After 6 hours Simulated outlet was still working on what it was given; nothing was published."
+    )
+    assert row.error["action"].startswith("Retry it, which hands everything over anew;")
+    assert (reread(ready).status, accepted(workspace)) == ("publish_failed", [])
+    assert published_types(workspace)[-1] == "published.failed"
+
+    publish.retry(row, by="alice", now=clock_now())
+    assert send(publication).status == "scheduled"
+    answers.append(Ready())
+    clock.shift(timedelta(hours=4))
+    assert (send(publication).status, len(prepared), len(accepted(workspace))) == ("published", 2, 1)
 
 
 def test_hand_that_lost_its_lease_tells_of_no_lateness(workspace, ready, stage, clock):

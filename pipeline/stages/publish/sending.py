@@ -14,8 +14,9 @@ from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from config.ground import due, hands, ids, states
+from config.ground import due, hands, ids, limits, states
 from config.ground.crash import crash_point
+from config.ground.moments import as_z
 from pipeline.connection import Connection, connect
 from pipeline.models import Attempt, Outlet, Publication
 from pipeline.platforms.base import Adapted, Pending, Platform, Sent
@@ -54,6 +55,8 @@ OUR_FAULT: Final = "Our own fault interrupted the call; the platform is asked."
 
 MADE_FOR: Final = "made_for"
 """Where a preparation notes what it is of; no platform sees it."""
+PENDING_SINCE: Final = "pending_since"
+"""Since when the platform has been at work on it; no platform sees it either."""
 PREPARING_SECONDS: Final = 20.0
 """After which others get their turn; what was prepared is kept."""
 STEPS_AT_ONCE: Final = 20
@@ -224,10 +227,26 @@ def _get_ready(row: Publication, connection: Connection, post: Adapted) -> bool:
             connection.account, post, _plain(row.step_state), http=connection.http, now=timezone.now()
         )
         if isinstance(progress, Pending):
-            put_off(row, timezone.now() + progress.after, timezone.now())
+            _wait_for(row, connection.platform, progress, timezone.now())
             return False
         _step(row, "commit", row.step_state, made_for)
     return True
+
+
+def _wait_for(row: Publication, platform: Platform, progress: Pending, now: datetime) -> None:
+    """Look again when the platform says, but not for ever: raises `Refused` when its time is up."""
+    kept = row.step_state.get(PENDING_SINCE)
+    if kept is None:
+        _step(row, row.step, {**row.step_state, PENDING_SINCE: as_z(now)})
+    ends = (datetime.fromisoformat(kept) if kept else now) + limits.PROCESSING_MOST
+    if now >= ends:
+        hours = limits.PROCESSING_MOST // timedelta(hours=1)
+        message = f"After {hours} hours {platform.label} was still working on what it was given; nothing was published."
+        action = (
+            "Retry it, which hands everything over anew; where that ends the same way, replace the files."
+        )
+        raise Refused(message, code="processing_too_long", action=action)
+    put_off(row, min(now + progress.after, ends), now)
 
 
 def _mark_of(row: Publication, post: Adapted) -> str:
@@ -238,7 +257,7 @@ def _mark_of(row: Publication, post: Adapted) -> str:
 
 def _plain(state: Mapping[str, Any]) -> dict[str, Any]:
     """The state as its platform left it."""
-    return {name: value for name, value in state.items() if name != MADE_FOR}
+    return {name: value for name, value in state.items() if name not in {MADE_FOR, PENDING_SINCE}}
 
 
 def _has_steps(platform: Platform) -> bool:
