@@ -183,20 +183,20 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 # --- Database --------------------------------------------------------------------------------------------------------
 
 WORKER_THREADS = env.whole_number("WORKER_THREADS", 8, least=2, most=64)
-# The hands of `webhooks.deliver`, `webhooks.probe` and `accounts.tell`, which have threads of their own.
-DELIVERY_THREADS = 18
-# The hands of `pipeline.publish`, which mostly wait for platforms, have threads of their own too.
+# Hands that mostly wait for other people's machines have threads of their own. `pipeline.publish` has these.
 PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
+# What all other kinds with threads of their own have together; a test adds them up.
+OWN_THREADS = 34
 _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
     # The pool covers every thread that may hold a connection in one process: in the embedded mode web and worker
-    # threads, webhooks' own hands, the beat and the watch; starving threads would raise PoolTimeout.
+    # threads, the hands with threads of their own, the beat and the watch; starving threads would raise PoolTimeout.
     _database["CONN_MAX_AGE"] = 0
     _database["OPTIONS"] = {
         "pool": {
             "min_size": 2,
-            "max_size": WEB_THREADS + WORKER_THREADS + DELIVERY_THREADS + PUBLISH_THREADS + 4,
+            "max_size": WEB_THREADS + WORKER_THREADS + PUBLISH_THREADS + OWN_THREADS + 4,
             "timeout": 10,
         },
         "options": "-c statement_timeout=30000 -c lock_timeout=10000 "

@@ -7,10 +7,12 @@ from collections import Counter
 from time import monotonic
 
 import pytest
+from django.conf import settings
 
 from config import celery
 from config.engine import Engine
 from config.ground import hands
+from tests.documents.text import read
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.django_db(transaction=True)]
 
@@ -89,6 +91,22 @@ def test_settings_keep_a_message_until_its_work_is_done():
     assert conf.task_ignore_result is True
     assert conf.worker_hijack_root_logger is False
     assert conf.worker_redirect_stdouts is False
+
+
+def test_the_pool_of_connections_covers_every_hand_with_a_thread_of_its_own():
+    """Without one a hand would wait for ten seconds and leave its work to the next tick."""
+    own = {
+        kind.name: kind.side_by_side
+        for kind in hands.kinds().values()
+        if isinstance(kind, hands.Kind) and kind.own_threads
+    }
+    assert own.pop("pipeline.publish") == settings.PUBLISH_THREADS
+    assert sum(own.values()) == settings.OWN_THREADS, own
+    pool = settings.DATABASES["default"]["OPTIONS"].get("pool")
+    threads = settings.WEB_THREADS + settings.WORKER_THREADS + settings.PUBLISH_THREADS + settings.OWN_THREADS
+    assert pool is None or pool["max_size"] == threads + 4
+    told = f"`WEB_THREADS + WORKER_THREADS + PUBLISH_THREADS + {settings.OWN_THREADS + 4}` connections"
+    assert told in read("running.md")
 
 
 def test_the_engine_ticks_every_second(work, engine):
