@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
 from django.utils import timezone
 
 from accounts.tenancy import WorkspaceRow
 from config.ground.due import DueModel, claim_indexes
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def new_token() -> str:
@@ -74,6 +77,18 @@ class MailQueue(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "mail_queue"
         indexes: ClassVar = claim_indexes("mail_queue")
+
+    @staticmethod
+    def looked_at_again(now: datetime) -> dict[str, Any]:
+        """What a write carries after which a hand looks at once, or the one at work looks again."""
+        return {
+            "asks": models.F("asks") + 1,
+            # Whoever has it in hand keeps its lease: a second hand would take a mail on its way for a lost one.
+            "wake_at": models.Case(
+                models.When(attempts=0, then=models.Value(now)), default=models.F("wake_at")
+            ),
+            "updated_at": now,
+        }
 
 
 class Mailing(WorkspaceRow):

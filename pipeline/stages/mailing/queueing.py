@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
 from config.ground import hands, states
@@ -32,13 +31,7 @@ def queue_of(outlet: Outlet) -> MailQueue:
 def put_in_line(outlet: Outlet, now: datetime) -> None:
     """In the transaction that wrote what is to be mailed: a hand looks at once, or the one at work looks again."""
     queue = queue_of(outlet)
-    MailQueue.everywhere.filter(pk=queue.pk).update(
-        asks=F("asks") + 1,
-        # Whoever has it in hand keeps its lease: a second hand would take a mail on its way for a lost one.
-        wake_at=Case(When(attempts=0, then=Value(now)), default=F("wake_at")),
-        due_at=now,
-        updated_at=now,
-    )
+    MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.looked_at_again(now))
     hands.nudge("pipeline.mail")
 
 

@@ -46,18 +46,23 @@ PAUSE_MOST: Final = 5.0
 
 
 def work(queue: MailQueue) -> None:
-    row: MailQueue = MailQueue.everywhere.select_related("outlet", "workspace").get(pk=queue.pk)
-    row.lease_token = queue.lease_token
+    row = _read(queue)
     try:
         _work(row)
     except states.Overtaken:
         log.info("overtaken", outlet=ids.encode("out", row.outlet_id))
 
 
-def give_up(queue: MailQueue) -> None:
-    """Broke again and again: what is on its way is unknown, the rest is stopped until a person looks."""
+def _read(queue: MailQueue) -> MailQueue:
+    """As it is now, under the lease that this hand claimed."""
     row: MailQueue = MailQueue.everywhere.select_related("outlet", "workspace").get(pk=queue.pk)
     row.lease_token = queue.lease_token
+    return row
+
+
+def give_up(queue: MailQueue) -> None:
+    """Broke again and again: what is on its way is unknown, the rest is stopped until a person looks."""
+    row = _read(queue)
     now = timezone.now()
     _doubt_interrupted(row, now)
     message = "Sending broke several times; the operator's log has the reason."
@@ -72,10 +77,9 @@ def _work(row: MailQueue) -> None:
         _stop_all(row, "outlet_deleted", "The outlet was removed.", now)
         give_back(row, lambda: None)
         return
-    wait = _held_for(row)
-    if wait is not None or (row.rests_until is not None and row.rests_until > now):
-        until = now + wait if wait is not None else row.rests_until
-        give_back(row, lambda: until)
+    if _held_until(row, now) is not None:
+        # Read anew: what it waits for may have ended since.
+        give_back(row, lambda: _held_until(_read(row), now) or now)
         return
     for mailing in Mailing.everywhere.filter(outlet_id=row.outlet_id, status="spreading").order_by("pk"):
         while spread_some(mailing, now=timezone.now()):
@@ -88,6 +92,13 @@ def _work(row: MailQueue) -> None:
 def renew(row: MailQueue) -> None:
     if not row.under_lease().update(wake_at=due.database_now() + LEASE):
         raise overtaken()
+
+
+def _held_until(row: MailQueue, now: datetime) -> datetime | None:
+    wait = _held_for(row)
+    if wait is not None:
+        return now + wait
+    return row.rests_until if row.rests_until is not None and row.rests_until > now else None
 
 
 def _held_for(row: MailQueue) -> timedelta | None:

@@ -12,6 +12,7 @@ from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.ids import encode
 from pipeline.connection import platform_of
 from pipeline.models import Outlet, WorkspaceDefaults
+from pipeline.stages.outlets import health
 from pipeline.stages.outlets.asking import clean, is_fixed
 from pipeline.stages.outlets.connecting import clean_name, note, refuse_deleted, settings_of
 
@@ -103,6 +104,7 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
             raise Conflict.because(code="not_disabled", message=_("It is switched on already."))
         states.move(locked, "ok", last_error=None, updated_at=now)
         note("outlet.switched_on", locked, by)
+        health.wake_mails(locked, now, ends_rest=False)
         if locked.credentials is not None:
             # Not where a hand has it at this moment: that one looks at the account anyway.
             Outlet.everywhere.filter(pk=locked.pk, attempts=0).update(due_at=now, wake_at=now)

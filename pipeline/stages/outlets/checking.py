@@ -122,6 +122,7 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
         woken = health.works_again(outlet, now)
     if woken:
         health.wake_publications(outlet, now)
+        health.wake_mails(outlet, now, ends_rest=True)
 
 
 def _tell_of_the_end(outlet: Outlet, ends: datetime, now: datetime) -> bool:

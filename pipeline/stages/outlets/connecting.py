@@ -114,6 +114,7 @@ def reconnect(
             states.write_as(locked, locked.status, **values)
         note("outlet.reconnected", locked, by, {"platform": outlet.platform})
     health.wake_publications(locked, now)
+    health.wake_mails(locked, now, ends_rest=True)
     return _read(outlet)
 
 

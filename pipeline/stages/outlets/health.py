@@ -14,7 +14,7 @@ from config.ground.ids import encode
 from config.ground.moments import as_z
 from pipeline import events, payloads
 from pipeline.connection import platform_of
-from pipeline.models import Outlet, Publication
+from pipeline.models import MailQueue, Outlet, Publication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,6 +74,14 @@ def works_again(outlet: Outlet, now: datetime) -> bool:
         return False
     states.move(fresh, "ok", last_error=None, updated_at=now)
     return True
+
+
+def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
+    """A line of mails that waits for this account goes on at once; with `ends_rest` a refused log-in is forgotten."""
+    rest = {"rests_until": None} if ends_rest else {}
+    waiting = MailQueue.everywhere.filter(outlet=outlet, wake_at__isnull=False)
+    if waiting.update(**MailQueue.looked_at_again(now), **rest):
+        hands.nudge("pipeline.mail")
 
 
 def wake_publications(outlet: Outlet, now: datetime) -> int:

@@ -15,8 +15,8 @@ from config.ground import limits
 from config.ground.ids import encode
 from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subscriber
 from pipeline.platforms import email_message
-from pipeline.stages import mailing, publish
-from pipeline.stages.mailing import issuing, sending
+from pipeline.stages import mailing, outlets, publish
+from pipeline.stages.mailing import issuing, sending, working
 from tests.stages.mailing import mail_server
 from tests.stages.mailing.conftest import make_letter, subscribe, with_login
 from tests.stages.steps import NOON, claimed, promise, reread, send, told
@@ -287,6 +287,84 @@ def test_login_that_is_refused_asks_for_a_reconnect(newsletter_item, workspace, 
     assert reread(letter).last_error["code"] == "login_refused"
     assert len(told(workspace, "outlet.needs_reconnect")) == 1
     assert (reread(made).status, ledger(made)) == ("sending", {"ann": "pending"})
+
+
+def test_a_line_goes_on_when_its_account_is_connected_again(newsletter_item, workspace, tls_server, clock):
+    letter = with_login(make_letter(workspace, tls_server.port))
+    (ann,) = subscribe(letter, "ann")
+    tls_server.refuses_login = "535 5.7.8 Bad credentials"
+    issued(newsletter_item, letter)
+    run(letter)
+    run(letter)
+    queue = MailQueue.everywhere.get()
+    assert (reread(letter).status, queue.wake_at) == ("needs_reconnect", NOON + timedelta(minutes=5))
+
+    tls_server.refuses_login = ""
+    later(clock, seconds=30)
+    moment = NOON + timedelta(seconds=30)
+    outlets.reconnect(
+        reread(letter), config={}, credentials={"password": mail_server.PASSWORD}, by="bob", now=moment
+    )
+    queue = reread(queue)
+    assert (queue.wake_at, queue.rests_until) == (moment, None)
+    run(letter)
+    assert tls_server.recipients() == [ann.email]
+    # Nothing waits any more, so that nothing is woken.
+    outlets.reconnect(
+        reread(letter), config={}, credentials={"password": mail_server.PASSWORD}, by="bob", now=moment
+    )
+    assert reread(queue).wake_at is None
+
+
+def test_a_line_goes_on_when_the_daily_look_finds_its_account_working(
+    newsletter_item, workspace, tls_server, clock
+):
+    letter = with_login(make_letter(workspace, tls_server.port))
+    subscribe(letter, "ann")
+    tls_server.refuses_login = "535 5.7.8 Bad credentials"
+    issued(newsletter_item, letter)
+    run(letter)
+    tls_server.refuses_login = ""
+    later(clock, seconds=30)
+    outlets.work(claimed(letter))
+    assert (reread(letter).status, MailQueue.everywhere.get().wake_at) == (
+        "ok",
+        NOON + timedelta(seconds=30),
+    )
+
+
+def test_a_line_goes_on_when_its_outlet_is_switched_on(newsletter_item, letter, server, clock):
+    (ann,) = subscribe(letter, "ann")
+    issued(newsletter_item, letter)
+    outlets.switch_off(letter, by="bob", now=NOON)
+    run(letter)
+    assert (server.taken, MailQueue.everywhere.get().wake_at) == ([], NOON + timedelta(minutes=5))
+    moment = NOON + timedelta(seconds=30)
+    outlets.switch_on(letter, by="bob", now=moment)
+    assert MailQueue.everywhere.get().wake_at == moment
+    run(letter)
+    assert server.recipients() == [ann.email]
+
+
+def test_a_line_that_is_given_back_at_that_moment_goes_on_too(newsletter_item, letter, server, monkeypatch):
+    """It was switched on after the hand looked, and before the hand gave the line back."""
+    subscribe(letter, "ann")
+    issued(newsletter_item, letter)
+    outlets.switch_off(letter, by="bob", now=NOON)
+    look = working._held_until
+    looks = []
+
+    def held_until(row, now):
+        found = look(row, now)
+        looks.append(found)
+        if len(looks) == 2:
+            outlets.switch_on(letter, by="bob", now=NOON)
+        return found
+
+    monkeypatch.setattr(working, "_held_until", held_until)
+    run(letter)
+    closed = NOON + timedelta(minutes=5)
+    assert (looks, MailQueue.everywhere.get().wake_at) == ([closed, closed, None], NOON)
 
 
 def test_log_in_over_tls_with_a_password(newsletter_item, workspace, tls_server):
