@@ -88,6 +88,7 @@ urlpatterns = [
     page_path(_OUTLET, one_outlet.outlet, "outlet_page"),
     page_path(f"{_OUTLET}/edit", one_outlet.outlet_edit, "outlet_edit"),
     page_path(f"{_OUTLET}/reconnect", connecting.outlet_reconnect, "outlet_reconnect"),
+    page_path(f"{_OUTLET}/secret", connecting.outlet_secret, "outlet_secret"),
     page_path(f"{_OUTLET}/switch", outlet_acts.outlet_switch, "outlet_switch"),
     page_path(f"{_OUTLET}/default", outlet_acts.outlet_default, "outlet_default"),
     page_path(f"{_OUTLET}/disconnect", outlet_acts.outlet_disconnect, "outlet_disconnect"),

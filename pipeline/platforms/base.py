@@ -205,6 +205,8 @@ class Setting:
     """A secret that may hold more than ASCII; one in a header or an address can't."""
     has_lines: bool = False
     """A secret of several lines, such as a key in PEM."""
+    make: Callable[[], str] | None = None
+    """Makes the secret where none is given; whoever connects the account is shown it once."""
 
 
 @dataclass(frozen=True)
@@ -322,6 +324,8 @@ class Platform(ABC):
                 problems.append(Problem(f"credentials.{name}", "invalid", refusal))
             elif value.strip():
                 clean[name] = value.strip()
+            elif setting.make is not None:
+                clean[name] = setting.make()
             elif setting.is_required:
                 problems.append(Problem(f"credentials.{name}", "required", f"Give {setting.label}."))
         if problems:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from urllib.parse import quote, urlsplit
@@ -45,6 +46,7 @@ ANSWER_BYTES = 64 * 1024
 PREFIX = "whsec_"
 LEAST_KEY, MOST_KEY = 24, 64
 """Bytes of a secret, as Standard Webhooks has them."""
+MADE_KEY = 32
 ID_MAX, URL_MAX = 300, 2048
 
 _ERRORS = (
@@ -72,6 +74,10 @@ _ERRORS = (
 )
 
 
+def _make_secret() -> str:
+    return PREFIX + base64.b64encode(secrets.token_bytes(MADE_KEY)).decode()
+
+
 class SignedWebhook(Platform):
     kind = "signed_webhook"
     label = "Signed webhook"
@@ -84,10 +90,12 @@ class SignedWebhook(Platform):
         Setting(
             "secret",
             "Secret",
-            "whsec_ and 24 to 64 random bytes in base64; the receiver has the same. `openssl rand -base64 32` makes "
-            "the part after whsec_.",
+            "The receiver has the same. Leave it empty: one is made and shown once. One of your own is whsec_ and 24 to "
+            "64 random bytes in base64.",
             kind="password",
             is_secret=True,
+            is_required=False,
+            make=_make_secret,
         ),
         Setting(
             "lost_answer",

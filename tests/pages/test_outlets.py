@@ -299,3 +299,51 @@ def test_a_workspace_keeps_its_feed(owner, newsroom):
     feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
     assert owner.post(at(newsroom, "outlet_disconnect", out=feed.pk)).status_code == 404
     assert reread(feed).deleted_at is None
+
+
+# --- A secret that is made here --------------------------------------------------------------------------------------
+
+RECEIVER = {"config_address": "https://hooks.example/in", "config_lost_answer": "wait", "secret_secret": ""}
+OWN = "whsec_" + "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"
+
+
+def secret_of(outlet):
+    return Outlet.everywhere.get(pk=outlet.pk).credentials.open_object()["secret"]
+
+
+def test_a_secret_that_nobody_gave_is_shown_once(owner, newsroom, as_person, bob):
+    answer = owner.post(at(newsroom, "outlet_connect", kind="signed_webhook"), {**RECEIVER, "name": "Ours"})
+    made = Outlet.everywhere.get(platform="signed_webhook")
+    secret = secret_of(made)
+    there = at(newsroom, "outlet_secret", out=made.pk)
+    assert (answer.status_code, answer["Location"], said(answer)) == (302, there, ["Ours is connected."])
+    assert secret not in str([one.get_decoded() for one in Session.objects.all()])
+    # Asking whether the page is there uses nothing up, and it is nobody else's.
+    assert secret not in text_of(owner.head(there))
+    assert secret not in text_of(as_person(bob).get(there))
+    page = owner.get(there)
+    assert secret in text_of(page)
+    assert "no-store" in page["Cache-Control"]
+    assert secret not in text_of(owner.get(there))
+    assert secret not in text_of(owner.get(at(newsroom, "outlet_page", out=made.pk)))
+
+
+def test_a_secret_of_one_s_own_is_never_shown(owner, newsroom):
+    answer = owner.post(
+        at(newsroom, "outlet_connect", kind="signed_webhook"),
+        {**RECEIVER, "secret_secret": OWN, "name": "Ours"},
+    )
+    made = Outlet.everywhere.get(platform="signed_webhook")
+    assert answer["Location"] == at(newsroom, "outlet_page", out=made.pk)
+    assert secret_of(made) == OWN
+    assert OWN not in text_of(owner.get(at(newsroom, "outlet_secret", out=made.pk)))
+
+
+def test_connecting_again_without_a_secret_makes_a_new_one(owner, newsroom):
+    owner.post(at(newsroom, "outlet_connect", kind="signed_webhook"), {**RECEIVER, "secret_secret": OWN})
+    made = Outlet.everywhere.get(platform="signed_webhook")
+    page = at(newsroom, "outlet_reconnect", out=made.pk)
+    answer = owner.post(page, {**RECEIVER, "once": "2"})
+    there = at(newsroom, "outlet_secret", out=made.pk)
+    assert (answer["Location"], secret_of(made) != OWN) == (there, True)
+    assert secret_of(made) in text_of(owner.get(there))

@@ -96,6 +96,7 @@ PAGES = {
     "outlet_oauth_start": "manage",
     "outlet_connect": "manage",
     "outlet_reconnect": "manage",
+    "outlet_secret": "manage",
     "outlet_disconnect": "manage",
     "outlet_edit": "edit",
     "outlet_switch": "edit",

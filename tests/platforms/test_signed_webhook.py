@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -215,6 +216,14 @@ def test_a_weak_secret_is_refused_unquoted(secret: str) -> None:
         PLUGIN.clean_credentials({"secret": secret})
 
     assert [one.message for one in raised.value.problems] == ["Give whsec_ and 24 to 64 bytes in base64."]
+
+
+def test_a_secret_is_made_where_none_is_given() -> None:
+    made = [PLUGIN.clean_credentials(given)["secret"] for given in ({}, {"secret": ""}, {"secret": " "})]
+    assert len(set(made)) == 3
+    for secret in made:
+        assert len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32
+        assert PLUGIN.clean_credentials({"secret": secret}) == {"secret": secret}
 
 
 def test_a_secret_of_the_standard_is_taken() -> None:

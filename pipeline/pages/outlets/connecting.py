@@ -9,11 +9,13 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.pages import typed
+from accounts.pages import shown_once, typed
 from accounts.pages.place import Place, page
 from config.ground.errors import AppError
+from config.ground.ids import encode
 from pipeline import plugins
 from pipeline.connection import platform_of
 from pipeline.pages.outlets import words
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
+    from pipeline.models import Outlet
+    from pipeline.pages.outlets.forms import SettingsForm
     from pipeline.platforms.base import Platform
 
 
@@ -52,7 +56,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
             form.blame(error)
         else:
             messages.success(request, _("%(name)s is connected.") % {"name": made.name})
-            return redirect(place.address("outlet_page", out=made.pk))
+            return _led_on(request, place, made, form)
     context = {
         "place": place,
         "platform": platform,
@@ -74,7 +78,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
         if not typed.is_first(request):
             return redirect(place.address("outlet_page", out=out))
         try:
-            outlets.reconnect(
+            again = outlets.reconnect(
                 row,
                 config=form.config(),
                 credentials=form.credentials(),
@@ -87,7 +91,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
         else:
             said = _("%(name)s is connected again. What waited for it goes on.")
             messages.success(request, said % {"name": row.name})
-            return redirect(place.address("outlet_page", out=out))
+            return _led_on(request, place, again, form)
     context = {
         **head(place, row, "reconnect"),
         "form": form,
@@ -95,6 +99,25 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
         "oauth_address": oauth_address(place, platform),
     }
     return render(request, "pages/outlet_reconnect.html", context)
+
+
+@page("manage", methods=("GET",))
+@never_cache
+def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    """The one page that shows a secret that was made here."""
+    row = find_outlet(place, out)
+    # A HEAD shows nothing, so it must not use the one showing up.
+    secret = shown_once.take(request, encode("out", out)) if request.method == "GET" else None
+    return render(request, "pages/outlet_secret.html", {"place": place, "outlet": row, "secret": secret})
+
+
+def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: SettingsForm) -> HttpResponse:
+    """To the outlet or, where its secret was made here, first to the page that shows it."""
+    secret = outlets.secret_made(outlet, form.credentials())
+    if secret is None:
+        return redirect(place.address("outlet_page", out=outlet.pk))
+    shown_once.keep(request, encode("out", outlet.pk), secret)
+    return redirect(place.address("outlet_secret", out=outlet.pk))
 
 
 def oauth_address(place: Place, platform: Platform) -> str:

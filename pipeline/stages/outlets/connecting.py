@@ -13,7 +13,7 @@ from config.ground import due, states
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode, uuid7
 from pipeline import plugins
-from pipeline.connection import platform_of
+from pipeline.connection import credentials_of, platform_of
 from pipeline.models import Outlet
 from pipeline.stages.outlets import health, moments
 from pipeline.stages.outlets.asking import ask_whose, clean, profile_of, refuse_another
@@ -116,6 +116,14 @@ def reconnect(
     health.wake_publications(locked, now)
     health.wake_mails(locked, now, ends_rest=True)
     return _read(outlet)
+
+
+def secret_made(outlet: Outlet, given: Mapping[str, Any]) -> str | None:
+    """The secret that was made for an outlet just connected, because `given` held none; for its one showing."""
+    for setting in platform_of(outlet.platform).settings:
+        if setting.make is not None and not str(given.get(setting.name) or "").strip():
+            return str(credentials_of(outlet)[setting.name])
+    return None
 
 
 def _read(outlet: Outlet) -> Outlet:

@@ -38,7 +38,7 @@ from tests.webhooks.factories import make_endpoint
 
 CANARY = "canary/+7f3a9c&4711"
 """With signs that an address and JSON write otherwise."""
-SHOWN_ONCE = {"webhook_secret", "key_secret", "source_secret"}
+SHOWN_ONCE = {"webhook_secret", "key_secret", "source_secret", "outlet_secret"}
 FAILING = [
     (401, "Token {token} has expired"),
     (403, "{token} lacks a right"),
