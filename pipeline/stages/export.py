@@ -15,6 +15,7 @@ from pipeline import payloads
 from pipeline.models import (
     Asset,
     GeneratedItem,
+    MailDelivery,
     Mailing,
     ModelCall,
     Outlet,
@@ -77,6 +78,8 @@ def parts(workspace: Workspace) -> Iterator[Part]:
     yield "subscribers.jsonl", (_subscriber(row) for row in in_turn(subscribers))
     mailings = Mailing.objects.of(workspace)
     yield "mailings.jsonl", (_mailing(row) for row in in_turn(mailings))
+    mails = MailDelivery.objects.of(workspace).select_related("subscriber")
+    yield "mails.jsonl", (_mail(row) for row in in_turn(mails))
     yield "queues.jsonl", (_queue(row) for row in in_turn(PublishQueue.objects.of(workspace).values()))
     calls = ModelCall.objects.of(workspace)
     yield "model_calls.jsonl", (_call(row) for row in in_turn(calls))
@@ -180,6 +183,23 @@ def _mailing(row: Mailing) -> dict[str, Any]:
         "counts": mailing.counts_of(row),
         "created_at": as_z(row.created_at),
         "ended_at": as_z_or_none(row.ended_at),
+    }
+
+
+def _mail(row: MailDelivery) -> dict[str, Any]:
+    """One recipient's line; without a mailing it is the mail that asked for confirmation."""
+    return {
+        "outlet": encode("out", row.outlet_id),
+        "mailing": encode("mlg", row.mailing_id) if row.mailing_id else None,
+        "email": row.subscriber.email if row.subscriber else None,
+        "message_id": row.message_id,
+        "status": row.status,
+        "tries": row.tries,
+        "code": row.code,
+        "reply": row.reply,
+        "created_at": as_z(row.created_at),
+        "sent_at": as_z_or_none(row.sent_at),
+        "bounced_at": as_z_or_none(row.bounced_at),
     }
 
 

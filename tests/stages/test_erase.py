@@ -11,9 +11,12 @@ from django.apps import apps
 from accounts import credits, erasure, members, workspaces
 from accounts.models import AuditEntry, Workspace
 from config.ground import hands
-from pipeline.models import Asset, Publication
+from pipeline.models import Asset, Mailing, Publication
+from pipeline.stages.mailing import queue_of
+from pipeline.stages.mailing.issuing import new_delivery
 from tests.architecture.code import PACKAGES
 from tests.factories import TokenFactory, UserFactory
+from tests.stages.mailing.conftest import make_letter, subscribe
 from tests.stages.steps import make_items, make_stage, promise
 from webhooks import endpoints
 
@@ -55,9 +58,21 @@ def fill(name, owner):
     members.invite(made, "dora@example.test", "viewer", by=owner)
     endpoints.add(made, "https://hooks.example/in", actor="test")
     items = make_items(made)
-    promise(items[0], make_stage(made))
+    mail(promise(items[0], make_stage(made)), make_letter(made, 25))
     hands.work_all_due("pipeline.publish", "webhooks.dispatch", "analytics.count")
     return made
+
+
+def mail(publication, letter):
+    """A newsletter's list, its line, what was mailed and to whom."""
+    queue_of(letter)
+    (reader,) = subscribe(letter, "reader")
+    made = Mailing.everywhere.create(
+        workspace_id=letter.workspace_id, outlet=letter, publication=publication, subject="News"
+    )
+    for of in (made, None):
+        row = new_delivery(letter, "readers.example", mailing=of, subscriber_id=reader.pk, now=NOW)
+        row.save(force_insert=True)
 
 
 @pytest.fixture
@@ -87,6 +102,9 @@ def test_nothing_is_left_but_what_must_stay(newsroom, people, tmp_path):
     assert set(STAYS) - {"pipeline.ModelCall"} < set(before)
     # The fixture holds enough to leak.
     assert {"pipeline.Publication", "pipeline.Asset", "webhooks.Delivery", "accounts.Invitation"} <= set(
+        before
+    )
+    assert {"pipeline.Subscriber", "pipeline.MailQueue", "pipeline.Mailing", "pipeline.MailDelivery"} <= set(
         before
     )
     assert [path for path in tmp_path.rglob("*") if path.is_file()]

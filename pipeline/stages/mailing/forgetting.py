@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from django.db import transaction
+
 from config.ground import limits
 from pipeline.models import MailDelivery, Subscriber
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
+    from uuid import UUID
 
 AT_ONCE: Final = 500
 
@@ -30,5 +34,12 @@ def forget_unconfirmed(now: datetime) -> int:
         status="pending", asked_at__lt=now - limits.SUBSCRIBERS_UNCONFIRMED_KEPT
     )
     keys = list(rows.values_list("pk", flat=True)[:AT_ONCE])
-    Subscriber.everywhere.filter(pk__in=keys).delete()
+    with transaction.atomic():
+        silence(keys)
+        Subscriber.everywhere.filter(pk__in=keys).delete()
     return len(keys)
+
+
+def silence(subscribers: Sequence[UUID]) -> None:
+    """Take what mail servers said of them out of the ledger: most quote the address."""
+    MailDelivery.everywhere.filter(subscriber_id__in=subscribers).exclude(reply="").update(reply="")

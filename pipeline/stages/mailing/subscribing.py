@@ -15,6 +15,7 @@ from config.ground import ids, limits, states
 from config.ground.errors import Invalid
 from pipeline.models import MailDelivery, Outlet, Subscriber
 from pipeline.platforms.email_newsletter import ADDRESS
+from pipeline.stages.mailing.forgetting import silence
 from pipeline.stages.mailing.issuing import domain_of, new_delivery
 from pipeline.stages.mailing.queueing import put_in_line
 
@@ -233,6 +234,7 @@ def remove(subscriber: Subscriber, *, by: str) -> None:
     """For good; the counts of what was sent stay."""
     outlet, name = subscriber.outlet, ids.encode("sub", subscriber.pk)
     with transaction.atomic():
+        silence([subscriber.pk])
         Subscriber.everywhere.filter(pk=subscriber.pk).delete()
         _note("subscriber.removed", outlet, by, {"subscriber": name})
 
