@@ -11,6 +11,7 @@ from config.ground.api import MomentField, PublicIdField
 from pipeline import plugins
 from pipeline.api import inputs
 from pipeline.api.inputs import BODY_FORMATS, BUCKETS, GENERATED_STATUSES, SOURCE_TYPES, FirstPollField
+from pipeline.models.publication import LATE_POLICIES
 from pipeline.models.source_entry import DECIDED_BY, DECISIONS
 
 PREVIEW_DECISIONS = tuple("duplicate" if one == "unchanged" else one for one in DECISIONS)
@@ -281,7 +282,7 @@ class PublicationInItem(serializers.Serializer[Any]):
     error = PublicationError(allow_null=True)
     due_at = MomentField(allow_null=True)
     scheduled_for = ScheduledFor(allow_null=True)
-    late_policy = serializers.ChoiceField(choices=inputs.LATE_POLICIES)
+    late_policy = serializers.ChoiceField(choices=LATE_POLICIES)
     max_lateness_minutes = serializers.IntegerField(allow_null=True)
     overdue_seconds = serializers.IntegerField()
     waits_for = WaitsFor(allow_null=True, help_text="Why it goes out later than promised.")

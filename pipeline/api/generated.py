@@ -358,7 +358,7 @@ class GeneratedItemView(PipelineResource):
             is_queued="queue" in given,
             overrides=overrides,
             keep_siblings=given.get("keep_siblings", False),
-            late_policy=given.get("late_policy", "publish"),
+            late_policy=given.get("late_policy"),
             max_lateness_minutes=given.get("max_lateness_minutes"),
         )
 

@@ -24,6 +24,7 @@ from config.ground.api import (
 )
 from pipeline import plugins
 from pipeline.engines.base import Engine
+from pipeline.models.publication import LATE_POLICIES, LATENESS_MINUTES, LATENESS_MINUTES_MOST
 from pipeline.sources.base import Source as SourceKind
 from pipeline.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOURCE_TYPES: Final = plugins.kinds("sources")
-LATE_POLICIES: Final = ("publish", "next_slot", "hold")
 BODY_FORMATS: Final = ("text", "markdown", "html")
 
 
@@ -447,8 +447,10 @@ class PublishInput(StrictSerializer):
     )
     overrides = OverridesField(child=OutletOverrideNow(), required=False)
     keep_siblings = StrictBooleanField(required=False)
-    late_policy = StrictChoiceField(choices=LATE_POLICIES, required=False)
-    max_lateness_minutes = _whole(60 * 24 * 30, required=False)
+    late_policy = StrictChoiceField(
+        choices=LATE_POLICIES, required=False, help_text="Default: the workspace's, with its minutes."
+    )
+    max_lateness_minutes = _whole(LATENESS_MINUTES_MOST, required=False)
     dry_run = StrictBooleanField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -466,7 +468,7 @@ class PublishInput(StrictSerializer):
             message = "max_lateness_minutes goes with late_policy next_slot or hold."
             raise serializers.ValidationError({"max_lateness_minutes": message}, code="alone")
         if has_limit and "max_lateness_minutes" not in attrs:
-            attrs["max_lateness_minutes"] = 60
+            attrs["max_lateness_minutes"] = LATENESS_MINUTES
         return attrs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.db import models
 from django.utils import timezone
@@ -10,6 +10,12 @@ from django.utils import timezone
 from accounts.tenancy import WorkspaceRow
 from config.ground.due import DueModel, claim_indexes
 from pipeline.models.outlet import EMPTY
+
+LATE_POLICIES: Final = ("publish", "next_slot", "hold")
+"""However late; to the next free slot of its outlet's queue; not before somebody re-times it."""
+LATENESS_MINUTES: Final = 60
+"""How late is too late where nobody says."""
+LATENESS_MINUTES_MOST: Final = 60 * 24 * 30
 
 
 class Publication(WorkspaceRow, DueModel):

@@ -18,6 +18,9 @@ class WorkspaceDefaults(WorkspaceRow):
     outlets = models.JSONField(default=list)
     """Public ids of outlets; a test token's default is the simulated one."""
     test_outlets = models.JSONField(default=list)
+    late_policy = models.CharField(max_length=10, default="publish", db_default="publish")
+    """What becomes of a publication that is too late, as its own column says."""
+    max_lateness_minutes = models.PositiveIntegerField(null=True)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "workspace_defaults"

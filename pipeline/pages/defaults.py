@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from accounts.pages import typed
 from accounts.pages.place import Place, page
 from config.ground.errors import AppError
+from pipeline.models.publication import LATENESS_MINUTES_MOST
 from pipeline.pages import choices
 from pipeline.stages import defaults as stage
 
@@ -40,6 +41,24 @@ class DefaultsForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
 
+    late_policy = forms.ChoiceField(
+        label=gettext_lazy("What is late"),
+        required=False,
+        choices=[
+            ("publish", gettext_lazy("Goes out however late it is")),
+            ("next_slot", gettext_lazy("Goes to the next free slot of its outlet’s queue")),
+            ("hold", gettext_lazy("Waits until somebody gives it another time")),
+        ],
+        help_text=gettext_lazy("What becomes of a post that could not go out in time."),
+    )
+    max_lateness_minutes = forms.IntegerField(
+        label=gettext_lazy("Minutes after which it is too late"),
+        required=False,
+        min_value=1,
+        max_value=LATENESS_MINUTES_MOST,
+        help_text=gettext_lazy("Empty: 60. A post that goes out however late needs none."),
+    )
+
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
@@ -51,13 +70,21 @@ class DefaultsForm(forms.Form):
 @page("edit")
 def defaults(request: HttpRequest, place: Place) -> HttpResponse:
     now = stage.read(place.workspace)
-    initial = {"persona": now.persona, "engines": list(now.engines), "outlets": list(now.outlets)}
+    initial = {
+        "persona": now.persona,
+        "engines": list(now.engines),
+        "outlets": list(now.outlets),
+        "late_policy": now.late_policy,
+        "max_lateness_minutes": now.max_lateness_minutes,
+    }
     form = typed.form_for(request, DefaultsForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and form.is_valid():
         wanted = stage.Defaults(
             persona=form.cleaned_data["persona"],
             engines=_in_order(now.engines, form.cleaned_data["engines"]),
             outlets=_in_order(now.outlets, form.cleaned_data["outlets"]),
+            late_policy=form.cleaned_data["late_policy"] or "publish",
+            max_lateness_minutes=form.cleaned_data["max_lateness_minutes"],
         )
         try:
             stage.change(place.workspace, wanted, actor=place.user.email)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from config.ground.ids import decode, encode
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet, Persona, WorkspaceDefaults
+from pipeline.models.publication import LATE_POLICIES, LATENESS_MINUTES, LATENESS_MINUTES_MOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,9 @@ class Defaults:
     persona: str
     engines: tuple[str, ...]
     outlets: tuple[str, ...]
+    late_policy: str = "publish"
+    max_lateness_minutes: int | None = None
+    """None with `publish`, which never is too late."""
 
 
 def read(workspace: Workspace) -> Defaults:
@@ -40,13 +44,18 @@ def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
     persona = _persona(workspace, wanted.persona)
     _refuse_unknown_engines(wanted.engines)
     _refuse_unknown_outlets(workspace, wanted.outlets)
+    wanted = _with_minutes(wanted)
     with transaction.atomic():
         row: WorkspaceDefaults = WorkspaceDefaults.objects.of(workspace).select_for_update().get()
         before = _told(row)
         if before == wanted:
             return False
         WorkspaceDefaults.objects.of(workspace).filter(pk=row.pk).update(
-            persona=persona, engines=list(wanted.engines), outlets=list(wanted.outlets)
+            persona=persona,
+            engines=list(wanted.engines),
+            outlets=list(wanted.outlets),
+            late_policy=wanted.late_policy,
+            max_lateness_minutes=wanted.max_lateness_minutes,
         )
         audit.note(
             "defaults.changed",
@@ -57,13 +66,33 @@ def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
                 "persona": [before.persona, wanted.persona],
                 "engines": [list(before.engines), list(wanted.engines)],
                 "outlets": [list(before.outlets), list(wanted.outlets)],
+                "late_policy": [before.late_policy, wanted.late_policy],
+                "max_lateness_minutes": [before.max_lateness_minutes, wanted.max_lateness_minutes],
             },
         )
     return True
 
 
 def _told(row: WorkspaceDefaults) -> Defaults:
-    return Defaults(encode("per", row.persona_id), tuple(row.engines), tuple(row.outlets))
+    return Defaults(
+        encode("per", row.persona_id),
+        tuple(row.engines),
+        tuple(row.outlets),
+        row.late_policy,
+        row.max_lateness_minutes,
+    )
+
+
+def _with_minutes(wanted: Defaults) -> Defaults:
+    if wanted.late_policy not in LATE_POLICIES:
+        raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
+    if wanted.late_policy == "publish":
+        return replace(wanted, max_lateness_minutes=None)
+    minutes = LATENESS_MINUTES if wanted.max_lateness_minutes is None else wanted.max_lateness_minutes
+    if not 1 <= minutes <= LATENESS_MINUTES_MOST:
+        message = _("Give a number from 1 to %(most)d.") % {"most": LATENESS_MINUTES_MOST}
+        raise Invalid.one("max_lateness_minutes", "out_of_range", message)
+    return replace(wanted, max_lateness_minutes=minutes)
 
 
 def _persona(workspace: Workspace, public_id: str) -> Persona:

@@ -109,7 +109,13 @@ def _upload(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _defaults(row: WorkspaceDefaults) -> dict[str, Any]:
-    return {"persona": encode("per", row.persona_id), "engines": row.engines, "outlets": row.outlets}
+    return {
+        "persona": encode("per", row.persona_id),
+        "engines": row.engines,
+        "outlets": row.outlets,
+        "late_policy": row.late_policy,
+        "max_lateness_minutes": row.max_lateness_minutes,
+    }
 
 
 def _outlet(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:

@@ -41,13 +41,14 @@ def theirs(charlie):
 
 def form_of(workspace, **changes):
     persona, engines, outlets = kept(workspace)
-    return {"persona": encode("per", persona), "engines": engines, "outlets": outlets, **changes}
+    late = {"late_policy": "publish", "max_lateness_minutes": ""}
+    return {"persona": encode("per", persona), "engines": engines, "outlets": outlets, **late, **changes}
 
 
 def test_it_shows_what_holds_with_prices(editor, newsroom, theirs):
     answer = editor.get(at(newsroom))
     form = answer.context["form"]
-    assert form.initial == form_of(newsroom)
+    assert form.initial == {**form_of(newsroom), "max_lateness_minutes": None}
     engines = plugins.every("engines", Engine)
     assert [name for name, _ in form.fields["engines"].choices] == [engine.name for engine in engines]
     labels = {name: re.sub("<[^>]+>", "|", str(label)) for name, label in form.fields["engines"].choices}
@@ -116,3 +117,33 @@ def test_what_was_typed_outlives_the_session(client, newsroom, alice):
     answer = client.post(at(newsroom), form_of(newsroom, engines=["Short Post"], outlets=[]))
     client.post(answer["Location"], {"login": alice.email, "password": "a long enough phrase 9"})
     assert client.get(at(newsroom)).context["form"].initial["engines"] == ["Short Post"]
+
+
+@pytest.mark.parametrize(
+    ("given", "minutes"),
+    [
+        ({"late_policy": "hold", "max_lateness_minutes": "45"}, ("hold", 45)),
+        ({"late_policy": "next_slot"}, ("next_slot", 60)),
+        # However late is never too late.
+        ({"late_policy": "publish", "max_lateness_minutes": "45"}, ("publish", None)),
+        ({"late_policy": ""}, ("publish", None)),
+    ],
+)
+def test_what_is_late_follows_it(editor, newsroom, given, minutes):
+    answer = editor.post(at(newsroom), form_of(newsroom, **given))
+    row = WorkspaceDefaults.objects.of(newsroom).get()
+    assert (answer.status_code, (row.late_policy, row.max_lateness_minutes)) == (302, minutes)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"late_policy": "hold", "max_lateness_minutes": "0"}, "max_lateness_minutes"),
+        ({"late_policy": "hold", "max_lateness_minutes": "43201"}, "max_lateness_minutes"),
+        ({"late_policy": "never"}, "late_policy"),
+    ],
+)
+def test_what_is_late_has_bounds(editor, newsroom, given, field):
+    answer = editor.post(at(newsroom), form_of(newsroom, **given))
+    assert (answer.status_code, list(answer.context["form"].errors)) == (200, [field])
+    assert (changes(newsroom), WorkspaceDefaults.objects.of(newsroom).get().late_policy) == (0, "publish")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -16,7 +17,7 @@ from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared, Ready, Sent
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
-from pipeline.stages import publish, review
+from pipeline.stages import defaults, publish, review
 from pipeline.stages.publish import sending
 from tests.stages import steps
 from tests.stages.steps import (
@@ -993,6 +994,20 @@ def test_late_policy_hold_keeps_back_what_is_too_late(workspace, ready, stage, c
     assert (row.status, row.wake_at, calls(workspace)) == ("scheduled", clock_now() + publish.HELD_WAIT, [])
     promise(ready, stage, late_policy="hold", max_lateness_minutes=10)
     assert send(publication).status == "published"
+
+
+def test_what_a_request_does_not_say_the_workspace_does(workspace, ready, stage, clock):
+    """A change holds for what is promised from then on; a request that says it has its own way."""
+    before = promise(ready, stage)
+    wanted = replace(defaults.read(workspace), late_policy="hold", max_lateness_minutes=10)
+    assert defaults.change(workspace, wanted, actor="alice") is True
+    assert (reread(before).late_policy, reread(before).max_lateness_minutes) == ("publish", None)
+    publication = promise(ready, stage)
+    assert (publication.late_policy, publication.max_lateness_minutes) == ("hold", 10)
+    clock.shift(timedelta(minutes=11))
+    assert send(publication).status == "scheduled"
+    own = promise(ready, stage, late_policy="publish")
+    assert (own.late_policy, own.max_lateness_minutes, send(own).status) == ("publish", None, "published")
 
 
 def test_late_policy_publish_sends_however_late(workspace, ready, stage, clock):

@@ -12,7 +12,7 @@ from config.ground import due, hands, states
 from config.ground.errors import Conflict, Detail
 from config.ground.moments import as_z
 from config.ground.requests import request_id
-from pipeline.models import GeneratedItem, Publication
+from pipeline.models import GeneratedItem, Publication, WorkspaceDefaults
 from pipeline.stages.publish.item_status import lock_groups, locked, refresh_item, set_on
 from pipeline.stages.publish.judging import Judged, Wish, judge, refuse_unless_publishable
 from pipeline.stages.publish.lateness import columns_of
@@ -57,6 +57,7 @@ def _promise(
     item: GeneratedItem, judged: Sequence[Judged], wish: Wish, *, by: str, now: datetime
 ) -> list[Publication]:
     publications = []
+    late_policy, max_lateness = _lateness_of(wish, item)
     for one in judged:
         kept = (
             Publication.everywhere.select_for_update()
@@ -67,8 +68,8 @@ def _promise(
         values: dict[str, Any] = {
             "revision": item.revision,
             "overrides": dict(one.overrides),
-            "late_policy": wish.late_policy,
-            "max_lateness_minutes": wish.max_lateness_minutes,
+            "late_policy": late_policy,
+            "max_lateness_minutes": max_lateness,
             "due_at": one.due_at,
             "wake_at": one.due_at,
             "next_attempt_at": None,
@@ -98,6 +99,13 @@ def _promise(
             row = _promise_again(kept, values)
         publications.append(row)
     return publications
+
+
+def _lateness_of(wish: Wish, item: GeneratedItem) -> tuple[str, int | None]:
+    if wish.late_policy is not None:
+        return wish.late_policy, wish.max_lateness_minutes
+    row: WorkspaceDefaults = WorkspaceDefaults.objects.of(item.workspace_id).get()
+    return row.late_policy, row.max_lateness_minutes
 
 
 def _clock_columns(clock: WallClock | None) -> dict[str, Any]:

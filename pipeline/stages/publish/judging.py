@@ -33,7 +33,8 @@ class Wish:
     publish_at: datetime | None = None
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     keep_siblings: bool = False
-    late_policy: str = "publish"
+    late_policy: str | None = None
+    """None for the workspace's own, with its minutes."""
     max_lateness_minutes: int | None = None
     clock: WallClock | None = None
     """The time on a clock that `publish_at` stands for."""
