@@ -60,7 +60,8 @@ def _publishing(place: Place) -> list[Banner]:
     reason, late = overview.in_the_way(place.workspace.pk, now=timezone.now())
     if reason is not None:
         text = _("%(reason)s Nothing goes out until somebody lets go.") % {"reason": f"{reason.rstrip('.')}."}
-        return [Banner(_("All publishing is on hold."), text)]
+        link = _address(place, "queues_page")
+        return [Banner(_("All publishing is on hold."), text, link, _("See who holds it, and what waits"))]
     if late is None:
         return []
     title = ngettext(

@@ -13,10 +13,14 @@ from pipeline.pages.outlets import listing as outlets
 from pipeline.pages.outlets import one as one_outlet
 from pipeline.pages.personas import drafts, editor, looks
 from pipeline.pages.personas import listing as personas
+from pipeline.pages.queues import acts as queue_acts
+from pipeline.pages.queues import editing as queue_editing
+from pipeline.pages.queues import holding
+from pipeline.pages.queues import listing as queues
 from pipeline.pages.sources import acts, adding, editing, lanes, listing, one
 from pipeline.pages.topics import pool
 
-register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg")
+register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que")
 
 
 class PlatformKind:
@@ -38,6 +42,7 @@ _SOURCE = "sources/<src:src>"
 _PERSONA = "personas/<per:per>"
 _TOPIC = f"{_PERSONA}/topics/<top:top>"
 _OUTLET = "outlets/<out:out>"
+_QUEUE = "queues/<que:que>"
 _LETTER = "outlets/<out:out>"
 _DELIVERIES = "sources/<src:src>/deliveries"
 
@@ -100,6 +105,14 @@ urlpatterns = [
     page_path(f"{_LETTER}/subscribers/<sub:sub>/remove", subscribers.subscriber_remove, "subscriber_remove"),
     page_path(f"{_LETTER}/mailings/<mlg:mlg>/stop", subscribers.mailing_stop, "mailing_stop"),
     page_path(f"{_LETTER}/mailings/<mlg:mlg>/resume", subscribers.mailing_resume, "mailing_resume"),
+    page_path("queues/", queues.queues_page, "queues_page"),
+    page_path("queues/add", queue_editing.queue_add, "queue_add"),
+    page_path("queues/begin", queue_acts.queue_begin, "queue_begin"),
+    page_path("queues/hold", holding.queues_hold, "queues_hold"),
+    page_path("queues/release", holding.queues_release, "queues_release"),
+    page_path(_QUEUE, queue_editing.queue_edit, "queue_edit"),
+    page_path(f"{_QUEUE}/pause", queue_acts.queue_pause, "queue_pause"),
+    page_path(f"{_QUEUE}/delete", queue_acts.queue_delete, "queue_delete"),
     page_path("settings/usage", usage.usage, "usage"),
     page_path("settings/content", defaults.defaults, "defaults"),
 ]

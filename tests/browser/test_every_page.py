@@ -16,6 +16,7 @@ from pipeline.pages.sources import words
 from pipeline.platforms.base import Platform
 from pipeline.stages import collect, drafting
 from pipeline.stages.brand import topics
+from pipeline.stages.publish import halting, queues
 from pipeline.stages.receiving import secrets, taking
 from tests.browser.test_account import log_in
 from tests.browser.test_sign_up import PASSWORD
@@ -72,7 +73,12 @@ def ids(db):
     received = taking.receive(bridge.source, sent, now=timezone.now())
     _log_entries(bridge.source)
     letter, reader, mailed = _letter(newsroom)
+    by_hand = _handed_over(newsroom)
+    slots = [{"weekday": 5, "time": "10:00"}]
+    # Held, so that there is something to let go.
+    halting.hold(newsroom, reason="A storm.", by=alice.email)
     return {
+        "que": queues.create(newsroom, {"name": "Saturdays", "timezone": "UTC", "slots": slots}).pk,
         "out": letter.pk,
         "sub": reader.pk,
         "mlg": mailed.pk,
@@ -88,7 +94,7 @@ def ids(db):
         "kind": next(
             (one.kind for one in plugins.every("platforms", Platform) if one.is_connectable), "none"
         ),
-        "pub": _handed_over(newsroom).pk,
+        "pub": by_hand.pk,
         "per": persona.pk,
         "pdr": _draft(newsroom).pk,
         "top": topics.create(newsroom, {"title": "Winter", "persona_id": persona.pk}, now=NOON).pk,

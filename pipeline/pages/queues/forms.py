@@ -1,0 +1,165 @@
+"""The form of a queue: a field of times for each day of the week; and that of the hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils.dates import WEEKDAYS
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import workspaces
+from config.ground.ids import decode, encode
+from pipeline.connection import platform_of
+from pipeline.models import Outlet, PublishQueue
+from pipeline.pages.sources import cadence
+from pipeline.stages.publish import halting, queueing, queues
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from django.forms import BoundField
+
+    from accounts.models import Workspace
+    from config.ground.errors import AppError
+
+_DAY: Final = "day_"
+_DAY_CHARACTERS: Final = 2000
+
+
+class QueueForm(forms.Form):
+    """`queue` is the one that is there; the default one isn't given to outlets, so it has no field for them."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=queues.NAME_CHARACTERS)
+    timezone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        help_text=gettext_lazy("The times are those of its clocks, through summer time too."),
+    )
+    on_gap = forms.ChoiceField(
+        label=gettext_lazy("A time that the clocks skip"),
+        help_text=gettext_lazy("Where summer time begins, an hour of that day doesn't exist."),
+        choices=(
+            ("shift", gettext_lazy("Is moved on by the hour: 02:30 becomes 03:30")),
+            ("skip", gettext_lazy("Is left out that day")),
+        ),
+        initial="shift",
+        widget=forms.RadioSelect,
+    )
+    on_overlap = forms.ChoiceField(
+        label=gettext_lazy("A time that comes twice"),
+        help_text=gettext_lazy("Where summer time ends, an hour of that day comes again."),
+        choices=(
+            ("first", gettext_lazy("Is meant the first time")),
+            ("second", gettext_lazy("Is meant the second time")),
+        ),
+        initial="first",
+        widget=forms.RadioSelect,
+    )
+    outlets = forms.MultipleChoiceField(
+        label=gettext_lazy("Outlets that use it"),
+        required=False,
+        help_text=gettext_lazy("Each uses one queue: one that is ticked here leaves the queue it had."),
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(
+        self, *args: Any, workspace: Workspace, queue: PublishQueue | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        zone = queue.timezone if queue else workspace.timezone
+        known = workspaces.timezone_choices()
+        fields["timezone"].choices = known if zone in dict(known) else [(zone, zone), *known]
+        for weekday, label in WEEKDAYS.items():
+            fields[f"{_DAY}{weekday}"] = forms.CharField(
+                label=label,
+                required=False,
+                max_length=_DAY_CHARACTERS,
+                widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": _("None")}),
+            )
+        if queue is not None and queue.is_default:
+            del fields["outlets"]
+        else:
+            fields["outlets"].choices = _outlets(workspace, queue)
+
+    @property
+    def days(self) -> Iterator[BoundField]:
+        return (self[f"{_DAY}{weekday}"] for weekday in WEEKDAYS)
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        slots: list[dict[str, Any]] = []
+        for weekday in WEEKDAYS:
+            name = f"{_DAY}{weekday}"
+            times = cadence.read_times(given.get(name) or "")
+            if times is None:
+                self.add_error(name, _("Write times as 09:00 or 09:00, 17:30."))
+                continue
+            had_room = len(slots) <= queues.SLOTS_MOST
+            slots += [{"weekday": weekday, "time": at} for at in times]
+            if had_room and len(slots) > queues.SLOTS_MOST:
+                message = _("A queue has %(most)d slots a week at most.")
+                self.add_error(name, message % {"most": queues.SLOTS_MOST})
+        given["slots"] = slots
+        return given
+
+    def values(self) -> dict[str, Any]:
+        """As the stage takes them."""
+        given = self.cleaned_data
+        found = {name: given[name] for name in ("name", "timezone", "slots", "on_gap", "on_overlap")}
+        if "outlets" in self.fields:
+            found["outlets"] = [decode("out", one) for one in given["outlets"]]
+        return found
+
+    def blame(self, error: AppError) -> None:
+        """Each error of the stage at its field; one of the slots at the week's first day."""
+        for detail in error.detail:
+            field = f"{_DAY}0" if detail.field == "slots" else detail.field
+            self.add_error(field if field in self.fields else None, detail.message)
+
+
+class HoldForm(forms.Form):
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=halting.REASON_CHARACTERS,
+        help_text=gettext_lazy("Everybody in the workspace reads it on each page."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+def fresh_values(workspace: Workspace) -> dict[str, Any]:
+    """What the form of a new queue begins with."""
+    return {"timezone": workspace.timezone, **_by_day(queueing.STARTING_SLOTS)}
+
+
+def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:
+    """What the form of a queue that is there begins with."""
+    return {
+        **{name: getattr(queue, name) for name in ("name", "timezone", "on_gap", "on_overlap")},
+        **_by_day(queue.slots),
+        "outlets": [encode("out", one.pk) for one in outlets if one.queue_id == queue.pk],
+    }
+
+
+def _by_day(slots: Sequence[dict[str, Any]]) -> dict[str, str]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for slot in slots:
+        found[f"{_DAY}{slot['weekday']}"].append(slot["time"])
+    return {name: ", ".join(times) for name, times in found.items()}
+
+
+def _outlets(workspace: Workspace, queue: PublishQueue | None) -> list[tuple[str, str]]:
+    rows = Outlet.objects.of(workspace).filter(deleted_at=None).select_related("queue").order_by("id")
+    return [(encode("out", one.pk), _outlet(one, queue)) for one in rows.defer("credentials")]
+
+
+def _outlet(outlet: Outlet, queue: PublishQueue | None) -> str:
+    """With the queue that it would leave."""
+    about = str(platform_of(outlet.platform).label)
+    if outlet.queue is not None and outlet.queue != queue and not outlet.queue.is_default:
+        now = _("uses %(queue)s now") % {"queue": outlet.queue.name}
+        about = f"{about} · {now}"
+    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, about)

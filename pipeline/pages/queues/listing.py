@@ -1,0 +1,70 @@
+"""The queues of a workspace: their weeks, their next slots, who uses them; and the hold above them."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import Http404
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.pages.place import Place, page
+from pipeline.models import Outlet, PublishQueue
+from pipeline.pages.queues import words
+from pipeline.stages import publish
+from pipeline.stages.publish import halting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+SLOTS_SHOWN: Final = 3
+
+
+def find_queue(place: Place, que: UUID) -> PublishQueue:
+    found: PublishQueue | None = (
+        PublishQueue.objects.of(place.workspace).select_related("workspace").filter(pk=que).first()
+    )
+    if found is None:
+        raise Http404
+    return found
+
+
+def outlets_of(place: Place) -> list[Outlet]:
+    rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
+    return list(rows.order_by("id"))
+
+
+def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
+    """Those of a workspace's outlets that use it; the default one is used by all that name no other."""
+    return [one for one in outlets if one.queue_id == queue.pk or (queue.is_default and one.queue_id is None)]
+
+
+@page("look", methods=("GET",))
+def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
+    now, outlets = timezone.now(), outlets_of(place)
+    there = PublishQueue.objects.of(place.workspace).order_by("-is_default", "name", "id")
+    hold = halting.read(place.workspace)
+    coming, has_more = halting.coming(place.workspace, test=False, now=now) if hold else ([], False)
+    context = {
+        "place": place,
+        "rows": [_shown(one, outlets, now) for one in there],
+        "hold": hold,
+        "counts": words.counts_of(coming),
+        "has_more": has_more,
+    }
+    return render(request, "pages/queues.html", context)
+
+
+def _shown(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
+    slots = [] if queue.is_paused else islice(publish.moments_of(queue, after=now), SLOTS_SHOWN)
+    return {
+        "queue": queue,
+        "week": words.week_of(queue),
+        "next": [slot.moment for slot in slots],
+        "outlets": users_of(queue, outlets),
+    }
