@@ -82,7 +82,7 @@ def _outlook(place: Place, form: QueueForm, row: PublishQueue, users: Sequence[O
         form = QueueForm(
             {name: form[name].value() or "" for name in form.fields}, workspace=place.workspace, queue=row
         )
-    if not form.is_valid():
+    if not form.has_times:
         return {}
     for name in ("timezone", "slots", "on_gap", "on_overlap"):
         # On the row in memory alone.

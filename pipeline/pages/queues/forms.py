@@ -89,6 +89,12 @@ class QueueForm(forms.Form):
     def days(self) -> Iterator[BoundField]:
         return (self[f"{_DAY}{weekday}"] for weekday in WEEKDAYS)
 
+    @property
+    def has_times(self) -> bool:
+        """Whether it says soundly when its slots are, whatever else is wrong with it."""
+        times = {"timezone", "on_gap", "on_overlap", *(day.name for day in self.days)}
+        return self.is_bound and not times & set(self.errors)
+
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
         slots: list[dict[str, Any]] = []
