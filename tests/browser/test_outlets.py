@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.utils import timezone
@@ -10,10 +11,11 @@ from django.utils import timezone
 from accounts import workspaces
 from config.ground import hands
 from pipeline import way_out
-from pipeline.models import Outlet, Publication, WorkspaceDefaults
-from pipeline.stages import publish
+from pipeline.models import OAuthApp, Outlet, Publication, WorkspaceDefaults
+from pipeline.stages import oauth, publish
 from tests.browser.people import follow, log_in, look_over, person
 from tests.platforms import letterbox
+from tests.stages.mailing.conftest import make_letter, subscribe
 from tests.stages.steps import claimed, make_items, promise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
@@ -129,3 +131,46 @@ def test_it_works_without_a_script(open_window, newsroom, wall):
     outlet = Outlet.everywhere.get(platform="letterbox")
     assert outlet.deleted_at is not None
     assert outlet.credentials is None
+
+
+def test_a_newsletters_page_leads_to_its_list_and_shows_the_record_to_publish(open_window, newsroom):
+    letter = make_letter(newsroom, 25)
+    subscribe(letter, "ann", "bob")
+    record = f'letter._domainkey.harbour.example TXT "v=DKIM1; k=rsa; p={"MIIBIjANBg" * 39}"'
+    Outlet.everywhere.filter(pk=letter.pk).update(
+        profile={"notes": [f"Publish this DNS record: {record}"]}, connected_at=timezone.now()
+    )
+    page = open_window()
+    log_in(page, newsroom.alice)
+    page.get_by_role("link", name="Outlets").first.click()
+    follow(page, page.get_by_role("link", name="Harbour letter"))
+    page.get_by_text("2 people are on the list").wait_for()
+    page.get_by_role("button", name="Copy the record's name").click()
+    page.get_by_text("Copied").first.wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "letter._domainkey.harbour.example"
+    look_over(page, "outlet-newsletter")
+    follow(page, page.get_by_role("link", name="See the list"))
+    page.get_by_text("ann@readers.example").wait_for()
+    look_over(page, "subscribers")
+
+
+@pytest.mark.parametrize(
+    ("error", "onward", "there"),
+    [
+        ("access_denied", "Begin again", "Connect LinkedIn"),
+        ("invalid_scope", "To the outlets", "Outlets"),
+    ],
+)
+def test_a_log_in_that_failed_says_what_to_do(open_window, complaints, newsroom, error, onward, there):
+    complaints.expect("409 (Conflict)")
+    app = OAuthApp(platform="linkedin", client_id="client-1")
+    oauth.register(app, secret="secret-1", by="operator@example.test", now=timezone.now())
+    page = open_window()
+    log_in(page, newsroom.alice)
+    begun = oauth.begin(newsroom, "linkedin", user=newsroom.alice, outlet=None, now=timezone.now())
+    state = parse_qs(urlsplit(begun).query)["state"][0]
+    page.goto(f"/outlets/connect/linkedin/callback?error={error}&state={state}")
+    page.get_by_role("heading", name="LinkedIn was not connected").wait_for()
+    look_over(page, f"outlet-oauth-{error}")
+    follow(page, page.get_by_role("link", name=onward))
+    page.get_by_role("heading", name=there, level=1).wait_for()

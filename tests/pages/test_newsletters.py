@@ -6,12 +6,16 @@ import io
 import re
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from config.ground import limits
+from pipeline.connection import account_of
 from pipeline.models import MailDelivery, Mailing, Outlet, Publication, Subscriber
+from pipeline.platforms import email_newsletter
 from pipeline.stages import mailing
 from pipeline.stages.mailing import issuing
 from tests.stages.mailing.conftest import make_letter, subscribe
@@ -175,6 +179,43 @@ def browser(as_person, bob):
 
 def page_of(letter, name="subscribers", **more):
     return reverse(name, kwargs={"ws": letter.workspace_id, "out": letter.pk, **more})
+
+
+def test_the_outlets_page_leads_to_its_list(browser, as_person, vera, newsroom, letter, ann):
+    subscribe(letter, "zoe", status="unsubscribed")
+    address = reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": letter.pk})
+    page = browser.get(address).content.decode()
+    assert "1 person is on the list" in page
+    assert page.count(f'href="{page_of(letter)}"') == 2
+    looking = as_person(vera).get(address).content.decode()
+    assert ("1 person is on the list" in looking, page_of(letter) in looking) == (True, False)
+    listed = browser.get(page_of(letter)).content.decode()
+    assert f'href="{page_of(letter)}" aria-current="page"' in listed
+    feed = Outlet.everywhere.get(workspace=newsroom, platform="feed")
+    other = browser.get(reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": feed.pk}))
+    assert (other.context["readers"], "Subscribers" in other.content.decode()) == (None, False)
+
+
+def test_the_dns_record_to_publish_is_there_to_be_copied(browser, newsroom, letter):
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    letter.config |= {"dkim_domain": "harbour.example", "dkim_selector": "letter"}
+    letter.credentials = {"dkim_key": pem}
+    said = email_newsletter.dkim_notes(account_of(letter, is_open=True))
+    Outlet.everywhere.filter(pk=letter.pk).update(profile={"notes": [*said, "Two: words <b>."]})
+    answer = browser.get(reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": letter.pk}))
+    record, plain = answer.context["notes"]
+    assert (record.said, record.name) == ("Publish this DNS record:", "letter._domainkey.harbour.example")
+    assert record.value.startswith("v=DKIM1; k=rsa; p=")
+    assert f'{record.said} {record.name} TXT "{record.value}"' == said[0]
+    assert (plain.said, plain.name) == ("Two: words <b>.", "")
+    page = answer.content.decode()
+    assert [part in page for part in (record.name, record.value, "Two: words &lt;b&gt;.", pem[40:80])] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_the_list_is_searched_and_filtered(browser, letter, ann):

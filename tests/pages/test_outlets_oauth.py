@@ -204,6 +204,124 @@ def test_a_person_who_says_no_is_told_that_nothing_changed(owner, newsroom, serv
     assert server.oauth.asked == []
 
 
+def returned(browser, address, **answer):
+    """The page that a person lands on whom the platform sent back with this answer."""
+    state = parse_qs(urlsplit(address).query)["state"][0]
+    return browser.get(reverse("outlet_oauth_callback", kwargs={"kind": "x"}), {"state": state, **answer})
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "advice", "code", "is_for_operator"),
+    [
+        (
+            "access_denied",
+            "You didn't allow it at X, so nothing was connected or changed.",
+            "Begin again, and allow at X all that it asks for: posting needs it.",
+            "",
+            False,
+        ),
+        (
+            "invalid_scope",
+            "X doesn't let this service ask for all that it needs.",
+            "Tell the operator of this service, who has to apply for it there. Until then it ends the same.",
+            "invalid_scope",
+            True,
+        ),
+        (
+            "temporarily_unavailable",
+            "X couldn't answer at this moment.",
+            "Wait some minutes, then begin again.",
+            "temporarily_unavailable",
+            False,
+        ),
+        (
+            "odd",
+            "X sent you back without its permission.",
+            "Begin again. Where it ends in the same way, tell the operator of this service what stands here.",
+            "odd",
+            True,
+        ),
+        # What is no code isn't repeated: whoever makes an address must not put words into our mouth.
+        (
+            "Call 0900 now",
+            "X sent you back without its permission.",
+            "Begin again. Where it ends in the same way, tell the operator of this service what stands here.",
+            "",
+            True,
+        ),
+    ],
+)
+def test_a_failure_says_what_happened_and_what_to_do(
+    owner, newsroom, settings, x, error, message, advice, code, is_for_operator
+):
+    settings.OPERATOR_CONTACT = "help@operator.example"
+    registered("x")
+    answer = returned(owner, begun(owner, newsroom, "x"), error=error, error_description="Call 0900 now")
+    failure, page = answer.context["failure"], html.unescape(answer.content.decode())
+
+    assert answer.status_code == 409
+    assert (failure.message, failure.advice, failure.code) == (message, advice, code)
+    assert [part in page for part in (message, advice, "Call 0900 now")] == [True, True, False]
+    assert ("The operator of this service: help@operator.example" in page) is is_for_operator
+    assert (at(newsroom, "outlet_connect", kind="x") in page) is (error != "invalid_scope")
+    assert f'href="{at(newsroom, "outlets_page")}"' in page
+
+
+def at(workspace, name, **ids):
+    return reverse(name, kwargs={"ws": workspace.pk, **ids})
+
+
+def test_an_outlet_that_is_not_connected_again_stays_as_it_was(owner, newsroom, x):
+    registered("x")
+    owner.get(way_back(begun(owner, newsroom, "x")))
+    outlet = Outlet.objects.of(newsroom).get(platform="x")
+    former = credentials(outlet)
+    again = begun(owner, newsroom, "x", outlet=str(outlet.pk))
+    answer = returned(owner, again, error="access_denied")
+    page = html.unescape(answer.content.decode())
+
+    assert [
+        part in page for part in ("The Paper was not connected again", "The outlet stays as it was.")
+    ] == [
+        True,
+        True,
+    ]
+    assert at(newsroom, "outlet_reconnect", out=outlet.pk) in page
+    assert credentials(outlet) == former
+    # One that was disconnected meanwhile isn't offered.
+    again = begun(owner, newsroom, "x", outlet=str(outlet.pk))
+    Outlet.everywhere.filter(pk=outlet.pk).update(deleted_at=timezone.now())
+    answer = returned(owner, again, error="access_denied")
+    assert (answer.context["outlet"], answer.context["again"]) == (
+        None,
+        at(newsroom, "outlet_connect", kind="x"),
+    )
+
+
+def test_another_account_than_the_outlets_own_is_told_whose_it_has_to_be(owner, newsroom, x):
+    registered("x")
+    owner.get(way_back(begun(owner, newsroom, "x")))
+    outlet = Outlet.objects.of(newsroom).get(platform="x")
+    second = owner.get(way_back(begun(owner, newsroom, "x")))
+    assert second.context["failure"].advice == (
+        "For another account, log in as that one at X first, then begin again."
+    )
+    Outlet.everywhere.filter(pk=outlet.pk).update(profile={**outlet.profile, "external_id": "another"})
+    answer = owner.get(way_back(begun(owner, newsroom, "x", outlet=str(outlet.pk))))
+    assert answer.context["failure"].advice == ("Log in at X as the account of The Paper, then begin again.")
+
+
+def test_an_application_that_is_not_taken_is_the_operators(owner, newsroom, x):
+    registered("x")
+    back = way_back(begun(owner, newsroom, "x"))
+    OAuthApp.everywhere.filter(platform="x").update(client_secret="wrong")
+    failure = owner.get(back).context["failure"]
+    assert (failure.advice, failure.is_for_operator) == (
+        "Tell the operator of this service. Until then it ends the same.",
+        True,
+    )
+
+
 def test_who_lost_the_role_meanwhile_connects_nothing(owner, alice, newsroom, x):
     registered("x")
     back = way_back(begun(owner, newsroom, "x"))

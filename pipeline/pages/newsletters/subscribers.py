@@ -20,6 +20,7 @@ from config.ground import limits
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
 from pipeline.models import Mailing, Outlet, Subscriber
+from pipeline.pages.outlets.one import head
 from pipeline.stages import mailing as stage
 from pipeline.stages.mailing import subscribing
 
@@ -100,8 +101,7 @@ def _shown(
     queue = stage.queue_of(outlet)
     base = settings.PUBLIC_URL.rstrip("/")
     return {
-        "place": place,
-        "outlet": outlet,
+        **head(place, outlet, "subscribers"),
         "rows": [{"subscriber": one, "state": STATUSES[one.status]} for one in found[:ROWS]],
         "filters": [(key, label, counts.get(key, 0)) for key, (label, _tone) in STATUSES.items()],
         "total": sum(counts.values()),

@@ -15,6 +15,7 @@ from accounts.pages.place import Place, find, page, person_page
 from config.ground.errors import AppError
 from pipeline import plugins
 from pipeline.connection import platform_of
+from pipeline.pages.outlets import failures
 from pipeline.pages.outlets.one import find_outlet
 from pipeline.stages import oauth
 
@@ -39,7 +40,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     try:
         address = oauth.begin(place.workspace, kind, user=place.user, outlet=outlet, now=timezone.now())
     except AppError as error:
-        return _failed(request, platform, str(error), place=place, status=409)
+        return _failed(request, platform, failures.refused(error, platform), place=place)
     answer = render(request, "pages/outlet_oauth_go.html", {"platform": platform, "address": address})
     answer["Refresh"] = f"0; url={address}"
     answer["Cache-Control"] = "no-store"
@@ -59,20 +60,19 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
             now=now,
         )
     except AppError as error:
-        return _failed(request, platform, str(error), status=400)
+        return _failed(request, platform, failures.over(error), status=400)
     place = find(request, attempt.workspace_id)
     if place is None or not place.may("manage"):
-        message = _("You no longer may connect outlets of that workspace; ask one of its owners.")
-        return _failed(request, platform, message, status=403)
+        return _failed(request, platform, failures.of_role(), status=403)
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
     if "code" not in given:
-        return _failed(
-            request, platform, _why_none(given.get("error", ""), platform), place=place, attempt=attempt
-        )
+        failure = failures.without_code(given.get("error", ""), platform)
+        return _failed(request, platform, failure, place=place, attempt=attempt)
     try:
         outlet = oauth.complete(attempt, code=given["code"][:CODE_CHARACTERS], by=place.user.email, now=now)
     except AppError as error:
-        return _failed(request, platform, str(error), place=place, attempt=attempt)
+        failure = failures.refused(error, platform, attempt)
+        return _failed(request, platform, failure, place=place, attempt=attempt)
     if attempt.outlet is None:
         messages.success(request, _("%(name)s is connected.") % {"name": outlet.name})
     else:
@@ -81,35 +81,29 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
     return redirect(place.address("outlet_page", out=outlet.pk))
 
 
-def _why_none(error: str, platform: Platform) -> str:
-    """RFC 6749, section 4.1.2.1; LinkedIn has words of its own for a person who says no."""
-    label = {"platform": platform.label}
-    if error in {"access_denied", "user_cancelled_login", "user_cancelled_authorize"}:
-        return _("You didn't allow it at %(platform)s, so nothing was connected or changed.") % label
-    if error in {"unauthorized_client", "unauthorized_scope_error", "invalid_scope"}:
-        return (
-            _("%(platform)s doesn't let this service ask for all that it needs; tell its operator.") % label
-        )
-    if error in {"server_error", "temporarily_unavailable"}:
-        return _("%(platform)s couldn't answer at this moment. Try it again.") % label
-    return _("%(platform)s sent you back without its permission. Try it again.") % label
-
-
 def _failed(
     request: HttpRequest,
     platform: Platform,
-    message: str,
+    failure: failures.Failure,
     *,
     place: Place | None = None,
     attempt: OAuthAttempt | None = None,
     status: int = 409,
 ) -> HttpResponse:
-    again = ""
-    if place is not None and attempt is not None and attempt.outlet_id is not None:
-        again = place.address("outlet_reconnect", out=attempt.outlet_id)
+    again, outlet = "", attempt.outlet if attempt is not None else None
+    if outlet is not None and outlet.deleted_at is not None:
+        outlet = None
+    if place is not None and outlet is not None:
+        again = place.address("outlet_reconnect", out=outlet.pk)
     elif place is not None:
         again = place.address("outlet_connect", kind=platform.kind)
-    context = {"platform": platform, "message": message, "again": again}
+    context = {
+        "platform": platform,
+        "failure": failure,
+        "outlet": outlet,
+        "again": again,
+        "outlets": place.address("outlets_page") if place is not None else "",
+    }
     return render(request, "pages/outlet_oauth_failed.html", context, status=status)
 
 

@@ -14,11 +14,12 @@ from accounts.pages import typed
 from accounts.pages.place import Place, page
 from config.ground.errors import AppError
 from pipeline.connection import platform_of
-from pipeline.models import Attempt, Outlet, Publication
+from pipeline.models import Attempt, Outlet, Publication, PublishQueue, Subscriber
 from pipeline.pages.outlets import words
 from pipeline.pages.outlets.forms import EditForm
 from pipeline.payloads import feed_addresses
 from pipeline.stages import outlets
+from pipeline.stages.mailing import subscribing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,9 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     per_day, gap = words.pace_of(row)
     context = {
         **head(place, row, "look"),
+        "notes": words.notes_of(row),
+        "readers": _readers(place, row),
+        "queue": _queue(place, row),
         "limits": words.limits_of(row),
         "per_day": per_day,
         "gap": gap,
@@ -91,12 +95,27 @@ def head(place: Place, row: Outlet, tab: str) -> dict[str, Any]:
         "place": place,
         "outlet": row,
         "tab": tab,
+        "has_subscribers": row.platform == subscribing.KIND,
         "platform": platform,
         "account": words.account_of(row),
         "address": _web_address(row.profile),
         "health": words.health_of(row, now),
         "rests_until": row.rests_until if row.rests_until and row.rests_until > now else None,
     }
+
+
+def _readers(place: Place, row: Outlet) -> int | None:
+    """How many are on its list; None where it has none."""
+    if row.platform != subscribing.KIND:
+        return None
+    return Subscriber.objects.of(place.workspace).filter(outlet=row, status="active").count()
+
+
+def _queue(place: Place, row: Outlet) -> PublishQueue | None:
+    """Whose slots are its; None where its workspace has no queue yet."""
+    which = {"pk": row.queue_id} if row.queue_id is not None else {"is_default": True}
+    found: PublishQueue | None = PublishQueue.objects.of(place.workspace).filter(**which).first()
+    return found
 
 
 def _web_address(profile: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,6 +44,8 @@ STATUSES: Final[Mapping[str, tuple[str, _StrPromise]]] = {
     "cancelled": ("", gettext_lazy("Cancelled")),
     "removed": ("", gettext_lazy("Removed")),
 }
+_RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
+"""A note that ends with a TXT record, as a line of a zone file shows it."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,26 @@ def account_of(outlet: Outlet) -> str:
 
 def takes(platform: Platform) -> str:
     return ", ".join(str(BUCKETS[bucket]) for bucket in platform.buckets)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a platform says of an account; `name` and `value` of the DNS record that it asks to be published."""
+
+    said: str
+    name: str = ""
+    value: str = ""
+
+
+def notes_of(outlet: Outlet) -> list[Note]:
+    return [_note(str(note)) for note in outlet.profile.get("notes") or ()]
+
+
+def _note(said: str) -> Note:
+    found = _RECORD.fullmatch(said)
+    if found is None:
+        return Note(said)
+    return Note(found["said"], found["name"], found["value"])
 
 
 @dataclass(frozen=True)
