@@ -302,7 +302,6 @@ def test_a_workspace_keeps_its_feed(owner, newsroom):
     assert reread(feed).deleted_at is None
 
 
-<<<<<<< HEAD
 # --- A secret that is made here --------------------------------------------------------------------------------------
 
 RECEIVER = {"config_address": "https://hooks.example/in", "config_lost_answer": "wait", "secret_secret": ""}
@@ -349,7 +348,8 @@ def test_connecting_again_without_a_secret_makes_a_new_one(owner, newsroom):
     there = at(newsroom, "outlet_secret", out=made.pk)
     assert (answer["Location"], secret_of(made) != OWN) == (there, True)
     assert secret_of(made) in text_of(owner.get(there))
-=======
+
+
 def test_an_outlet_names_the_queue_whose_slots_are_its(owner, newsroom, outlet):
     page = at(newsroom, "outlet_page", out=outlet.pk)
     assert owner.get(page).context["queue"].name == "Weekdays"
@@ -357,4 +357,3 @@ def test_an_outlet_names_the_queue_whose_slots_are_its(owner, newsroom, outlet):
     own = queues.create(newsroom, values)
     assert owner.get(page).context["queue"] == own
     assert f'<a class="anywhere" href="{at(newsroom, "queues_page")}">Nights</a>' in text_of(owner.get(page))
->>>>>>> 6b55c25 (Lead a newsletter to its list, and a failed log-in onward)
