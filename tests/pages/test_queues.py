@@ -286,6 +286,16 @@ def test_a_zone_that_no_list_has_stays(editor, newsroom, usual):
     assert reread(usual).timezone == "Etc/GMT+5"
 
 
+def test_a_zone_that_is_gone_hinders_no_page(editor, newsroom, usual):
+    PublishQueue.everywhere.filter(pk=usual.pk).update(timezone="Europe/Bonn")
+    assert "None: choose another time zone" in text_of(editor.get(at(newsroom, "queues_page")))
+    address = at(newsroom, "queue_edit", que=usual.pk)
+    assert "There is no preview" in text_of(editor.get(address))
+    answer = editor.post(address, {**FORM, "timezone": "Europe/Bonn"})
+    assert errors(answer) == {"timezone": ["There is no Europe/Bonn any more; choose another."]}
+    assert editor.post(address, {**FORM, "timezone": "Europe/Berlin"}).status_code == 302
+
+
 # --- Paused and deleted ----------------------------------------------------------------------------------------------
 
 

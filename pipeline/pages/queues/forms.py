@@ -17,6 +17,7 @@ from pipeline.connection import platform_of
 from pipeline.models import Outlet, PublishQueue
 from pipeline.pages.sources import cadence
 from pipeline.stages.publish import halting, queueing, queues
+from pipeline.wall_clock import UnknownZone, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,6 +95,16 @@ class QueueForm(forms.Form):
         """Whether it says soundly when its slots are, whatever else is wrong with it."""
         times = {"timezone", "on_gap", "on_overlap", *(day.name for day in self.days)}
         return self.is_bound and not times & set(self.errors)
+
+    def clean_timezone(self) -> str:
+        """One that was dropped from the tables since it was chosen is offered, but not taken."""
+        name: str = self.cleaned_data["timezone"]
+        try:
+            zone_named(name)
+        except UnknownZone:
+            message = _("There is no %(zone)s any more; choose another.") % {"zone": name}
+            raise forms.ValidationError(message) from None
+        return name
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data

@@ -14,6 +14,7 @@ from pipeline.models import Outlet, PublishQueue
 from pipeline.pages.queues import words
 from pipeline.stages import publish
 from pipeline.stages.publish import halting
+from pipeline.wall_clock import UnknownZone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,10 +62,19 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _shown(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
-    slots = [] if queue.is_paused else islice(publish.moments_of(queue, after=now), SLOTS_SHOWN)
     return {
         "queue": queue,
         "week": words.week_of(queue),
-        "next": [slot.moment for slot in slots],
+        "next": _next(queue, now),
         "outlets": users_of(queue, outlets),
     }
+
+
+def _next(queue: PublishQueue, now: datetime) -> list[datetime]:
+    """None where it is paused, and where its time zone was dropped from the tables."""
+    if queue.is_paused:
+        return []
+    try:
+        return [slot.moment for slot in islice(publish.moments_of(queue, after=now), SLOTS_SHOWN)]
+    except UnknownZone:
+        return []
