@@ -307,6 +307,7 @@ def test_the_account_is_what_the_site_says(server, case):
         "scopes": ("author",),
         "expires_at": None,
         "limits": {},
+        "credentials": {},
         "config": {"rest_root": root},
         "notes": (
             "The user may not add categories: the category has to be there already.",
