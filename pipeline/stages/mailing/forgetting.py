@@ -34,6 +34,8 @@ def forget_unconfirmed(now: datetime) -> int:
         status="pending", asked_at__lt=now - limits.SUBSCRIBERS_UNCONFIRMED_KEPT
     )
     keys = list(rows.values_list("pk", flat=True)[:AT_ONCE])
+    if not keys:
+        return 0
     with transaction.atomic():
         silence(keys)
         Subscriber.everywhere.filter(pk__in=keys).delete()
