@@ -29,6 +29,7 @@ from config.ground.api import (
     refuse_unless_match,
     respond_with_tag,
     strong_tag,
+    weak_tag,
 )
 from config.ground.errors import Detail, Invalid
 from config.ground.moments import as_z, as_z_or_none
@@ -336,13 +337,14 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_explain",
         summary="Say why it isn't published",
         parameters=[path_id("gen")],
-        responses=answers({200: documents.Explanation}, 404),
+        responses=answers({200: documents.Explanation, 304: OpenApiResponse(description="Unchanged.")}, 404),
     )
     def explain(self, request: Request, id: str) -> Response:
         """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""
         row = self.find(self._rows().select_related("workspace", "raw_item"), "gen", id)
         read_query(request, {})
-        return Response(_explained(row, publish.explain(row, now=timezone.now())))
+        shown = _explained(row, publish.explain(row, now=timezone.now()))
+        return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     def _wish(self, given: dict[str, Any], now: Any) -> Wish:
         overrides = given.get("overrides", {})

@@ -22,6 +22,8 @@ from config.ground.api import (
     StrictSerializer,
     page,
     read_query,
+    respond_with_tag,
+    weak_tag,
 )
 from config.ground.moments import as_z, as_z_or_none
 from pipeline import payloads
@@ -98,7 +100,7 @@ class QueueView(PipelineResource):
         operation_id="queues_retrieve",
         summary="Read a queue and its next slots",
         parameters=[path_id("que")],
-        responses=answers({200: QueueWithSlots}, 404),
+        responses=answers({200: QueueWithSlots, 304: OpenApiResponse(description="Unchanged.")}, 404),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "que", id)
@@ -107,7 +109,7 @@ class QueueView(PipelineResource):
             {field.attname: getattr(row, field.attname) for field in row._meta.fields}, self._outlets()
         )
         shown["next_slots"] = self._next_slots(row, shown["outlets"])
-        return Response(shown)
+        return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     def _rows(self) -> Any:
         return PublishQueue.objects.of(self.caller.workspace)
@@ -185,11 +187,12 @@ class HoldView(PipelineResource):
     @extend_schema(
         operation_id="hold_retrieve",
         summary="Read the hold and what it keeps back",
-        responses=answers({200: Hold}),
+        responses=answers({200: Hold, 304: OpenApiResponse(description="Unchanged.")}),
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
-        return Response(self._told(halting.read(self.caller.workspace)))
+        shown = self._told(halting.read(self.caller.workspace))
+        return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     @extend_schema(
         operation_id="hold_create",

@@ -11,8 +11,9 @@ import io
 import json
 import threading
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from urllib.parse import parse_qs, urlsplit
 
 from PIL import Image
@@ -45,6 +46,9 @@ nothing, `wrong_json`, `empty`, `huge` and `never_answers` come after the post w
 TAKES_IT = frozenset(
     {"slow", "never_answers", "drops_after", "500_after", "502_html", "wrong_json", "empty", "huge"}
 )
+
+
+NOW: Final = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,8 @@ class LedgerServer:
         self.requests: list[Request] = []
         self.faults: list[str] = []
         """Words of `FAULTS`, or `ok`, played one for each call that makes a post public; then `ok` for ever."""
+        self.clock: Callable[[], datetime] = lambda: NOW
+        """What the platform says of when a post was made."""
         self.lock = threading.RLock()
         self._let_go = threading.Event()
         self._server: ThreadingHTTPServer | None = None

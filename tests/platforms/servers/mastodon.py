@@ -29,7 +29,6 @@ class Server(LedgerServer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.now = NOW
         self.number = FIRST_STATUS
         self.first_by_key: dict[str, dict[str, Any]] = {}
         self.honours_keys = True
@@ -48,7 +47,9 @@ class Server(LedgerServer):
         return request.method == "POST" and request.path == "/api/v1/statuses"
 
     def too_many(self) -> Answer:
-        reset = (self.now + timedelta(seconds=7)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        reset = (
+            (self.clock() + timedelta(seconds=7)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        )
         headers = {"X-RateLimit-Limit": "300", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
         return Answer(429, {"error": "Too many requests"}, headers)
 
@@ -211,7 +212,7 @@ class Server(LedgerServer):
         status = given.get("status") or ""
         return {
             "id": number,
-            "created_at": self.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "created_at": self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "in_reply_to_id": given.get("in_reply_to_id"),
             "sensitive": bool(given.get("sensitive")),
             "spoiler_text": given.get("spoiler_text", ""),

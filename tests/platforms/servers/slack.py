@@ -75,7 +75,7 @@ class Server(LedgerServer):
                 block["alt_text"] and block["image_url"].startswith("https://")
             ):
                 return refusal("invalid_blocks")
-        self.next += 1
+        self.next = max(self.next + 1, int(self.clock().timestamp()))
         ts = f"{self.next}.000100"
         self.posts.append({"ts": ts, **message})
         return Answer(200, {"ok": True, "channel": CHANNEL, "ts": ts, "message": {"text": message["text"]}})

@@ -138,7 +138,7 @@ class Server(LedgerServer):
                 "id": str(self.number),
                 "text": shown,
                 "sent": text,
-                "created_at": NOW.isoformat().replace("+00:00", ".000Z"),
+                "created_at": self.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                 "entities": {"urls": urls},
                 "body": body,
             }
