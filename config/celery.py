@@ -29,8 +29,12 @@ log = structlog.get_logger(__name__)
 
 LOOK_EXPIRES_SECONDS: Final = 5.0
 """A look that waited longer has been overtaken by later ticks; working it too would only add to the backlog."""
-SENT_APART_SECONDS: Final = 0.02 if settings.REDIS_URL else hands.TICK_SECONDS
+SENT_APART_SECONDS: Final = 0.1 if settings.REDIS_URL else hands.TICK_SECONDS
 """Looks of one kind on their way from one process. In the embedded mode a look's start is seen and ends this wait."""
+LEAST_APART_SECONDS: Final = 0.1 if settings.REDIS_URL else 0.02
+"""Between two messages about one kind from one process, although the first one's look has started: what came of many
+events is then looked for once.
+"""
 
 REST_SECONDS: Final = 20.0
 """For the rows in hand when a worker is told to stop; the lease of a row that takes longer brings it back."""
@@ -99,7 +103,7 @@ def _send_look(kind: str) -> None:
     look.apply_async((kind,), expires=LOOK_EXPIRES_SECONDS, retry=False)
 
 
-nudges: Final = Nudges(_send_look, apart=SENT_APART_SECONDS)
+nudges: Final = Nudges(_send_look, apart=SENT_APART_SECONDS, least_apart=LEAST_APART_SECONDS)
 hands.send_looks_with(nudges.ask)
 
 

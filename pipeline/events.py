@@ -155,9 +155,8 @@ def dispatch_batch(
     workspace_id = _next_to_dispatch()
     if workspace_id is None:
         return 0
-    EventPosition.everywhere.get_or_create(workspace_id=workspace_id)
     with transaction.atomic():
-        position = EventPosition.everywhere.select_for_update().get(workspace_id=workspace_id)
+        position = _locked_position(workspace_id)
         events = list(
             Event.everywhere.filter(workspace_id=workspace_id, dispatched_at__isnull=True).order_by("id")[
                 :limit
@@ -171,11 +170,32 @@ def dispatch_batch(
         for place, event in enumerate(events, start=position.last + 1):
             event.position = place
             event.dispatched_at = now
-        Event.everywhere.bulk_update(events, ["position", "dispatched_at"])
+        _write_places(events)
         EventPosition.everywhere.filter(pk=position.pk).update(last=position.last + len(events))
         write_deliveries(workspace_id, events)
         crash_point("dispatch.written")
     return len(events)
+
+
+def _locked_position(workspace_id: UUID) -> EventPosition:
+    rows = EventPosition.everywhere.select_for_update().filter(workspace_id=workspace_id)
+    found: EventPosition | None = rows.first()
+    if found is None:
+        EventPosition.everywhere.get_or_create(workspace_id=workspace_id)
+        found = rows.get()
+    return found
+
+
+def _write_places(events: Sequence[Event]) -> None:
+    """In one round trip; the CASE of a bulk_update costs more to put together than all the rest."""
+    fields = {field.name: field for field in Event._meta.concrete_fields}
+    wanted = [fields[name] for name in ("position", "dispatched_at", "id")]
+    rows = [
+        [field.get_db_prep_value(getattr(event, field.attname), connection) for field in wanted]
+        for event in events
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany("UPDATE event SET position = %s, dispatched_at = %s WHERE id = %s", rows)
 
 
 def _undispatched() -> QuerySet[Event]:

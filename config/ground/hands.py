@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -33,6 +34,10 @@ LOCK_PAUSE_SECONDS: Final = 0.02
 """Between two batches on SQLite, so that those who wait for the lock get it."""
 TICK_SECONDS: Final = 1.0
 OWN_TICK_AFTER_SECONDS: Final = 2.0
+KEEPER_PAUSE_SECONDS: Final = 0.05
+"""Between two claims for the hands of a kind with `shares_claims`; what falls due meanwhile is that much late."""
+KEEPER_STAYS_SECONDS: Final = 1.5
+"""How long nothing has to be due before the ticks alone ask again."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,11 @@ class Kind:
 
     `work` gets one claimed row; an exception leaves the row due again when its lease runs out. `give_up` gets a row
     that was claimed `max_attempts` times without success, and must end it in a status that a person sees.
-    A hand claims up to `batch` rows at once; with `shares_claims` the other hands of the process that are free work
-    them with it, so that each claim serves several. `side_by_side` rows are worked at once in one process, at most `per_workspace` of them of one workspace. With
-    `group`, rows are also counted by something smaller than a workspace, and that in all processes together. A kind
-    that mostly waits for other people's machines takes `own_threads`, so that it can't hold up the other kinds.
+    A hand claims up to `batch` rows at once. `side_by_side` rows are worked at once in one process, at most
+    `per_workspace` of them of one workspace. With `group`, rows are also counted by something smaller than a workspace,
+    and that in all processes together. A kind that mostly waits for other people's machines takes `own_threads`, so
+    that it can't hold up the other kinds. With `shares_claims` one of its threads claims for all hands of the process,
+    so that hundreds of rows a second don't cost a claim each.
     """
 
     name: str
@@ -74,8 +80,11 @@ _kinds: Final[dict[str, Kind | Batch]] = {}
 _lock: Final = threading.Lock()
 _looking: Final[Counter[str]] = Counter()
 _in_hand: Final[dict[str, Counter[UUID]]] = {}
-_claimed: Final[dict[str, deque[Any]]] = {}
-"""Rows of kinds with `shares_claims` that are claimed and not begun; none waits there while a hand is free."""
+_shelves: Final[dict[str, deque[Any]]] = {}
+"""Rows of kinds with `shares_claims` that are claimed and not begun."""
+_keepers: Final[dict[str, threading.Event]] = {}
+"""Who fills a kind's shelf at present, by the event that wakes it."""
+_claiming: Final[dict[str, threading.Lock]] = {}
 _last_tick: Final = {"at": 0.0}
 _sender: Final[dict[str, Callable[[str], None]]] = {}
 _own_threads: Final[set[threading.Thread]] = set()
@@ -152,26 +161,125 @@ def serve(name: str) -> None:
     kind = kinds()[name]
     if not isinstance(kind, Kind) or not kind.own_threads:
         look(name)
-        return
-    thread = threading.Thread(target=_look_in_own_thread, args=(name,), name=f"hand-{name}", daemon=True)
+    elif not kind.shares_claims:
+        _start_thread(kind, partial(look, name))
+    elif not _wake_keeper(kind):
+        _start_thread(kind, partial(_keep, kind), is_hand=False)
+
+
+def _start_thread(kind: Kind, work: Callable[[], object], *, is_hand: bool = True) -> None:
+    thread = threading.Thread(
+        target=_work_in_own_thread, args=(kind.name, work), name=f"hand-{kind.name}", daemon=True
+    )
     with _lock:
-        # Only spares the thread; the look itself keeps to the limit.
-        if _resting.is_set() or _looking[name] >= kind.side_by_side:
+        # Only spares the thread; the work itself keeps to the limit.
+        if _resting.is_set() or (is_hand and _looking[kind.name] >= kind.side_by_side):
             return
         # Under the lock: whoever waits for the threads must not meet one that isn't started yet.
         thread.start()
         _own_threads.add(thread)
 
 
-def _look_in_own_thread(name: str) -> None:
+def _work_in_own_thread(name: str, work: Callable[[], object]) -> None:
     try:
-        look(name)
+        work()
     # The edge of the thread: a database that is away is logged, and the next tick looks again.
     except Exception as error:  # noqa: BLE001
         log.warning("look_failed", kind=name, error=str(error))
     finally:
         with _lock:
             _own_threads.discard(threading.current_thread())
+
+
+# --- Kinds whose hands share their claims ----------------------------------------------------------------------------
+
+
+def _wake_keeper(kind: Kind) -> bool:
+    """False where nobody fills the shelf."""
+    with _lock:
+        keeper = _keepers.get(kind.name)
+        if keeper is not None:
+            keeper.set()
+    return keeper is not None
+
+
+def _keep(kind: Kind) -> None:
+    """Claim for every hand of the kind, and start as many as there is work for; ends when nothing is due any more."""
+    woken = threading.Event()
+    with _lock:
+        if kind.name in _keepers:
+            return
+        _keepers[kind.name] = woken
+    stays_until = 0.0
+    try:
+        while not _resting.is_set():
+            woken.clear()
+            if _fill_shelf(kind):
+                stays_until = time.monotonic() + KEEPER_STAYS_SECONDS
+            if time.monotonic() >= stays_until and _leaves(kind, woken):
+                return
+            _resting.wait(KEEPER_PAUSE_SECONDS)
+    finally:
+        with _lock:
+            if _keepers.get(kind.name) is woken:
+                del _keepers[kind.name]
+        release_connections()
+
+
+def _leaves(kind: Kind, woken: threading.Event) -> bool:
+    """False where somebody has asked for a look since the last one: whoever asks next must find nobody, or be heard."""
+    with _lock:
+        if woken.is_set():
+            return False
+        del _keepers[kind.name]
+        return True
+
+
+def _fill_shelf(kind: Kind) -> bool:
+    """Whether there is more than the hands have begun, or was."""
+    with _lock:
+        in_hand = sum((+_in_hand.get(kind.name, Counter())).values())
+    # A few more than there are hands: whoever ends finds the next without waiting for a claim.
+    most = min(kind.batch, kind.side_by_side + max(1, kind.side_by_side // 4) - in_hand)
+    rows = _claim(kind, most) if most > 0 else []
+    with _lock:
+        shelf = _shelves.setdefault(kind.name, deque())
+        shelf.extend(rows)
+        is_there_work = bool(shelf)
+        wanted = min(len(shelf), kind.side_by_side - _looking[kind.name])
+    if _resting.is_set():
+        _give_back()
+        return False
+    for _ in range(wanted):
+        _start_thread(kind, partial(_empty_shelf, kind))
+    return is_there_work
+
+
+def _empty_shelf(kind: Kind) -> None:
+    """Work what was claimed for all hands until nothing is left of it."""
+    with _lock:
+        if _looking[kind.name] >= kind.side_by_side:
+            return
+        _looking[kind.name] += 1
+    try:
+        while (row := _off_the_shelf(kind)) is not None:
+            _work_and_count(kind, row)
+    except BaseException:
+        with _lock:
+            _looking[kind.name] -= 1
+        raise
+    finally:
+        release_connections()
+
+
+def _off_the_shelf(kind: Kind) -> Any:
+    """The next row, or None: with that the hand has ended, so that no row comes between the two."""
+    with _lock:
+        shelf = _shelves.get(kind.name)
+        if shelf and not _resting.is_set():
+            return shelf.popleft()
+        _looking[kind.name] -= 1
+        return None
 
 
 def rest(seconds: float) -> bool:
@@ -189,63 +297,51 @@ def rest(seconds: float) -> bool:
 def _give_back() -> None:
     """What was claimed and not begun is due again at once, for other processes, instead of when its lease ends."""
     with _lock:
-        shelved = [row for shelf in _claimed.values() for row in shelf]
-        _claimed.clear()
-    for row in shelved:
+        shelved = [(name, row) for name, shelf in _shelves.items() for row in shelf]
+        _shelves.clear()
+        for name, row in shelved:
+            _in_hand[name][row.workspace_id] -= 1
+    for _, row in shelved:
         row.sleep_until(due.database_now(), attempts=max(row.attempts - 1, 0))
 
 
 def _work_some(kind: Kind, *, is_first: bool) -> int:
-    rows = _claim_for_all(kind) if kind.shares_claims else _claim(kind)
-    if rows and is_first and kind.side_by_side > 1:
+    rows = _claim(kind, kind.batch)
+    if rows and is_first and kind.side_by_side > 1 and not kind.shares_claims:
         # There was something: perhaps there is more than one hand can do. The number of looks is bounded.
         ask_for_look(kind.name)
     for row in rows:
-        try:
-            work_one(kind, row)
-        finally:
-            with _lock:
-                _in_hand[kind.name][row.workspace_id] -= 1
+        _work_and_count(kind, row)
     return len(rows)
 
 
-def _claim_for_all(kind: Kind) -> list[Any]:
-    """One row: of those that are claimed already, or of a new claim for as many hands as may begin."""
+def _work_and_count(kind: Kind, row: Any) -> None:
+    try:
+        work_one(kind, row)
+    finally:
+        with _lock:
+            _in_hand[kind.name][row.workspace_id] -= 1
+
+
+def _claim(kind: Kind, most: int) -> list[Any]:
     with _lock:
-        shelf = _claimed.setdefault(kind.name, deque())
-        if not shelf:
-            shelf.extend(_claim_locked(kind, min(kind.batch, _free_hands(kind))))
-        row = shelf.popleft() if shelf else None
-        is_more = bool(shelf)
-    if is_more and kind.own_threads and threading.current_thread() in _own_threads:
-        # The rest must not wait for this hand: one more begins here, and begins the next.
-        serve(kind.name)
-    return [] if row is None else [row]
-
-
-def _free_hands(kind: Kind) -> int:
-    """Hands that have nothing, this one too."""
-    return max(1, kind.side_by_side - sum((+_in_hand.get(kind.name, Counter())).values()))
-
-
-def _claim(kind: Kind) -> list[Any]:
-    # The lock makes counting and claiming one step within this process.
-    with _lock:
-        return _claim_locked(kind, kind.batch)
-
-
-def _claim_locked(kind: Kind, most: int) -> list[Any]:
-    busy = _in_hand.setdefault(kind.name, Counter())
-    rows: list[Any] = due.claim(
-        kind.model,
-        limit=most,
-        per_workspace=kind.per_workspace,
-        lease=kind.lease,
-        busy=+busy,
-        group=kind.group,
-    )
-    for row in rows:
-        busy[row.workspace_id] += 1
+        claiming = _claiming.setdefault(kind.name, threading.Lock())
+        busy = _in_hand.setdefault(kind.name, Counter())
+    # This lock makes counting and claiming one step within this process; those who end their work needn't wait for it.
+    with claiming:
+        with _lock:
+            now_busy = +busy
+        rows: list[Any] = due.claim(
+            kind.model,
+            limit=most,
+            per_workspace=kind.per_workspace,
+            lease=kind.lease,
+            busy=now_busy,
+            group=kind.group,
+        )
+        with _lock:
+            for row in rows:
+                busy[row.workspace_id] += 1
     return rows
 
 

@@ -19,15 +19,17 @@ PAUSE_SECONDS: Final = 1.0
 
 
 class Nudges:
-    """Sends from a thread of its own, each kind at most once in `apart` seconds while no look at it has started.
+    """Sends from a thread of its own, each kind at most once in `apart` seconds, or in `least_apart` where a look at it
+    has started since.
 
-    A burst of asks for one kind becomes one message, and one more when that one has started or `apart` has passed;
-    none is dropped. While the broker is away the asks of each kind become one, sent when it answers again.
+    A burst of asks for one kind becomes one message, and one more when that time has passed; none is dropped. While the
+    broker is away the asks of each kind become one, sent when it answers again.
     """
 
-    def __init__(self, send: Callable[[str], None], *, apart: float) -> None:
+    def __init__(self, send: Callable[[str], None], *, apart: float, least_apart: float = 0.0) -> None:
         self._send = send
         self._apart = apart
+        self._sooner = max(0.0, apart - least_apart)
         self._forget()
         # A thread doesn't live on in a forked child, and a lock may be held in it for ever.
         os.register_at_fork(after_in_child=self._forget)
@@ -36,6 +38,8 @@ class Nudges:
         self._changed = threading.Condition()
         self._wanted: dict[str, None] = {}
         self._sent_at: dict[str, float] = {}
+        self._started: set[str] = set()
+        """The kinds whose last message has arrived here."""
         self._thread: threading.Thread | None = None
 
     def ask(self, kind: str) -> None:
@@ -50,7 +54,10 @@ class Nudges:
     def started(self, kind: str) -> None:
         """A look at the kind has begun here; an ask from now on needs a message of its own."""
         with self._changed:
-            if self._sent_at.pop(kind, None) is not None:
+            sent_at = self._sent_at.get(kind)
+            if sent_at is not None and kind not in self._started:
+                self._started.add(kind)
+                self._sent_at[kind] = sent_at - self._sooner
                 self._changed.notify()
 
     def _run(self) -> None:
@@ -89,4 +96,5 @@ class Nudges:
                 else:
                     del self._wanted[kind]
                     self._sent_at[kind] = now
+                    self._started.discard(kind)
                     return kind

@@ -52,6 +52,19 @@ def test_a_burst_becomes_one_message_and_one_more_after_the_look_has_started(bro
     assert broker.wait_for(2) == ["a", "a"]
 
 
+def test_what_is_asked_between_is_gathered_for_the_least_time(broker):
+    nudger = Nudges(broker.send, apart=60, least_apart=0.2)
+    began = monotonic()
+    nudger.ask("a")
+    broker.wait_for(1)
+    for _ in range(50):
+        nudger.started("a")
+        nudger.ask("a")
+    assert broker.wait_for(2) == ["a", "a"]
+    assert monotonic() - began >= 0.2
+    assert broker.wait_for(3, seconds=0.3) == ["a", "a"]
+
+
 def test_kinds_do_not_wait_for_each_other(broker):
     nudger = Nudges(broker.send, apart=60)
     for kind in ("a", "b", "a", "c", "b"):
