@@ -29,6 +29,8 @@ def pytest_configure():
 
 # What these hold asks no database, not even what it starts beside itself: on PostgreSQL it would say the same again.
 WITHOUT_A_DATABASE = ("engines", "platforms", "render", "sources", "states", "writers")
+# A browser shows the same pages on every database; tests/pages asks for each of them on both.
+SEEN_ONCE = ("browser",)
 HERE = Path(__file__).parent
 
 
@@ -42,8 +44,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _says_the_same_again(item):
-    is_pure = item.path.relative_to(HERE).parts[0] in WITHOUT_A_DATABASE and "db" not in item.fixturenames
-    return is_pure or item.get_closest_marker("sqlite") is not None
+    folder = item.path.relative_to(HERE).parts[0]
+    is_pure = folder in WITHOUT_A_DATABASE and "db" not in item.fixturenames
+    return is_pure or folder in SEEN_ONCE or item.get_closest_marker("sqlite") is not None
 
 
 def pytest_terminal_summary(terminalreporter):
