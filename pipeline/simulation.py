@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from config.ground import ids
 from config.ground.outbound import Client, Policy, Response, TimedOut
+from config.ground.prepared import insert
 from pipeline.models import SimulatedPost
 from pipeline.platforms.simulated import TEXT_LIMIT, made_up_metrics
 
@@ -48,17 +49,21 @@ class SimulatedServer(Client):
             return self._metrics(query.get("ids", [""])[0], url)
         return _answer(404, {"error": "There is nothing at this address."}, url)
 
+    def _played(self, ref: str) -> int:
+        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref)
+        return int(rows.count())
+
     def _post(self, post: Mapping[str, Any], url: str) -> Response:
         if settings.SIMULATED_LATENCY_MS:
             time.sleep(settings.SIMULATED_LATENCY_MS / 1000)
         ref = str(post.get("ref", ""))
         script = list(post.get("script") or [])
-        played = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref).count()
+        played = self._played(ref) if script else 0
         word = str(script[played]) if played < len(script) else "ok"
         if len(str(post.get("body", ""))) > TEXT_LIMIT:
             word = "reject"
         is_accepted = word in {"ok", "slow", "timeout_after_accept"}
-        row = SimulatedPost.everywhere.create(
+        row = SimulatedPost(
             workspace_id=self.workspace_id,
             outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
             ref=ref,
@@ -68,6 +73,7 @@ class SimulatedServer(Client):
             body=str(post.get("body", "")),
             created_at=self.clock(),
         )
+        insert([row])
         if word == "slow":
             time.sleep(SLOW_SECONDS)
         if word == "timeout_after_accept":

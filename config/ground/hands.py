@@ -264,6 +264,7 @@ def _empty_shelf(kind: Kind) -> None:
     try:
         while (row := _off_the_shelf(kind)) is not None:
             _work_and_count(kind, row)
+    # Whatever ends this hand, another one may take its place.
     except BaseException:
         with _lock:
             _looking[kind.name] -= 1

@@ -20,7 +20,7 @@ from django.db.models.query import ModelIterable, ValuesIterable, get_related_po
 from django.db.models.sql import InsertQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models import Model, QuerySet
@@ -47,7 +47,7 @@ class Prepared(Generic[Row]):
 
     UUIDs, moments, texts, bytes and lists of them may differ from one time to the next; everything else (None, flags,
     numbers, tuples) is part of the statement, and each combination is compiled once. `make` must use each value only
-    as the operand of a filter. Its queryset gives instances or `.values()`; the first time of each form it is asked
+    as the operand of a filter. Its queryset gives instances, with annotations too, or `.values()`; the first time of each form it is asked
     as it is, so that one that refuses to answer still does.
     """
 
@@ -167,7 +167,7 @@ def _maker(queryset: QuerySet[Any, Any], compiler: Any) -> Callable[[Iterable[Se
     if issubclass(kind, ValuesIterable):
         names = tuple(queryset.query.selected or queryset.query.values_select)
         return lambda rows: [dict(zip(names, row, strict=True)) for row in rows]
-    if not issubclass(kind, ModelIterable) or compiler.annotation_col_map:
+    if not issubclass(kind, ModelIterable):
         message = "A prepared query gives instances or values()."
         raise TypeError(message)
     info = compiler.klass_info
@@ -177,6 +177,7 @@ def _maker(queryset: QuerySet[Any, Any], compiler: Any) -> Callable[[Iterable[Se
     attributes = [column.target.attname for column, _, _ in compiler.select[start:end]]
     # The stubs speak of a later Django.
     populators = get_related_populators(info, compiler.select, database)  # type: ignore[call-arg]
+    annotations = tuple(compiler.annotation_col_map.items())
 
     def make_instances(rows: Iterable[Sequence[Any]]) -> list[Any]:
         made = []
@@ -184,6 +185,8 @@ def _maker(queryset: QuerySet[Any, Any], compiler: Any) -> Callable[[Iterable[Se
             instance = model.from_db(database, attributes, row[start:end])
             for populator in populators:
                 populator.populate(row, instance)
+            for name, place in annotations:
+                setattr(instance, name, row[place])
             made.append(instance)
         return made
 
@@ -256,3 +259,44 @@ def _insertion(model: type[Model], vendor: str) -> str:
     query.insert_values(model._meta.local_concrete_fields, [model()])
     ((statement, _),) = query.get_compiler(connection=connections["default"]).as_sql()
     return str(statement)
+
+
+def update(
+    model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any], *, raised: Sequence[str] = ()
+) -> int:
+    """As a queryset's `filter(**where).update(**values)` does; returns how many rows were changed.
+
+    `where` are columns and what they have to be equal to, never None; those of `raised` become one more. Values that
+    only a queryset can write (expressions, instances) are left to it.
+    """
+    if any(
+        hasattr(value, "resolve_expression") or isinstance(value, models.Model) for value in values.values()
+    ):
+        more = {name: models.F(name) + 1 for name in raised}
+        rows = model._base_manager.filter(**where)  # noqa: SLF001  Django documents it
+        return int(rows.update(**values, **more))
+    connection = connections["default"]
+    statement, changed, asked = _updating(model, tuple(values), tuple(raised), tuple(where))
+    parameters = [
+        field.get_db_prep_save(value, connection)
+        for field, value in zip((*changed, *asked), (*values.values(), *where.values()), strict=True)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.rowcount)
+
+
+@cache
+def _updating(
+    model: type[Model], values: tuple[str, ...], raised: tuple[str, ...], where: tuple[str, ...]
+) -> tuple[str, tuple[Any, ...], tuple[Any, ...]]:
+    """The statement, and the fields of its parameters: those that are written, and those that are asked for."""
+    quote = connections["default"].ops.quote_name
+    fields: dict[str, Any] = {field.name: field for field in model._meta.concrete_fields}
+    fields["pk"] = model._meta.pk
+    changed, asked = [fields[name] for name in values], [fields[name] for name in where]
+    assignments = [f"{quote(field.column)} = %s" for field in changed]
+    assignments += [f"{quote(fields[name].column)} = {quote(fields[name].column)} + 1" for name in raised]
+    conditions = " AND ".join(f"{quote(field.column)} = %s" for field in asked)
+    statement = f"UPDATE {quote(model._meta.db_table)} SET {', '.join(assignments)} WHERE {conditions}"  # noqa: S608  names of columns
+    return statement, tuple(changed), tuple(asked)

@@ -5,15 +5,18 @@ Each app's `states.py` registers its tables as data. Nothing else writes a statu
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import F, Model
 from django.utils import timezone
 
 from config.ground.errors import Conflict, Detail
+from config.ground.prepared import update
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from django.db.models import Model
 
 _tables: Final[dict[str, Mapping[str, frozenset[str]]]] = {}
 
@@ -72,19 +75,23 @@ def move(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) ->
     write_as(thing, to, under_lease=under_lease, **changes)
 
 
+@cache
+def _names(model: type[Model]) -> frozenset[str]:
+    return frozenset(field.name for field in model._meta.get_fields())
+
+
 def write_as(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
     """The compare-and-set itself, for a status that is derived rather than moved."""
     was: str = thing.status  # type: ignore[attr-defined]
-    fields = {field.name for field in thing._meta.get_fields()}
+    fields = _names(type(thing))
     expected: dict[str, Any] = {"pk": thing.pk, "status": was}
     if under_lease:
         expected["lease_token"] = thing.lease_token  # type: ignore[attr-defined]
     values: dict[str, Any] = {"status": to, **changes}
-    if "version" in fields and "version" not in values:
-        values["version"] = F("version") + 1
+    raised = ("version",) if "version" in fields and "version" not in values else ()
     if "updated_at" in fields:
         values.setdefault("updated_at", timezone.now())
-    changed = type(thing).everywhere.filter(**expected).update(**values)  # type: ignore[attr-defined]
+    changed = update(type(thing), expected, values, raised=raised)
     if not changed:
         detail = Detail(
             "status", "changed_meanwhile", f"It is no longer {was}; read it again.", {"status": was}

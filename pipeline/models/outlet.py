@@ -59,6 +59,9 @@ class Outlet(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
 
+    # Read along by the hands that publish; no column.
+    is_on_hold: bool
+
     class Meta(WorkspaceRow.Meta):
         db_table = "outlet"
         indexes: ClassVar = [

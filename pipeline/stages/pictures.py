@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from config.ground.ids import decode
+from config.ground.prepared import Prepared
 from pipeline import payloads
 from pipeline.engines.base import Check
 from pipeline.models import Asset, Upload
@@ -79,10 +80,18 @@ def replace_files(
         )
 
 
+_SERVED: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda item: (
+        Asset.everywhere.filter(item_id=item, revoked_at=None)
+        .order_by("position", "id")
+        .values(*payloads.ASSET_FIELDS)
+    )
+)
+
+
 def files_of(item: GeneratedItem) -> list[dict[str, Any]]:
     """The rows of the files that are served as this item's, as `payloads` takes them."""
-    served = Asset.everywhere.filter(item=item, revoked_at=None).order_by("position", "id")
-    return list(served.values(*payloads.ASSET_FIELDS))
+    return _SERVED.ask(item=item.pk)
 
 
 def _render(

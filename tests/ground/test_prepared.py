@@ -4,14 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Length
 from django.test.utils import CaptureQueriesContext
 
 from accounts import tokens, workspaces
 from accounts.models import ApiToken, LedgerEntry
 from accounts.tenancy import NoWorkspace
 from config.ground.ids import uuid7
-from config.ground.prepared import Prepared, insert, insert_unless_there
+from config.ground.prepared import Prepared, insert, insert_unless_there, update
 from pipeline.models import RawItem, Source, WorkspaceDefaults
 
 pytestmark = pytest.mark.django_db
@@ -129,6 +130,27 @@ def test_instances_come_with_what_they_refer_to(alices, charlies):
     assert not defaults._state.adding
 
 
+def test_instances_come_with_their_annotations(alices, charlies):
+    prepared = Prepared(
+        lambda workspace: (
+            Source.everywhere.select_related("workspace")
+            .annotate(
+                letters=Length("name"),
+                is_here=Exists(Source.everywhere.filter(pk=OuterRef("pk"))),
+            )
+            .filter(workspace_id=workspace)
+            .order_by("id")
+        )
+    )
+    for owner, count in ((alices, 2), (charlies, 3)):
+        make_sources(owner, count)
+        plain = list(prepared._make(workspace=owner.pk))
+        found = prepared.ask(workspace=owner.pk)
+        assert [(one.pk, one.letters, one.is_here, one.workspace.name) for one in found] == [
+            (one.pk, one.letters, True, owner.name) for one in plain
+        ]
+
+
 def test_bytes_are_operands(alices, charlies):
     prepared = Prepared(
         lambda digest, now: ApiToken.everywhere.filter(digest=digest).filter(
@@ -230,3 +252,36 @@ def test_insert_unless_there_stores_once_and_spoils_nothing(alices):
         count = LedgerEntry.everywhere.filter(subject=subject).count()
     assert stored == [True, False]
     assert (count, first._state.adding, second._state.adding) == (1, False, True)
+
+
+def test_update_writes_what_the_querysets_update_writes(alices):
+    one, other, third = make_sources(alices, 3)
+    values = {
+        "name": "Été",
+        "config": {"url": "https://news.example/é", "deep": [None, {"a": 1.5}]},
+        "test": True,
+        "failures": 7,
+        "persona": None,
+        "created_at": NOON + timedelta(microseconds=5),
+        "last_error": None,
+    }
+    where = {"pk": one.pk, "test": False, "workspace": alices.pk}
+    assert update(Source, where, values, raised=["version"]) == 1
+    assert Source.everywhere.filter(pk=other.pk).update(**values, version=F("version") + 1) == 1
+    kept = ("id", "wake_at", "secret", "updated_at")
+    mine, theirs = ({**row} for row in Source.everywhere.filter(pk__in=[one.pk, other.pk]).values())
+    assert {name: value for name, value in mine.items() if name not in kept} == {
+        name: value for name, value in theirs.items() if name not in kept
+    }
+    assert mine["version"] == one.version + 1
+    # It isn't as it was any more, and nobody else was touched.
+    assert update(Source, where, values) == 0
+    assert Source.everywhere.get(pk=third.pk).name == "Source 2"
+
+
+def test_update_leaves_expressions_and_instances_to_the_queryset(alices):
+    (one,) = make_sources(alices, 1)
+    values = {"failures": F("failures") + 2, "workspace": alices}
+    assert update(Source, {"pk": one.pk}, values, raised=["version"]) == 1
+    found = Source.everywhere.get(pk=one.pk)
+    assert (found.failures, found.version) == (one.failures + 2, one.version + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.ground import states
+from config.ground.prepared import Prepared
 from pipeline import payloads
 from pipeline.models import GeneratedItem, Publication
 from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE, derive_status
@@ -18,11 +19,21 @@ PUBLISHING_STATUSES: Final = PUBLISHABLE - {"ready"}
 """Of an item that was promised to an outlet, and whose promise was not cancelled."""
 
 
+_LOCKED: Final[Prepared[GeneratedItem]] = Prepared(
+    lambda pk: (
+        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk)
+    )
+)
+_PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda item: (
+        Publication.everywhere.filter(item_id=item).order_by("id").values(*payloads.PUBLICATION_FIELDS)
+    )
+)
+
+
 def locked(item: GeneratedItem) -> GeneratedItem:
     """The item, locked first of all: the order is item, publication, credits, everywhere."""
-    row: GeneratedItem = (
-        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
-    )
+    (row,) = _LOCKED.ask(pk=item.pk)
     return row
 
 
@@ -39,7 +50,7 @@ def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
 
 def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:
     """As its JSON needs them."""
-    return list(Publication.everywhere.filter(item=item).order_by("id").values(*payloads.PUBLICATION_FIELDS))
+    return _PUBLICATIONS.ask(item=item.pk)
 
 
 def set_on(item: GeneratedItem, **changes: Any) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from config.ground import ids
+from config.ground.prepared import Prepared
 from pipeline import payloads
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.platforms.base import Payload, PayloadAsset
@@ -19,13 +20,21 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Account, Adapted, Platform
 
 
+_REVISION: Final[Prepared[Revision]] = Prepared(
+    lambda item, number: Revision.everywhere.filter(item_id=item, number=number)
+)
+_ASSETS: Final[Prepared[Asset]] = Prepared(
+    lambda item: Asset.everywhere.filter(item_id=item, revoked_at=None).order_by("position", "id")
+)
+
+
 def payload_of(
     item: GeneratedItem | Revision, overrides: Mapping[str, Any], of: GeneratedItem | None = None
 ) -> Payload:
     """The words of a revision, or an item's newest, with one outlet's overrides laid over them."""
     owner = of or item
     assert isinstance(owner, GeneratedItem)  # noqa: S101  a revision comes with its item
-    assets = Asset.everywhere.filter(item=owner, revoked_at=None).order_by("position", "id")
+    assets = _ASSETS.ask(item=owner.pk)
     return Payload(
         item=ids.encode("gen", owner.pk),
         revision=item.number if isinstance(item, Revision) else item.revision,
@@ -135,6 +144,6 @@ def words_of(row: Publication) -> GeneratedItem | Revision:
     kept = vars(row).get("_words")
     if kept is not None and kept.number == row.revision:
         return kept  # type: ignore[no-any-return]  # it was put there below
-    found = Revision.everywhere.filter(item=row.item, number=row.revision).first()
+    found = next(iter(_REVISION.ask(item=row.item_id, number=row.revision)), None)
     vars(row)["_words"] = found
     return found or row.item

@@ -17,6 +17,7 @@ from django.utils import timezone
 from config.ground import due, hands, ids, limits, states
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
+from config.ground.prepared import Prepared, insert
 from pipeline.connection import Connection, connect
 from pipeline.models import Attempt, Outlet, Publication
 from pipeline.platforms.base import Adapted, Pending, Platform, Sent
@@ -71,6 +72,16 @@ _ATTEMPTS_BEFORE: Final = Coalesce(
     ),
     0,
 )
+_ROW: Final[Prepared[Publication]] = Prepared(
+    lambda pk: (
+        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
+        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
+        .filter(pk=pk)
+    )
+)
+_OUTLET: Final[Prepared[Outlet]] = Prepared(
+    lambda pk: Outlet.everywhere.annotate(is_on_hold=IS_ON_HOLD).filter(pk=pk)
+)
 HELD_WAIT: Final = timedelta(seconds=30)
 """How often a publication that something holds is looked at again; letting go of the hold wakes it at once."""
 
@@ -124,11 +135,7 @@ def give_up(publication: Publication) -> None:
 
 
 def _read(publication: Publication) -> Publication:
-    row: Publication = (
-        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
-        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
-        .get(pk=publication.pk)
-    )
+    (row,) = _ROW.ask(pk=publication.pk)
     # Later writes must name the token that this hand claimed with, not one that overtook it.
     row.lease_token = publication.lease_token
     return row
@@ -289,7 +296,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             row.sleep_until(now, attempts=0, step="prepare", step_state={})
             return None
         row.item, row.workspace = item, item.workspace
-        outlet = Outlet.everywhere.annotate(is_on_hold=IS_ON_HOLD).get(pk=row.outlet_id)
+        (outlet,) = _OUTLET.ask(pk=row.outlet_id)
         held = held_back(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
         if next(held, None) is not None:
             # What was prepared is kept: with the same words it is as good afterwards.
@@ -317,7 +324,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             waits_for=None,
             updated_at=now,
         )
-        attempt: Attempt = Attempt.everywhere.create(
+        attempt = Attempt(
             workspace_id=row.workspace_id,
             publication=row,
             number=row.attempts_before + 1,
@@ -325,6 +332,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             receipt=receipt_of(post),
             started_at=now,
         )
+        insert([attempt])
         refresh_item(item, now=now)
     return attempt
 
