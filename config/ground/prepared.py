@@ -292,8 +292,9 @@ def _updating(
 ) -> tuple[str, tuple[Any, ...], tuple[Any, ...]]:
     """The statement, and the fields of its parameters: those that are written, and those that are asked for."""
     quote = connections["default"].ops.quote_name
-    fields: dict[str, Any] = {field.name: field for field in model._meta.concrete_fields}
-    fields["pk"] = model._meta.pk
+    fields: dict[str, Any] = {"pk": model._meta.pk}
+    for field in model._meta.concrete_fields:
+        fields |= {field.name: field, field.attname: field}
     changed, asked = [fields[name] for name in values], [fields[name] for name in where]
     assignments = [f"{quote(field.column)} = %s" for field in changed]
     assignments += [f"{quote(fields[name].column)} = {quote(fields[name].column)} + 1" for name in raised]

@@ -265,7 +265,7 @@ def test_update_writes_what_the_querysets_update_writes(alices):
         "created_at": NOON + timedelta(microseconds=5),
         "last_error": None,
     }
-    where = {"pk": one.pk, "test": False, "workspace": alices.pk}
+    where = {"pk": one.pk, "test": False, "workspace_id": alices.pk}
     assert update(Source, where, values, raised=["version"]) == 1
     assert Source.everywhere.filter(pk=other.pk).update(**values, version=F("version") + 1) == 1
     kept = ("id", "wake_at", "secret", "updated_at")

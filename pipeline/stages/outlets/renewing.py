@@ -41,9 +41,13 @@ def fresh_credentials(outlet: Outlet, *, now: datetime | None = None) -> Outlet:
     outlet = _read(outlet)
     if not _ends_soon(outlet, now):
         return outlet
-    _take_turn(outlet)
+    token = _take_turn(outlet)
+    # Between that look and the turn another one may have come to its end: many refresh tokens are good for once.
+    outlet = _read(outlet)
+    outlet.lease_token = token
     try:
-        renew(outlet, now)
+        if _ends_soon(outlet, now):
+            renew(outlet, now)
     finally:
         # However it ended, the turn is over; what a check does on its own time stays as it was.
         outlet.sleep_until(outlet.due_at, attempts=0)
@@ -93,14 +97,15 @@ def _ends_soon(outlet: Outlet, now: datetime) -> bool:
     return type(platform_of(outlet.platform)).renew is not Platform.renew
 
 
-def _take_turn(outlet: Outlet) -> None:
-    """As a claim does it, for one row: unless a hand has it, which is what `attempts` and a coming `wake_at` say."""
+def _take_turn(outlet: Outlet) -> int:
+    """As a claim does it, for one row: unless a hand has it, which is what `attempts` and a coming `wake_at` say.
+    Returns the token of the lease.
+    """
     until = due.database_now()
     free = Q(attempts=0) | Q(wake_at=None) | Q(wake_at__lte=until)
     mine = Outlet.everywhere.filter(free, pk=outlet.pk, lease_token=outlet.lease_token)
     if not mine.update(lease_token=F("lease_token") + 1, attempts=F("attempts") + 1, wake_at=until + TURN):
         message = "The outlet's log-in is being renewed at this moment."
         raise BeingRenewed(message, code="credential_renewing", after=WAIT)
-    outlet.lease_token += 1
-    outlet.attempts += 1
     crash_point("outlets.claimed")
+    return outlet.lease_token + 1

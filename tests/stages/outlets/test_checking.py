@@ -270,6 +270,24 @@ def test_many_at_once_renew_once(outlet, wall, together):
     assert reread(outlet).credentials.open_object()["refresh"] == wall.refresh
 
 
+def test_one_that_looked_before_another_ended_does_not_renew_again(outlet, wall, monkeypatch):
+    near = ends(outlet, NOON + MINUTE)
+    renew, read, seen = renewing.renew, renewing._read, []
+
+    def watched(row, now):
+        # The other one reads the row while it is held, and gets its turn after the end.
+        seen.append(read(row))
+        return renew(row, now)
+
+    monkeypatch.setattr(renewing, "renew", watched)
+    outlets.fresh_credentials(near, now=NOON)
+    monkeypatch.setattr(renewing, "_read", lambda row: seen.pop() if seen else read(row))
+    found = outlets.fresh_credentials(near, now=NOON)
+    assert found.credentials.open_object()["refresh"] == wall.refresh
+    assert (wall.renewals, seen) == (1, [])
+    assert reread(outlet).attempts == 0
+
+
 def test_a_publication_renews_and_is_sent(outlet, wall, ready):
     ends(outlet, NOON + MINUTE)
     wall.good = set()
