@@ -54,7 +54,8 @@ def test_find_links_takes_linear_time(unit: str) -> None:
 
     links = find_links(text)
 
-    assert process_time() - started < 1.0
+    # Anything but linear takes minutes; a loaded machine, a second or two.
+    assert process_time() - started < 10
     assert all(link.end <= len(text) for link in links)
 
 

