@@ -122,7 +122,7 @@ def _hostile() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "text"), [pytest.param(*pair, id=pair[0]) for pair in _hostile()])
-def test_five_mebibytes_take_less_than_a_second(name: str, text: str) -> None:
+def test_five_mebibytes_take_linear_time(name: str, text: str) -> None:
     del name
     started = process_time()
 
