@@ -195,7 +195,7 @@ def newsroom(db, settings):
     made = Newsroom(tokens.mint(workspace, name="Fuzzing").secret)
     _furnish(made, workspace)
     client = Client(headers=made.headers)
-    paths = ["sources", "raw", "generated", "publications", "outlets", "personas", "topics"]
+    paths = ["sources", "raw", "generated", "publications", "outlets", "personas", "topics", "queues"]
     for path in paths:
         for row in client.get(f"/v1/{path}?limit=100&order=asc").json()["data"]:
             made.ids.setdefault(row["id"].partition("_")[0], []).append(row["id"])
