@@ -307,7 +307,8 @@ def _give_back() -> None:
 
 
 def _work_some(kind: Kind, *, is_first: bool) -> int:
-    rows = _claim(kind, kind.batch)
+    # Whoever works for itself a kind that is claimed for many takes no more than it has in hand.
+    rows = _claim(kind, 1 if kind.shares_claims else kind.batch)
     if rows and is_first and kind.side_by_side > 1 and not kind.shares_claims:
         # There was something: perhaps there is more than one hand can do. The number of looks is bounded.
         ask_for_look(kind.name)

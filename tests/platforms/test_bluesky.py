@@ -16,12 +16,11 @@ from pipeline.platforms.base import Absent, Account, Adapted, Found, Payload, Pl
 from pipeline.platforms.bluesky_facets import facets_of, find_spans
 from pipeline.platforms.bluesky_records import cid_of, record_key
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
-from tests.platforms.servers.base import FAULTS, picture
+from tests.platforms.servers.base import FAULTS, NOW, picture
 from tests.platforms.servers.bluesky import (
     APP_PASSWORD,
     DID,
     HANDLE,
-    NOW,
     OTHER,
     TID,
     Server,

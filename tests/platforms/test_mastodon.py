@@ -25,8 +25,8 @@ from pipeline.platforms.base import (
     Sent,
 )
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
-from tests.platforms.servers.base import FAULTS, picture
-from tests.platforms.servers.mastodon import ACCOUNT, NOW, Server, account, film, payload
+from tests.platforms.servers.base import FAULTS, NOW, picture
+from tests.platforms.servers.mastodon import ACCOUNT, Server, account, film, payload
 from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:

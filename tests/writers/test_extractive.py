@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import process_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 from pipeline.writers.base import Usage
 from pipeline.writers.extractive import MAX_CHARACTERS, MAX_FACTS, PLUGIN, find_facts
+from tests.timing import least_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,14 +122,11 @@ def _hostile() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "text"), [pytest.param(*pair, id=pair[0]) for pair in _hostile()])
-def test_five_mebibytes_take_linear_time(name: str, text: str) -> None:
+def test_five_mebibytes_take_less_than_a_second(name: str, text: str) -> None:
     del name
-    started = process_time()
+    facts, seconds = least_of(3, lambda: find_facts(text))
 
-    facts = find_facts(text)
-
-    # Anything but linear takes minutes; a loaded machine, a second or two.
-    assert process_time() - started < 10
+    assert seconds < 1.0
     assert len(facts) <= MAX_FACTS
     assert all(fact.end <= MAX_CHARACTERS and fact.quote == text[fact.start : fact.end] for fact in facts)
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,9 +14,8 @@ import regex
 
 from pipeline import plugins
 from pipeline.platforms.base import Account, Payload, Platform
-from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
+from tests.platforms.servers.base import NOW, Answer, Case, LedgerServer, Request, picture
 
-NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 DID = "did:plc:ewvi7nxzyoun6zhxrhs64oiz"
 OTHER = "did:plc:z72i7hdynmk6r22z27h6tvur"
 HANDLE = "writer.example.com"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -14,7 +14,6 @@ from pipeline.platforms.base import Account, Payload, PayloadAsset, Platform
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 from tests.platforms.servers.forms import fields_of, files_of
 
-NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 TOKEN = "ZA-Yj3aBD8U8Cm7lKUp-lm9O9BmDgdhHzDeqsY8tlL0"
 ACCOUNT = "109364722837465121"
 FIRST_STATUS = 115_583_000_000_000_000

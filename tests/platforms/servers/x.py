@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from typing import TYPE_CHECKING, Any
 
 from pipeline.platforms.base import Account, Payload, PayloadAsset
 from pipeline.platforms.x import PLUGIN
 from pipeline.weighted_length import weighted_length
-from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, opened, picture
+from tests.platforms.servers.base import NOW, Answer, Case, LedgerServer, Request, opened, picture
 from tests.platforms.servers.tokens import TokenAddress
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Bucket
 
-NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SCOPES = "tweet.read tweet.write users.read media.write offline.access"
 TOKEN = "an-access-token-of-x"
 USER = {"id": "2244994945", "name": "The Paper", "username": "thepaper", "protected": False}
