@@ -117,9 +117,8 @@ def _append(
 
 
 def _upload_whole(account: Account, asset: PayloadAsset, *, http: Client, now: datetime) -> dict[str, Any]:
-    fields = {"media_category": _category(asset), "media_type": asset.mime_type}
     file = File("media", "media", asset.mime_type, asset.read())
-    body, content_type = multipart(fields, [file])
+    body, content_type = multipart({"media_category": _category(asset)}, [file])
     return _data(_send(account, "upload", body, content_type, http=http, now=now), now)
 
 

@@ -47,7 +47,7 @@ def _page(
 ) -> dict[str, dict[str, int]]:
     def asked(fields: str) -> Response:
         url = (
-            f"{account.base_url}/tweets?ids={','.join(ids)}&tweet.fields={fields}"
+            f"{account.base_url}/tweets?ids={','.join(ids)}&post.fields={fields}"
             "&expansions=attachments.media_keys&media.fields=public_metrics"
         )
         return ask(http, "GET", url, what="X", headers=bearer(account))
@@ -76,7 +76,8 @@ def _counts(one: Mapping[str, Any], views: Mapping[str, int | None]) -> dict[str
     attachments = one.get("attachments")
     keys = attachments.get("media_keys") if isinstance(attachments, dict) else None
     seen = [views.get(str(key)) for key in keys] if isinstance(keys, list) else []
-    shared = [_count(public, "retweet_count"), _count(public, "quote_count")]
+    reposts = _count(public, "repost_count")
+    shared = [_count(public, "retweet_count") if reposts is None else reposts, _count(public, "quote_count")]
     found = {
         "impressions": _count(public, "impression_count"),
         "views": next((count for count in seen if count is not None), None),

@@ -38,8 +38,8 @@ def search(
     user, since = account.profile.get("external_id"), _moment(state.get("since"))
     if not isinstance(user, str) or not user or since is None:
         return CannotTell("It isn't known which posts of which account to look at.")
-    fields = "created_at,entities,note_tweet"
-    url = f"{account.base_url}/users/{user}/tweets?max_results={LISTED}&tweet.fields={fields}"
+    fields = "created_at,entities,note_post"
+    url = f"{account.base_url}/users/{user}/tweets?max_results={LISTED}&post.fields={fields}"
     response = ask(http, "GET", url, what="X", headers=bearer(account))
     if response.status != 200:
         x_errors.fail(response, now=now, is_commit=False)
@@ -75,7 +75,7 @@ def search(
 
 def words_of(one: Mapping[str, Any]) -> str:
     """A listed post's own words: its short links spelled out, those to its pictures taken away."""
-    note = one.get("note_tweet")
+    note = one.get("note_post", one.get("note_tweet"))
     whole = note if isinstance(note, dict) and isinstance(note.get("text"), str) else one
     text = unescape(str(whole.get("text", "")))
     entities = whole.get("entities")

@@ -214,6 +214,7 @@ def test_a_duplicate_is_looked_up_and_never_taken_for_success_blindly() -> None:
             ),
         ),
         ("A" * 400, listed("A" * 279 + "…", note_tweet={"text": "A" * 400})),
+        ("A" * 400, listed("A" * 279 + "…", note_post={"text": "A" * 400})),
     ],
 )
 def test_words_are_known_again_as_x_gives_them_back(ours: str, theirs: dict[str, Any]) -> None:

@@ -120,7 +120,7 @@ class Server(LedgerServer):
 
     def file(self, body: dict[str, Any], text: str, ids: list[str]) -> Answer:
         self.number += 1
-        urls = []
+        urls: list[dict[str, Any]] = []
         shown = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         for number, match in enumerate(re.findall(r"https?://\S+", text)):
             short = f"https://t.co/{number}"
@@ -131,6 +131,9 @@ class Server(LedgerServer):
             target = f"https://x.com/thepaper/status/{self.number}/photo/1"
             shown = f"{shown} {short}".strip()
             urls.append({"url": short, "expanded_url": target, "media_key": "3_1"})
+        for one in urls:
+            one["start"] = shown.index(one["url"])
+            one["end"] = one["start"] + len(one["url"])
         self.posts.append(
             {
                 "id": str(self.number),
@@ -159,11 +162,12 @@ class Server(LedgerServer):
                 "impression_count": 900,
                 "like_count": 30,
                 "reply_count": 4,
-                "retweet_count": 2,
+                "repost_count": 2,
                 "quote_count": 1,
+                "bookmark_count": 0,
             }
             found = {"id": one["id"], "text": one["text"], "public_metrics": public}
-            if "non_public_metrics" in request.query["tweet.fields"][0]:
+            if "non_public_metrics" in request.query["post.fields"][0]:
                 found["non_public_metrics"] = {"url_link_clicks": 12}
             data.append(found)
         return Answer(200, {"data": data})
