@@ -29,6 +29,13 @@ class Overtaken(Conflict):
     """Somebody was there first: the row is no longer in the state, or under the lease, that was read."""
 
 
+def refuse_other_version(version: int, expected: int | None) -> None:
+    """Raises `Overtaken` as a `version_conflict` where a row has moved on since `expected` was read; None: any."""
+    if expected is not None and version != expected:
+        changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
+        raise Overtaken(changed, code="version_conflict")
+
+
 def register(model: str, table: Mapping[str, Iterable[str]]) -> None:
     """`model` as Django labels it (`pipeline.Source`); `table` maps each status to those it may move to."""
     _tables[model] = {status: frozenset(targets) for status, targets in table.items()}

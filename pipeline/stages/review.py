@@ -99,7 +99,7 @@ def edit(
     """
     with transaction.atomic():
         row = _locked(item)
-        _refuse_other_version(row, expected_version)
+        states.refuse_other_version(row.version, expected_version)
         _refuse_unless(row, EDITABLE, "edited")
         if changes in ({}, {"alt_texts": {}}):
             # Nothing was said, so nothing is written and the version stays.
@@ -338,12 +338,6 @@ def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> No
         raise Conflict(
             Detail("status", f"not_{verb}", message, {"status": row.status, "allowed": sorted(allowed)})
         )
-
-
-def _refuse_other_version(row: GeneratedItem, expected: int | None) -> None:
-    if expected is not None and row.version != expected:
-        changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
-        raise states.Overtaken(changed, code="version_conflict")
 
 
 def _refuse_deleted(row: GeneratedItem) -> None:

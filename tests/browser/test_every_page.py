@@ -80,7 +80,9 @@ def ids(db):
     # Held, so that there is something to let go.
     halting.hold(newsroom, reason="A storm.", by=alice.email)
     return {
-        "que": queues.create(newsroom, {"name": "Saturdays", "timezone": "UTC", "slots": slots}).pk,
+        "que": queues.create(
+            newsroom, {"name": "Saturdays", "timezone": "UTC", "slots": slots}, by="alice@example.test"
+        ).pk,
         "out": letter.pk,
         "sub": reader.pk,
         "mlg": mailed.pk,

@@ -354,6 +354,6 @@ def test_an_outlet_names_the_queue_whose_slots_are_its(owner, newsroom, outlet):
     page = at(newsroom, "outlet_page", out=outlet.pk)
     assert owner.get(page).context["queue"].name == "Weekdays"
     values = {"name": "Nights", "timezone": "UTC", "outlets": [outlet.pk]}
-    own = queues.create(newsroom, values)
+    own = queues.create(newsroom, values, by="alice@example.test")
     assert owner.get(page).context["queue"] == own
     assert f'<a class="anywhere" href="{at(newsroom, "queues_page")}">Nights</a>' in text_of(owner.get(page))

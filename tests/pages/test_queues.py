@@ -48,7 +48,9 @@ def stage(newsroom):
 def nights(newsroom, stage):
     slots = [{"weekday": day, "time": "23:15"} for day in range(7)]
     return queues.create(
-        newsroom, {"name": "Nights", "timezone": "Asia/Kathmandu", "slots": slots, "outlets": [stage.pk]}
+        newsroom,
+        {"name": "Nights", "timezone": "Asia/Kathmandu", "slots": slots, "outlets": [stage.pk]},
+        by="alice@example.test",
     )
 
 
@@ -103,14 +105,14 @@ def test_the_list_tells_the_week_the_next_slots_and_who_uses_it(editor, newsroom
 def test_days_with_the_same_times_are_told_together(editor, newsroom, nights):
     slots = [{"weekday": day, "time": "18:45"} for day in range(5)]
     slots += [{"weekday": 5, "time": at} for at in ("09:00", "21:30")]
-    queues.change(nights, {"slots": slots})
+    queues.change(nights, {"slots": slots}, by="alice@example.test")
     rows = editor.get(at(newsroom, "queues_page")).context["rows"]
     assert rows[1]["week"] == "Monday to Friday at 18:45; Saturday at 09:00, 21:30"
 
 
 def test_a_paused_queue_and_one_without_times_say_so(editor, newsroom, usual, nights):
-    queues.change(nights, {"is_paused": True})
-    queues.change(usual, {"slots": []})
+    queues.change(nights, {"is_paused": True}, by="alice@example.test")
+    queues.change(usual, {"slots": []}, by="alice@example.test")
     answer = editor.get(at(newsroom, "queues_page"))
     assert [row["next"] for row in answer.context["rows"]] == [[], []]
     assert ["None while it is paused" in text_of(answer), "None: give it times" in text_of(answer)] == [
@@ -266,6 +268,22 @@ def test_a_change_leaves_what_was_promised(editor, newsroom, nights, stage):
     assert (changed.version, reread(row).due_at, reread(stage).queue) == (2, row.due_at, nights)
 
 
+def test_what_another_changed_meanwhile_is_not_written_over_unseen(editor, newsroom, nights):
+    address = at(newsroom, "queue_edit", que=nights.pk)
+    form = editor.get(address).context["form"]
+    sent = {name: form[name].value() or "" for name in form.fields}
+    queues.change(nights, {"name": "Late nights"}, by="bob@example.test")
+    answer = editor.post(address, {**sent, "name": "My nights", "save": ""})
+
+    assert answer.context["form"].non_field_errors() == [
+        "Somebody changed this queue meanwhile. Save again to replace what they did, or cancel to see it."
+    ]
+    assert (reread(nights).name, answer.context["form"]["name"].value()) == ("Late nights", "My nights")
+    again = {name: answer.context["form"][name].value() or "" for name in form.fields}
+    editor.post(address, {**again, "save": ""})
+    assert (reread(nights).name, reread(nights).version) == ("My nights", 3)
+
+
 def test_an_outlet_that_is_unticked_uses_the_default_queue(editor, newsroom, nights, stage, usual):
     editor.post(at(newsroom, "queue_edit", que=nights.pk), FORM)
     assert reread(stage).queue is None
@@ -280,7 +298,7 @@ def test_the_default_queue_is_changed_without_outlets(editor, newsroom, usual, n
 
 
 def test_a_zone_that_no_list_has_stays(editor, newsroom, usual):
-    queues.change(usual, {"timezone": "Etc/GMT+5"})
+    queues.change(usual, {"timezone": "Etc/GMT+5"}, by="alice@example.test")
     address = at(newsroom, "queue_edit", que=usual.pk)
     assert editor.post(address, {**FORM, "timezone": "Etc/GMT+5"}).status_code == 302
     assert reread(usual).timezone == "Etc/GMT+5"
@@ -316,7 +334,7 @@ def test_deleting_says_first_what_becomes_of_what_was_promised(editor, newsroom,
     page = text_of(editor.get(address))
     assert "1 post was promised by it, and goes out at its time all the same." in page
     assert "1 outlet uses it, and has the times of the default queue from then on." in page
-    queues.change(nights, {"is_paused": True})
+    queues.change(nights, {"is_paused": True}, by="alice@example.test")
     assert "The pause ends with the queue" in text_of(editor.get(address))
     answer = editor.post(address)
     assert (answer["Location"], said(answer)) == (at(newsroom, "queues_page"), ["Nights is deleted."])
@@ -429,7 +447,7 @@ def test_letting_go_shows_what_then_happens(editor, newsroom, stage, nights):
 
 def test_what_a_paused_queue_promised_stays_back(editor, newsroom, stage, nights):
     promise(items(newsroom, 1)[0], stage, is_queued=True)
-    queues.change(nights, {"is_paused": True})
+    queues.change(nights, {"is_paused": True}, by="alice@example.test")
     halting.hold(newsroom, reason="A crisis.", by="alice@example.test")
     then = editor.get(at(newsroom, "queues_release")).context["rows"]
     later = editor.get(at(newsroom, "queues_hold")).context["rows"]

@@ -93,7 +93,7 @@ def test_everything_in_the_way_is_told_in_the_order_of_its_reach(workspace, read
     stopping.stop("publishing", reason="An outage.", actor="op")
     review.edit(ready, {"body": "New words."}, by="alice", now=NOON)
     queue = PublishQueue.everywhere.get(workspace=workspace)
-    queues.change(queue, {"is_paused": True})
+    queues.change(queue, {"is_paused": True}, by="alice@example.test")
     Publication.everywhere.update(queue=queue, late_policy="hold", max_lateness_minutes=5)
     found = blockers(ready, NOON + HOUR)
     assert [(one.code, one.since) for one in found] == [
@@ -250,7 +250,7 @@ def _later(workspace, item, row, dice):
 def _pause(workspace, item, row, dice):
     queue = PublishQueue.everywhere.get(workspace=workspace)
     Publication.everywhere.filter(pk=row.pk).update(queue=queue)
-    queues.change(queue, {"is_paused": dice.random() < 0.5})
+    queues.change(queue, {"is_paused": dice.random() < 0.5}, by="alice@example.test")
 
 
 def _try(workspace, item, row, dice):

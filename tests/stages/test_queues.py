@@ -9,6 +9,8 @@ import pytest
 from django.db import connection
 
 from accounts import workspaces
+from accounts.models import AuditEntry
+from config.ground import states
 from config.ground.errors import Conflict, Invalid
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.stages import publish
@@ -176,10 +178,11 @@ def test_an_outlet_uses_its_own_queue(workspace, ready, stage):
             "slots": [{"weekday": 2, "time": "00:15"}],
             "outlets": [stage.pk],
         },
+        by="alice@example.test",
     )
     row = promise(ready, stage, is_queued=True)
     assert (row.due_at, row.queue, row.zone) == (at(2027, 3, 2, 18, 30), own, "Asia/Kathmandu")
-    queues.delete(own)
+    queues.delete(own, by="alice@example.test")
     assert (reread(stage).queue, reread(row).queue, reread(row).due_at) == (None, None, row.due_at)
 
 
@@ -189,7 +192,7 @@ def test_a_queue_without_a_slot_or_that_is_paused_refuses(workspace, ready, stag
         ({"is_paused": True}, "queue_paused"),
         ({"is_paused": False, "slots": []}, "no_slot"),
     ):
-        queues.change(queue, changes)
+        queues.change(queue, changes, by="alice@example.test")
         with pytest.raises(Conflict) as refused:
             promise(ready, stage, is_queued=True)
         assert [(one.field, one.code) for one in refused.value.detail] == [("queue", code)]
@@ -198,10 +201,10 @@ def test_a_queue_without_a_slot_or_that_is_paused_refuses(workspace, ready, stag
 
 def test_what_a_paused_queue_promised_waits_until_it_goes_on(workspace, ready, stage, clock):
     row = promise(ready, stage, is_queued=True)
-    queue = queues.change(row.queue, {"is_paused": True})
+    queue = queues.change(row.queue, {"is_paused": True}, by="alice@example.test")
     clock.move_to(row.due_at)
     assert (send(row).status, reread(row).wake_at) == ("scheduled", row.due_at + publish.HELD_WAIT)
-    queues.change(queue, {"is_paused": False})
+    queues.change(queue, {"is_paused": False}, by="alice@example.test")
     assert reread(row).wake_at == row.due_at
     assert send(row).status == "published"
 
@@ -219,7 +222,7 @@ def test_what_a_paused_queue_promised_waits_until_it_goes_on(workspace, ready, s
 )
 def test_what_makes_no_queue_is_refused(workspace, values, field):
     with pytest.raises(Invalid) as refused:
-        queues.change(PublishQueue.everywhere.get(workspace=workspace), values)
+        queues.change(PublishQueue.everywhere.get(workspace=workspace), values, by="alice@example.test")
     assert [one.field for one in refused.value.detail] == [field]
 
 
@@ -231,15 +234,46 @@ def test_slots_are_kept_once_and_in_order_and_outlets_of_others_are_left_out(wor
         {"weekday": 1, "time": "09:00"},
     ]
     made = queues.create(
-        workspace, {"name": "A", "timezone": "UTC", "slots": slots, "outlets": [his.pk, stage.pk]}
+        workspace,
+        {"name": "A", "timezone": "UTC", "slots": slots, "outlets": [his.pk, stage.pk]},
+        by="alice@example.test",
     )
     assert made.slots == [{"weekday": 0, "time": "10:00"}, {"weekday": 1, "time": "09:00"}]
     assert (reread(stage).queue, reread(his).queue) == (made, None)
 
 
+def test_two_that_change_a_queue_do_not_write_over_each_other(workspace):
+    queue = PublishQueue.everywhere.get(workspace=workspace)
+    read = queue.version
+    queues.change(queue, {"name": "Mornings"}, by="alice@example.test", expected_version=read)
+    with pytest.raises(states.Overtaken) as refused:
+        queues.change(queue, {"name": "Nights"}, by="bob@example.test", expected_version=read)
+
+    assert refused.value.code == "version_conflict"
+    assert reread(queue).name == "Mornings"
+    (entry,) = AuditEntry.everywhere.filter(action__startswith="queue.")
+    assert (entry.action, entry.actor, entry.details["changed"]) == (
+        "queue.changed",
+        "alice@example.test",
+        ["name"],
+    )
+
+
+def test_the_audit_log_has_who_made_and_deleted_a_queue(workspace):
+    slots = [{"weekday": 0, "time": "10:00"}]
+    made = queues.create(workspace, {"name": "A", "timezone": "UTC", "slots": slots}, by="alice@example.test")
+    queues.delete(made, by="bob@example.test")
+
+    entries = AuditEntry.everywhere.filter(workspace=workspace, action__startswith="queue.").order_by("id")
+    assert [(one.action, one.actor, one.details.get("slots")) for one in entries] == [
+        ("queue.created", "alice@example.test", None),
+        ("queue.deleted", "bob@example.test", slots),
+    ]
+
+
 def test_the_default_queue_stays(workspace):
     with pytest.raises(Conflict) as refused:
-        queues.delete(PublishQueue.everywhere.get(workspace=workspace))
+        queues.delete(PublishQueue.everywhere.get(workspace=workspace), by="alice@example.test")
     assert [one.code for one in refused.value.detail] == ["default_queue"]
 
 

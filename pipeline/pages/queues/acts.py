@@ -36,7 +36,7 @@ def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     """Pauses, and goes on with `on=yes`."""
     row, is_on = find_queue(place, que), request.POST.get("on") == "yes"
     try:
-        queues.change(row, {"is_paused": not is_on})
+        queues.change(row, {"is_paused": not is_on}, by=place.user.email)
     except AppError as error:
         messages.error(request, str(error))
         return redirect(place.address("queues_page"))
@@ -55,7 +55,7 @@ def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     row = find_queue(place, que)
     if request.method == "POST":
         try:
-            queues.delete(row)
+            queues.delete(row, by=place.user.email)
         except AppError as error:
             messages.error(request, str(error))
         else:

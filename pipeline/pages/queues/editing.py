@@ -38,7 +38,7 @@ def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
         if not typed.is_first(request):
             return redirect(place.address("queues_page"))
         try:
-            made = queues.create(place.workspace, form.values())
+            made = queues.create(place.workspace, form.values(), by=place.user.email)
         except AppError as error:
             typed.sent_in_vain(request)
             form.blame(error)
@@ -58,9 +58,13 @@ def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     )
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         try:
-            queues.change(row, form.values())
+            expected = form.cleaned_data["version"]
+            queues.change(row, form.values(), by=place.user.email, expected_version=expected)
         except AppError as error:
-            form.blame(error)
+            if error.code == "version_conflict":
+                form.take_newest(find_queue(place, que).version)
+            else:
+                form.blame(error)
         else:
             said = _("Saved. What is promised already keeps its time; what comes follows the new slots.")
             messages.success(request, said)

@@ -65,6 +65,8 @@ class QueueForm(forms.Form):
         help_text=gettext_lazy("Each uses one queue: one that is ticked here leaves the queue it had."),
         widget=forms.CheckboxSelectMultiple,
     )
+    version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    """Of the queue that was read; what was changed meanwhile isn't written over unseen."""
 
     def __init__(
         self, *args: Any, workspace: Workspace, queue: PublishQueue | None = None, **kwargs: Any
@@ -131,6 +133,14 @@ class QueueForm(forms.Form):
             found["outlets"] = [decode("out", one) for one in given["outlets"]]
         return found
 
+    def take_newest(self, version: int) -> None:
+        """Somebody else saved meanwhile: what was typed stays, and saving it again writes over what they did."""
+        self.data = {name: self[name].data for name in self.fields} | {"version": str(version)}
+        message = _(
+            "Somebody changed this queue meanwhile. Save again to replace what they did, or cancel to see it."
+        )
+        self.add_error(None, message)
+
     def blame(self, error: AppError) -> None:
         """Each error of the stage at its field; one of the slots at the week's first day."""
         for detail in error.detail:
@@ -155,7 +165,7 @@ def fresh_values(workspace: Workspace) -> dict[str, Any]:
 def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:
     """What the form of a queue that is there begins with."""
     return {
-        **{name: getattr(queue, name) for name in ("name", "timezone", "on_gap", "on_overlap")},
+        **{name: getattr(queue, name) for name in ("name", "timezone", "on_gap", "on_overlap", "version")},
         **_by_day(queue.slots),
         "outlets": [encode("out", one.pk) for one in outlets if one.queue_id == queue.pk],
     }

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Workspace
 from config.ground import limits, states
-from config.ground.errors import Conflict, Detail, NotFound
+from config.ground.errors import Conflict, NotFound
 from config.ground.ids import encode
 from pipeline.models import Persona, PersonaVersion, Source, WorkspaceDefaults
 from pipeline.models.persona import CONTENT
@@ -81,7 +81,7 @@ def change(
     values = clean(changes)
     with transaction.atomic():
         row = _locked(persona)
-        refuse_other_version(row.version, expected_version)
+        states.refuse_other_version(row.version, expected_version)
         new = {name: value for name, value in values.items() if getattr(row, name) != value}
         if not new:
             return row
@@ -104,7 +104,7 @@ def go_back_to(
     """
     with transaction.atomic():
         row = _locked(persona)
-        refuse_other_version(row.version, expected_version)
+        states.refuse_other_version(row.version, expected_version)
         kept = PersonaVersion.everywhere.filter(persona=row, number=number).first()
         if kept is None:
             raise NotFound
@@ -150,12 +150,6 @@ def clean(given: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: reader(given[name], name, faults) for name, reader in _READERS.items() if name in given}
     faults.raise_if_any()
     return values
-
-
-def refuse_other_version(version: int, expected: int | None) -> None:
-    if expected is not None and version != expected:
-        changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
-        raise states.Overtaken(changed, code="version_conflict")
 
 
 # --- Inside ----------------------------------------------------------------------------------------------------------

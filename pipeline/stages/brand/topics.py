@@ -13,11 +13,10 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from accounts.models import Workspace
-from config.ground import limits
+from config.ground import limits, states
 from config.ground.errors import Conflict
 from pipeline.models import Persona, Source, Topic
 from pipeline.stages.brand import asking
-from pipeline.stages.brand.personas import refuse_other_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +59,7 @@ def change(
     values = _clean(topic.workspace_id, changes)
     with transaction.atomic():
         row = _locked(topic)
-        refuse_other_version(row.version, expected_version)
+        states.refuse_other_version(row.version, expected_version)
         new = {name: value for name, value in values.items() if getattr(row, name) != value}
         if not new:
             return row

@@ -10,8 +10,10 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from config.ground import due, hands
+from accounts import audit
+from config.ground import due, hands, states
 from config.ground.errors import Conflict, Detail, Invalid
+from config.ground.ids import encode
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.wall_clock import UnknownZone, zone_named
 
@@ -28,7 +30,7 @@ WEEKDAYS: Final = range(7)
 _TIME: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
-def create(workspace: Workspace, values: Mapping[str, Any]) -> PublishQueue:
+def create(workspace: Workspace, values: Mapping[str, Any], *, by: str) -> PublishQueue:
     """`values` are name, timezone, slots, on_gap, on_overlap and outlets, those that use it. Raises `Invalid`."""
     clean = _clean(workspace, values)
     outlets = clean.pop("outlets", [])
@@ -38,14 +40,25 @@ def create(workspace: Workspace, values: Mapping[str, Any]) -> PublishQueue:
             raise Conflict.because(code="too_many", message=message)
         made: PublishQueue = PublishQueue.everywhere.create(workspace=workspace, **clean)
         _give(made, outlets)
+        _note("queue.created", made, by)
     return made
 
 
-def change(queue: PublishQueue, values: Mapping[str, Any]) -> PublishQueue:
-    """What was promised already keeps its moments: only what is promised from now on follows the new slots."""
+def change(
+    queue: PublishQueue, values: Mapping[str, Any], *, by: str, expected_version: int | None = None
+) -> PublishQueue:
+    """What was promised already keeps its moments: only what is promised from now on follows the new slots.
+
+    Raises `Invalid`, and `states.Overtaken` as a `version_conflict` where it has moved on since `expected_version`
+    was read.
+    """
     clean = _clean(queue.workspace, values)
     outlets = clean.pop("outlets", None)
     with transaction.atomic():
+        # Two that change it take turns, so that the later one learns of the other.
+        row = PublishQueue.everywhere.select_for_update().get(pk=queue.pk)
+        states.refuse_other_version(row.version, expected_version)
+        _note("queue.changed", row, by, {"changed": sorted(values)})
         PublishQueue.everywhere.filter(pk=queue.pk).update(
             **clean, version=F("version") + 1, updated_at=timezone.now()
         )
@@ -57,7 +70,7 @@ def change(queue: PublishQueue, values: Mapping[str, Any]) -> PublishQueue:
     return queue
 
 
-def delete(queue: PublishQueue) -> None:
+def delete(queue: PublishQueue, *, by: str) -> None:
     """Its outlets use the default queue; what was promised by it stays promised. Raises `Conflict` for that one."""
     if queue.is_default:
         message = _("The default queue stays: outlets without one of their own use it.")
@@ -65,7 +78,18 @@ def delete(queue: PublishQueue) -> None:
     with transaction.atomic():
         PublishQueue.everywhere.filter(pk=queue.pk).update(is_paused=False)
         _wake(queue)
+        _note("queue.deleted", queue, by, {"slots": queue.slots, "timezone": queue.timezone})
         queue.delete()
+
+
+def _note(action: str, queue: PublishQueue, by: str, details: Mapping[str, Any] | None = None) -> None:
+    audit.note(
+        action,
+        workspace=queue.workspace,
+        actor=by,
+        subject=encode("que", queue.pk),
+        details={"name": queue.name, **(details or {})},
+    )
 
 
 def _give(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
