@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 # Tests and checks keep what they write apart from the data of `make up`.
 APART := env -u DATABASE_URL -u REDIS_URL MODE=development DATA_DIR=var/test/check
 
-.PHONY: help up token install test test-slow test-all coverage check format bench lock
+.PHONY: help up token install test test-slow test-real test-all coverage check format bench lock
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -25,7 +25,10 @@ test: install  ## The fast ring: on SQLite, then on PostgreSQL and Redis where t
 test-slow: install  ## What the fast ring leaves out: faults, fuzzing, many processes
 	@$(RUN) tools/suite.py slow
 
-test-all: test test-slow  ## Everything
+test-real: install  ## Against servers that others wrote: WordPress, a PDS of Bluesky's
+	@$(RUN) tools/suite.py real
+
+test-all: test test-slow test-real  ## Everything
 
 coverage: install  ## The fast ring on SQLite with branch coverage
 	@$(RUN) tools/suite.py coverage

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from config.ground.outbound import Response
 
 # The first test of a machine installs the server, which takes a minute or two.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
 BLUESKY = plugins.get("platforms", "bluesky", Platform)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

@@ -9,7 +9,7 @@ import requests
 from PIL import Image
 
 # The first test of a machine installs the server, which takes a minute or two.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
 POSTS = "app.bsky.feed.post"
 # Posts have keys that are moments of time, and the server looks.

@@ -12,7 +12,7 @@ from pipeline.stages import collect
 from tests.sources.running_wordpress import running, wait_until
 from tests.stages.steps import claimed
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 
 def words(name: str, *, more: str = "") -> str:
