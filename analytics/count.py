@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from analytics import rollup
 from analytics.measure import moments_of
 from analytics.models import Measuring, Outcome
 from config.ground import hands
@@ -50,6 +51,7 @@ def write_outcomes(events: Sequence[Event]) -> None:
         return
     publications = _publications({event.publication_id for event in told if event.publication_id})
     standing: dict[UUID, Outcome] = Outcome.everywhere.in_bulk(list(publications))
+    replaced = dict(standing)
     changed: dict[UUID, Outcome] = {}
     for event in told:
         # The publication of an event that waited may be erased meanwhile, and then there is nothing to say of it.
@@ -60,6 +62,8 @@ def write_outcomes(events: Sequence[Event]) -> None:
         before = standing.get(publication.pk)
         if before is None or _weight(outcome) > _weight(before):
             standing[publication.pk] = changed[publication.pk] = outcome
+    moved = [old for key in changed if (old := replaced.get(key)) is not None]
+    rollup.mark((one.workspace_id, one.test, one.at) for one in (*moved, *changed.values()))
     Outcome.everywhere.bulk_create(
         changed.values(), update_conflicts=True, unique_fields=["id"], update_fields=_FACTS
     )

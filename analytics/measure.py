@@ -10,6 +10,7 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 
+from analytics import rollup
 from analytics.models import Measurement, Measuring
 from analytics.states import DONE
 from config.ground import limits, states
@@ -199,6 +200,9 @@ def _insert(row: Measuring, publication: Publication, published_at: datetime, re
     given = {metric: value for metric, value in reading.values.items() if value is not None}
     if given:
         publish.note_metrics(publication.pk, {**dict.fromkeys(METRICS), **before, **given}, now=reading.at)
+    # It counts on the day on which it came and on the one of publication, whose coverage it changes too. Days are
+    # locked after publications, here and by whoever counts.
+    rollup.mark((row.workspace_id, row.test, moment) for moment in (reading.at, published_at))
 
 
 def _last_known(publication: Publication) -> dict[str, int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from analytics import count, measure
-from analytics.models import Measuring
+from analytics import count, measure, rollup
+from analytics.models import Measuring, RollupDay
 from config.ground import hands
 
 hands.register(hands.Batch("analytics.count", work=count.count_events))
@@ -15,5 +15,17 @@ hands.register(
         give_up=measure.give_up,
         lease=measure.LEASE,
         max_attempts=measure.MAX_TRIES,
+    )
+)
+hands.register(
+    hands.Kind(
+        "analytics.roll_up",
+        model=RollupDay,
+        work=rollup.roll_up,
+        give_up=rollup.give_up,
+        lease=rollup.LEASE,
+        max_attempts=rollup.MAX_TRIES,
+        side_by_side=1,
+        per_workspace=1,
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from accounts.export import in_turn
-from analytics.models import Measurement, Measuring, Outcome
+from analytics.models import Measurement, MeasurementRollup, Measuring, Outcome, OutcomeRollup, RollupDay
 from config.ground.ids import encode
 from config.ground.moments import as_z
 from pipeline.platforms.base import METRICS
@@ -22,6 +22,9 @@ _PARTS: Final[tuple[tuple[type[Any], str], ...]] = (
     # Found through its publication, whose index leads with the workspace.
     (Measuring, "publication__workspace_id"),
     (Outcome, "workspace_id"),
+    (MeasurementRollup, "workspace_id"),
+    (OutcomeRollup, "workspace_id"),
+    (RollupDay, "workspace_id"),
 )
 
 

@@ -102,7 +102,7 @@ TABLE: Final[tuple[Kept, ...]] = (
         "7 days, in which it rests; then everything but ledger, audit log and calls to a model is erased",
     ),
     Kept("invitations", "until their workspace is erased; a link works for 7 days"),
-    Kept("ledger, audit log, measurements, calls to a model", "for good"),
+    Kept("ledger, audit log, measurements and their sums, calls to a model", "for good"),
 )
 
 

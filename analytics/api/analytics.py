@@ -16,6 +16,7 @@ from accounts.api.base import WorkspaceResource, answers, documented
 from analytics import queries
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
 from analytics.api.spreadsheet import CsvRenderer
+from analytics.folding import METRICS, NULLABLE, Figures
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
 from config.ground import limits
@@ -180,13 +181,11 @@ def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:
 # --- The answer ------------------------------------------------------------------------------------------------------
 
 
-def _figures(figures: queries.Figures) -> dict[str, Any]:
+def _figures(figures: Figures) -> dict[str, Any]:
     return {
-        "metrics": {metric: figures.metrics[metric] for metric in queries.METRICS},
+        "metrics": {metric: figures.metrics[metric] for metric in METRICS},
         "availability": {
-            metric: figures.availability[metric]
-            for metric in queries.NULLABLE
-            if metric in figures.availability
+            metric: figures.availability[metric] for metric in NULLABLE if metric in figures.availability
         },
         "coverage": figures.coverage,
     }

@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from analytics.folding import NULLABLE, REASONS
 from analytics.periods import INTERVALS
-from analytics.queries import NULLABLE, REASONS
 from config.ground.api import MomentField, PublicIdField
 from pipeline.engines.base import BUCKETS
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rest_framework.renderers import BaseRenderer
 
-from analytics.queries import METRICS, NULLABLE
+from analytics.folding import METRICS, NULLABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -68,6 +68,8 @@ POINTS: Final[frozenset[str]] = frozenset(
         "measure.claimed",
         "measure.read",
         "measure.written",
+        "rollup.claimed",
+        "rollup.written",
         "idempotency.stored",
         "backup.dumped",
         "backup.written",

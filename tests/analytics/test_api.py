@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts import tokens
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE
-from analytics.queries import METRICS, NULLABLE
+from analytics.folding import METRICS, NULLABLE
 from config.documents import document
 from config.ground.ids import encode, uuid7
 from pipeline.models import Outlet

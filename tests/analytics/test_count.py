@@ -189,8 +189,8 @@ def test_simulated_outlet_is_measured_at_once(alice):
 def test_number_of_statements_does_not_rise_with_events(alice, django_assert_num_queries):
     for size in (1, 30):
         events = [make_event(make_publication(alice)) for _ in range(size)]
-        # Publications, standing outcomes, the outcomes and the measurings that are new.
-        with django_assert_num_queries(4):
+        # Publications, standing outcomes, the days to be added up, the outcomes and the measurings that are new.
+        with django_assert_num_queries(5):
             count.write_outcomes(events)
 
 

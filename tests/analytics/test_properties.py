@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from analytics.folding import METRICS
 from analytics.models import Measurement, Outcome
-from analytics.queries import METRICS
 from config.ground.ids import uuid7
 from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics import factories

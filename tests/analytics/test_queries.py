@@ -8,9 +8,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.db import connection
 
-from analytics import queries
+from analytics import facts, queries, rollup
+from analytics.folding import METRICS, NULLABLE, Figures
+from analytics.models import Measurement, Outcome
 from analytics.periods import Period, buckets_of
-from analytics.queries import METRICS
+from analytics.spans import spans_of
 from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics.factories import (
     NOON,
@@ -42,9 +44,9 @@ def test_nothing_is_zero_and_nothing(ask):
     answer = ask()
     assert answer == queries.Answer(
         rows=(),
-        totals=queries.Figures(
-            metrics={"published": 0, "failed": 0, **dict.fromkeys(queries.NULLABLE)},
-            availability=dict.fromkeys(queries.NULLABLE, "unavailable"),
+        totals=Figures(
+            metrics={"published": 0, "failed": 0, **dict.fromkeys(NULLABLE)},
+            availability=dict.fromkeys(NULLABLE, "unavailable"),
             coverage=None,
         ),
         fresh_at=None,
@@ -59,7 +61,7 @@ def test_row_of_a_measured_publication(alice, ask):
         dimensions=queries.Dimensions(
             outlet=queries.OutletName(alice.pk, "simulated", "Stage"), content_type="video", date="2026-11-02"
         ),
-        figures=queries.Figures(
+        figures=Figures(
             metrics={"published": 1, "failed": 0, **SIX, "engagements": 14, "engagement_rate": 0.07},
             availability={},
             coverage=1.0,
@@ -95,17 +97,17 @@ def test_zero_that_was_counted_stays_zero(alice, ask):
 def test_not_yet_measured_is_delayed(alice, ask):
     make_published(alice)
     [row] = ask().rows
-    assert row.figures.availability == dict.fromkeys(queries.NULLABLE, "delayed")
+    assert row.figures.availability == dict.fromkeys(NULLABLE, "delayed")
     assert row.figures.coverage == 0.0
 
 
 def test_platform_without_metrics_is_unsupported_before_and_after_it_was_asked(alice, ask):
     feed = make_outlet(alice.workspace, platform="feed", is_simulated=False)
     publication = make_published(feed)
-    assert ask().rows[0].figures.availability == dict.fromkeys(queries.NULLABLE, "unsupported")
+    assert ask().rows[0].figures.availability == dict.fromkeys(NULLABLE, "unsupported")
     make_measurement(publication, after(hours=1))
     [row] = ask().rows
-    assert row.figures.availability == dict.fromkeys(queries.NULLABLE, "unsupported")
+    assert row.figures.availability == dict.fromkeys(NULLABLE, "unsupported")
     assert row.figures.coverage == 0.0
 
 
@@ -113,7 +115,7 @@ def test_platform_that_failed_is_unavailable(alice, ask):
     publication = make_published(alice)
     make_measurement(publication, after(hours=1), dict.fromkeys(MEASURED, "unavailable"))
     [row] = ask().rows
-    assert row.figures.availability == dict.fromkeys(queries.NULLABLE, "unavailable")
+    assert row.figures.availability == dict.fromkeys(NULLABLE, "unavailable")
     assert row.figures.coverage == 0.0
 
 
@@ -123,8 +125,8 @@ def test_only_failures_have_no_numbers(alice, ask):
     make_failed(feed, bucket="blog")
     by_type = {row.dimensions.content_type: row.figures for row in ask().rows}
     assert numbers(by_type["text"]) == numbers(by_type["blog"]) == {"published": 0, "failed": 1}
-    assert by_type["text"].availability == dict.fromkeys(queries.NULLABLE, "unavailable")
-    assert by_type["blog"].availability == dict.fromkeys(queries.NULLABLE, "unsupported")
+    assert by_type["text"].availability == dict.fromkeys(NULLABLE, "unavailable")
+    assert by_type["blog"].availability == dict.fromkeys(NULLABLE, "unsupported")
     assert by_type["text"].coverage is None
 
 
@@ -193,7 +195,7 @@ def test_row_measured_on_a_later_day_is_delayed_and_covered(alice, ask):
     publication = make_published(alice)
     make_measurement(publication, after(days=1), **SIX)
     first, second = ask().rows
-    assert first.figures.availability == dict.fromkeys(queries.NULLABLE, "delayed")
+    assert first.figures.availability == dict.fromkeys(NULLABLE, "delayed")
     assert (first.figures.coverage, second.figures.coverage) == (1.0, None)
 
 
@@ -352,7 +354,7 @@ def test_without_dates_there_is_one_row(alice, ask):
 
 def test_number_of_statements_is_the_same_for_one_row_and_for_300(alice, ask, django_assert_num_queries):
     make_measurement(make_published(alice), after(hours=1), views=1)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(ask().rows) == 1
     outlets = [make_outlet(alice.workspace, name=f"Stage {number}") for number in range(10)]
     for outlet in outlets:
@@ -360,7 +362,7 @@ def test_number_of_statements_is_the_same_for_one_row_and_for_300(alice, ask, dj
             publication = make_published(outlet, after(days=day), bucket="image")
             make_measurement(publication, after(days=day, hours=1), views=1)
             make_published(outlet, after(days=day), bucket="text")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(ask().rows) == 301
 
 
@@ -371,11 +373,16 @@ def test_queries_keep_their_indexes(alice):
     period = Period(NOON, after(days=1), "day", ZoneInfo("UTC"))
     for attribution, index in (("received", "measurement_received"), ("published", "measurement_published")):
         question = queries.Question(alice.workspace_id, test=False, period=period, attribution=attribution)
-        outcomes = queries._outcomes(question, buckets_of(period)).explain()
+        buckets = buckets_of(period)
+        spans = spans_of(period, buckets, lambda *_: set())
+        live = queries._live(Outcome, question, "at", buckets, spans)
+        outcomes = facts.outcome_groups(live, ["slice", *facts.COLUMNS]).explain()
         assert "USING INDEX outcome_by_time (workspace_id=? AND test=? AND at>? AND at<?)" in outcomes
         # The look-up of each publication's measurements.
         assert "(publication_id=?)" in outcomes
         assert (
             f"USING INDEX {index} (workspace_id=? AND test=? AND "
-            in queries._measurements(question, buckets_of(period)).explain()
+            in queries._live(
+                Measurement, question, rollup.ATTRIBUTIONS[attribution], buckets, spans
+            ).explain()
         )

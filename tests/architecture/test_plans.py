@@ -53,6 +53,7 @@ DUE_TABLES = (
     "websub",
     "mail_queue",
     "outlet",
+    "rollup_day",
 )
 
 
@@ -78,6 +79,7 @@ VALUES = {
     "boolean": "false",
     "jsonb": "'{}'",
     "bytea": "'{}'::bytea",
+    "date": "current_date - i",
     "timestamp with time zone": "clock_timestamp() - i * interval '1 minute'",
     "character varying": "left(md5(i::text), {length})",
     "text": "md5(i::text)",

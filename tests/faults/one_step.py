@@ -43,7 +43,7 @@ from accounts.models import (
     User,
     Workspace,
 )
-from analytics.models import Measurement, Measuring, Outcome
+from analytics.models import Measurement, Measuring, Outcome, RollupDay
 from config import media_sweep
 from config.ground import due, hands, limits
 from config.ground.ids import encode, uuid7
@@ -112,6 +112,7 @@ DUE_MODELS = (
     Outlet,
     WebSubSubscription,
     MailQueue,
+    RollupDay,
 )
 ENDED = {"published", "failed"}
 ASKED = Path(settings.DATA_DIR) / "asked-of-the-writer"
@@ -433,6 +434,7 @@ def let_time_pass():
     waiting[Delivery] |= Q(status="pending")
     waiting[WebSubSubscription] |= Q(status__in=["wanted", "asked"])
     waiting[Generation] |= Q(error__code=BRIEF_AWAITED)
+    waiting[RollupDay] |= Q(is_current=False)
     SharedBrief.everywhere.filter(asked_until__gt=now).update(asked_until=now)
     moved = 0
     for model, which in waiting.items():

@@ -459,6 +459,15 @@ SCENARIOS = [
         )
         for name in ("claimed", "read", "written")
     ),
+    *(
+        of(
+            f"rollup.{name}",
+            work("analytics.roll_up"),
+            expected=published(),
+            before=(*SENT, work("analytics.count"), TIME),
+        )
+        for name in ("claimed", "written")
+    ),
 ]
 
 

@@ -1,0 +1,85 @@
+"""Facts added up by quarter of an hour and by UTC day, so that an answer costs the same however many there are."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from django.db import models
+
+from accounts.tenancy import WorkspaceRow
+from config.ground.due import DueModel, claim_indexes
+
+QUARTER: Final = 900
+DAY: Final = 86_400
+"""The units of rollups, in seconds."""
+
+
+class RollupDay(WorkspaceRow, DueModel):
+    """One UTC day of a workspace; whoever writes a fact of that day says so here, in the same transaction."""
+
+    test = models.BooleanField(default=False)
+    day = models.DateField()
+    is_current = models.BooleanField(default=False)
+    """The rollups of the day hold every fact of it; until then the facts themselves are asked."""
+    last_error = models.CharField(max_length=300, blank=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "rollup_day"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["workspace", "test", "day"], name="rollup_day_once")
+        ]
+        indexes: ClassVar = claim_indexes("rollup_day")
+
+
+class Rollup(WorkspaceRow):
+    # Many are replaced at once, by one statement of the database's own.
+    id = models.BigAutoField(primary_key=True)  # type: ignore[assignment]
+    test = models.BooleanField(default=False)
+    day = models.DateField()
+    unit = models.PositiveIntegerField()
+    start = models.BigIntegerField()
+    """In seconds since 1970; with `unit` the time that it adds up."""
+    outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
+    content_type = models.CharField(max_length=10)
+    source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
+    engine_output = models.CharField(max_length=60)
+    persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta(WorkspaceRow.Meta):
+        abstract = True
+
+
+class OutcomeRollup(Rollup):
+    known = models.PositiveSmallIntegerField(null=True)
+    """Of the publications that it counts: 1 a number is known, 0 asked in vain, None never asked."""
+    published_count = models.PositiveIntegerField()
+    failed_count = models.PositiveIntegerField()
+
+    class Meta(Rollup.Meta):
+        db_table = "outcome_rollup"
+        indexes: ClassVar = [
+            models.Index(fields=["workspace", "test", "unit", "start"], name="outcome_rollup_read"),
+            # What a day is replaced by.
+            models.Index(fields=["workspace", "test", "day"], name="outcome_rollup_day"),
+        ]
+
+
+class MeasurementRollup(Rollup):
+    attribution = models.CharField(max_length=9)
+    """By which moment: `received` or `published`."""
+    availability = models.JSONField(default=dict)
+    impressions = models.BigIntegerField(null=True)
+    views = models.BigIntegerField(null=True)
+    likes = models.BigIntegerField(null=True)
+    comments = models.BigIntegerField(null=True)
+    shares = models.BigIntegerField(null=True)
+    clicks = models.BigIntegerField(null=True)
+
+    class Meta(Rollup.Meta):
+        db_table = "measurement_rollup"
+        indexes: ClassVar = [
+            models.Index(
+                fields=["workspace", "test", "attribution", "unit", "start"], name="measurement_rollup_read"
+            ),
+            models.Index(fields=["workspace", "test", "day"], name="measurement_rollup_day"),
+        ]

@@ -1,0 +1,70 @@
+"""Which parts of a period are answered from rollups, and which from the facts themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from analytics.models import DAY, QUARTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from analytics.periods import Buckets, Period
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Half-open spans of time that together are the period; neighbours are of different kinds.
+
+    With `are_days` the rolled ones are whole UTC days, and none of a bucket's edges cuts one.
+    """
+
+    live: tuple[tuple[datetime, datetime], ...]
+    rolled: tuple[tuple[datetime, datetime], ...]
+    are_days: bool
+
+
+def spans_of(period: Period, buckets: Buckets | None, current: Callable[[date, date], set[date]]) -> Spans:
+    """`current` tells which of the UTC days between two, both included, are rolled up."""
+    unit = _unit(buckets)
+    if unit is None:
+        return Spans(((period.start, period.end),), (), are_days=False)
+    first, last = period.start.date(), (period.end - timedelta(microseconds=1)).date()
+    days = current(first, last) if first <= last else set()
+    live: list[tuple[datetime, datetime]] = []
+    rolled: list[tuple[datetime, datetime]] = []
+    for start, end in _days(period):
+        is_rolled = start.date() in days and _is_even(start, unit) and _is_even(end, unit)
+        kind = rolled if is_rolled else live
+        if kind and kind[-1][1] == start:
+            kind[-1] = (kind[-1][0], end)
+        else:
+            kind.append((start, end))
+    return Spans(tuple(live), tuple(rolled), are_days=unit == DAY)
+
+
+def _unit(buckets: Buckets | None) -> int | None:
+    """The largest unit that no bucket's edge cuts; None where even the smallest would be cut."""
+    if buckets is None:
+        return DAY
+    shifts = [buckets.last_offset, *(number for change in buckets.offsets for number in change)]
+    if buckets.step % DAY == 0 and buckets.last_offset == 0 and not buckets.offsets:
+        return DAY
+    return QUARTER if all(number % QUARTER == 0 for number in (buckets.step, *shifts)) else None
+
+
+def _days(period: Period) -> Iterator[tuple[datetime, datetime]]:
+    """The period cut at each midnight of UTC."""
+    start = period.start
+    while start < period.end:
+        midnight = datetime.combine(start.astimezone(UTC).date(), time(), tzinfo=UTC) + _DAY
+        yield start, min(midnight, period.end)
+        start = midnight
+
+
+def _is_even(moment: datetime, unit: int) -> bool:
+    return moment.timestamp() % unit == 0
