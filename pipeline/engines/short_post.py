@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,25 +11,34 @@ from pipeline.engines.allow_list import (
     check_contacts,
     check_suspicion,
     is_allowed,
-    named,
     strange_tags,
     title_of,
 )
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, variant_schema
 from pipeline.engines.persona_rules import missing_in
-from pipeline.grounding import fold, ungrounded_numbers, ungrounded_quotations
+from pipeline.engines.post_checks import (
+    check_characters,
+    check_claims,
+    check_hashtags,
+    check_numbers,
+    check_quotations,
+    judged,
+)
+from pipeline.engines.verbatim import (
+    MAX_HASHTAGS,
+    THREAD_MARK,
+    angle_of,
+    are_alike,
+    fitted,
+    is_postable,
+    says_anything,
+    words_of,
+)
+from pipeline.grounding import fold
 from pipeline.links import Link, ascii_url, find_links
 from pipeline.plugins import Refused
 from pipeline.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
-from pipeline.wording import (
-    clause_cuts,
-    collapse,
-    drop_asides,
-    first_words,
-    is_clean,
-    is_self_contained,
-    trim_conjunction,
-)
+from pipeline.wording import collapse, drop_asides, first_words, is_self_contained, trim_conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,28 +46,8 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 
 MAX_LINKS = 1
-MAX_HASHTAGS = 2
-THREAD_MARK = "\U0001f9f5"
 _TITLE_LENGTH = 60
-_LEAST_CUT = 60
-"""A sentence cut shorter than this says too little to be the post."""
-_LIKENESS = 0.4
-"""Two variants that share this much of their words are one idea twice."""
 
-_HASHTAG = re.compile(r"(?<![\w&/])[#\uff03]\w*[^\W\d_]\w*")
-_WORD = re.compile(r"\w+")
-_VISIBLE = re.compile(r"\w")
-_ANGLES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("question", re.compile(r"[?\uff1f][\"'\u2019\u201d\u00bb)]*$")),
-    ("how-to", re.compile(r"^how to\b", re.IGNORECASE)),
-    ("myth", re.compile(r"\bmyths?\b", re.IGNORECASE)),
-    ("warning", re.compile(r"\b(?:warn(?:s|ed|ing)?|beware|danger(?:s|ous)?|risks?)\b", re.IGNORECASE)),
-    ("number", re.compile(r"\d")),
-    (
-        "contrast",
-        re.compile(r"\b(?:but|however|although|though|despite|unlike|instead|whereas)\b", re.IGNORECASE),
-    ),
-)
 # The room that is left beside the source's address, its line break and a little for miscounting.
 _RULES = f"""\
 A Short Post is one idea from one source, for readers who scroll past quickly.
@@ -91,38 +79,21 @@ def _said_links(sentence: str, url: str) -> str | None:
     return "" if links else url
 
 
-def _is_postable(sentence: str) -> bool:
-    return (
-        _VISIBLE.search(sentence) is not None
-        and is_clean(sentence)
-        and THREAD_MARK not in sentence
-        and len(_HASHTAG.findall(sentence)) <= MAX_HASHTAGS
-    )
-
-
 def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
     """The body with the fewest edits that bring it under the limit; None where none does."""
     tail = _said_links(sentence, url)
     if tail is None:
         return None
     ending = f"\n{tail}" if tail else ""
-    room = LIMIT - weighted_length(ending)
-    without_asides = drop_asides(sentence)
-    for wording in (sentence, without_asides):
-        if weighted_length(wording) <= room:
-            return wording + ending
-    if may_cut:
-        for cut in clause_cuts(without_asides):
-            if _LEAST_CUT <= weighted_length(cut) <= room:
-                return cut + ending
-    return None
+    words = fitted(sentence, LIMIT - weighted_length(ending), may_cut=may_cut)
+    return None if words is None else words + ending
 
 
 def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
     """The sentences that stand alone, best first: those that fit, then cut ones; without any, the others."""
     url = ascii_url(brief.url)
     sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
-    usable = [(sentence, fact) for sentence, fact in sentences if _is_postable(sentence)]
+    usable = [(sentence, fact) for sentence, fact in sentences if is_postable(sentence)]
     found = False
     # Whether it has to stand alone, whether it may be cut.
     for must_stand_alone, may_cut in ((True, False), (True, True), (False, False), (False, True)):
@@ -139,7 +110,7 @@ def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
 
 def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
     title = collapse(brief.title)
-    if not _is_postable(title) or not is_allowed(title, brief, persona):
+    if not is_postable(title) or not is_allowed(title, brief, persona):
         return None
     url = ascii_url(brief.url)
     body = _fit(title, url, may_cut=True)
@@ -147,18 +118,6 @@ def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
         # Half the limit in code points fits whatever they weigh, with room for an address.
         body = _fit(first_words(title, LIMIT // 2 - _TITLE_LENGTH // 2), url, may_cut=False)
     return None if body is None or missing_in(body, persona) else _Wording(title, body, None)
-
-
-def _angle(sentence: str) -> str:
-    return next((angle for angle, pattern in _ANGLES if pattern.search(sentence)), "story")
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
-
-
-def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= _LIKENESS * len(one | other)
 
 
 def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
@@ -172,13 +131,8 @@ def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
         content={"parts": [wording.body]},
         claims=claims,
         language=brief.language,
-        angle=_angle(words),
+        angle=angle_of(words),
     )
-
-
-def _judge(code: str, passed: str, faults: str | None) -> Check:
-    """One check: `faults` is the sentence for a failure, None where all is well."""
-    return Check(code, "passed", passed) if faults is None else Check(code, "failed", faults)
 
 
 class ShortPost(Engine):
@@ -190,7 +144,7 @@ class ShortPost(Engine):
     made_from = ("text", "topic")
 
     def why_not(self, source: SourceText) -> str | None:
-        if _VISIBLE.search(source.text) or _VISIBLE.search(source.title):
+        if says_anything(source.text) or says_anything(source.title):
             return None
         if source.url:
             return "This item has only an address: without a title or any words there is nothing to say."
@@ -204,8 +158,8 @@ class ShortPost(Engine):
         for wording in _wordings(brief, persona):
             if len(chosen) >= variants:
                 break
-            words = _words(wording.sentence)
-            if not any(_is_alike(words, other) for other in said):
+            words = words_of(wording.sentence)
+            if not any(are_alike(words, other) for other in said):
                 chosen.append(wording)
                 said.append(words)
         if not chosen:
@@ -220,7 +174,6 @@ class ShortPost(Engine):
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
         body = draft.body
-        words = f"{source.title}\n{source.text}"
         links = find_links(body)
         # A sign that no number and no address goes across.
         shown = f"{draft.title}\n|\n{body}"
@@ -229,14 +182,14 @@ class ShortPost(Engine):
             _check_length(body),
             _check_link_count(links),
             check_addresses(shown, brief, persona, url=source.url),
-            _check_hashtags(body, strange_tags(body, brief, persona)),
+            check_hashtags(body, strange_tags(body, brief, persona), most=MAX_HASHTAGS),
             check_accounts(shown, persona),
             check_contacts(shown, brief, persona, url=source.url),
             _check_thread_mark(body),
-            _check_characters(body),
-            _check_numbers(body, words),
-            _check_quotations(body, words),
-            _check_claims(draft, source),
+            check_characters(body),
+            check_numbers((body,), source),
+            check_quotations((body,), source),
+            check_claims(draft, source, needs_claim=not _is_title(body, source.title)),
             check_suspicion(brief),
         )
 
@@ -265,11 +218,11 @@ class ShortPost(Engine):
 
 def _check_content(draft: Draft) -> Check:
     faults = None
-    if not _VISIBLE.search(draft.body):
+    if not says_anything(draft.body):
         faults = "The post is empty."
     elif draft.content != {"parts": [draft.body]}:
         faults = "The post's one part isn't the same as its body."
-    return _judge("content", "The post is one part.", faults)
+    return judged("content", "The post is one part.", faults)
 
 
 def _check_length(body: str) -> Check:
@@ -277,53 +230,17 @@ def _check_length(body: str) -> Check:
     faults = None
     if length > LIMIT:
         faults = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
-    return _judge("length", f"The post counts {length} of {LIMIT} characters.", faults)
+    return judged("length", f"The post counts {length} of {LIMIT} characters.", faults)
 
 
 def _check_link_count(links: tuple[Link, ...]) -> Check:
     faults = None if len(links) <= MAX_LINKS else f"The post has {len(links)} links; one is the most."
-    return _judge("link_count", "The post has at most one link.", faults)
-
-
-def _check_hashtags(body: str, strange: tuple[str, ...]) -> Check:
-    hashtags = len(_HASHTAG.findall(body))
-    faults = None
-    if hashtags > MAX_HASHTAGS:
-        faults = f"The post has {hashtags} hashtags; two are the most."
-    elif strange:
-        faults = f"These hashtags say what no fact says: {named(strange)}."
-    return _judge("hashtags", "The post has at most two hashtags, of words that the facts say.", faults)
+    return judged("link_count", "The post has at most one link.", faults)
 
 
 def _check_thread_mark(body: str) -> Check:
     faults = "The post announces a thread, and it is a single post." if THREAD_MARK in body else None
-    return _judge("thread_mark", "The post doesn't announce a thread.", faults)
-
-
-def _check_characters(body: str) -> Check:
-    faults = None if is_clean(body) else "The post holds hidden or control characters."
-    return _judge("characters", "The post holds no hidden characters.", faults)
-
-
-def _check_numbers(body: str, words: str) -> Check:
-    strange = ungrounded_numbers(body, words)
-    faults = f"These numbers aren't in the source: {named(strange)}." if strange else None
-    return _judge("numbers", "Every number stands in the source.", faults)
-
-
-def _check_quotations(body: str, words: str) -> Check:
-    strange = ungrounded_quotations(body, words)
-    faults = f"These quotations aren't in the source word for word: {named(strange)}." if strange else None
-    return _judge("quotations", "Every quotation stands in the source word for word.", faults)
-
-
-def _check_claims(draft: Draft, source: SourceText) -> Check:
-    faults = None
-    if any(not claim.quote or source.text[claim.start : claim.end] != claim.quote for claim in draft.claims):
-        faults = "A claim's quote isn't in the source at the place that it names."
-    elif not draft.claims and not _is_title(draft.body, source.title):
-        faults = "The post names no place in the source that says what it says."
-    return _judge("claims", "What the post says stands in the source.", faults)
+    return judged("thread_mark", "The post doesn't announce a thread.", faults)
 
 
 def _is_title(body: str, title: str) -> bool:
