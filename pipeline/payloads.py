@@ -12,6 +12,7 @@ from django.conf import settings
 
 from config.ground.ids import encode
 from config.ground.moments import as_z, as_z_or_none
+from pipeline.grounding import place_in
 from pipeline.models.persona import SECTIONS
 from pipeline.models.publication import Publication
 
@@ -346,7 +347,7 @@ def generated_item(
     if "content" in include:
         shown["content"] = row["content"]
     if "claims" in include:
-        shown["claims"] = row["claims"]
+        shown["claims"] = claim_map(row["body"], row["claims"])
     if "checks" in include:
         shown["checks"] = row["checks"]
     if "provenance" in include:
@@ -374,6 +375,21 @@ ASSET_FIELDS: Final = (
     "duration",
     "alt_text",
 )
+
+
+def claim_map(body: str, claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each claim with its places in the source and in the item's words; the latter are looked up in the words as they are.
+
+    `draft_start` and `draft_end` are null where the words don't say it any more, or say it in other words.
+    """
+    shown = []
+    for claim in claims:
+        place = place_in(body, claim["text"])
+        start, end = place if place is not None else (None, None)
+        shown.append(
+            {"derived": "", **claim, "draft_start": start, "draft_end": end},
+        )
+    return shown
 
 
 def asset(row: Mapping[str, Any]) -> dict[str, Any]:

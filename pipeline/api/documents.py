@@ -341,6 +341,9 @@ class Claim(serializers.Serializer[Any]):
     quote = serializers.CharField()
     start = serializers.IntegerField()
     end = serializers.IntegerField()
+    derived = serializers.CharField(allow_blank=True)
+    draft_start = serializers.IntegerField(allow_null=True)
+    draft_end = serializers.IntegerField(allow_null=True)
 
 
 class Check(serializers.Serializer[Any]):

@@ -101,12 +101,16 @@ class Brief:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a draft says and where the source says it; offsets in code points of the source's text."""
+    """What a draft says and where the source says it; offsets in code points of the source's text.
+
+    `derived` declares numbers that follow from the source's, as `43 % = 92 / 214`, several with `;` between.
+    """
 
     text: str
     quote: str
     start: int
     end: int
+    derived: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,12 @@ def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
         "properties": {
             "text": {"type": "string", "description": "The words of the draft that say it."},
             "fact": {"type": "string", "description": "The id of the fact that they rest on."},
+            "derived": {
+                "type": "string",
+                "description": "Empty, but where these words say a number that no fact says: `43 % = 92 / 214`.",
+            },
         },
-        "required": ["text", "fact"],
+        "required": ["text", "fact", "derived"],
         "additionalProperties": False,
     }
     properties = {
@@ -166,8 +174,17 @@ def claims_of(answer: Mapping[str, Any], brief: Brief) -> tuple[Claim, ...]:
     if unknown:
         message = f"No fact has the id {', '.join(repr(name) for name in unknown)}."
         raise Refused(message, code="unknown_fact")
-    cited = [(claim["text"], facts[claim["fact"]]) for claim in answer["claims"]]
-    return tuple(Claim(text=text, quote=fact.quote, start=fact.start, end=fact.end) for text, fact in cited)
+    cited = [(claim, facts[claim["fact"]]) for claim in answer["claims"]]
+    return tuple(
+        Claim(
+            text=claim["text"],
+            quote=fact.quote,
+            start=fact.start,
+            end=fact.end,
+            derived=claim.get("derived", "").strip(),
+        )
+        for claim, fact in cited
+    )
 
 
 class Engine(ABC):

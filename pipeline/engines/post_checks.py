@@ -1,7 +1,4 @@
-"""The checks that engines of words share: what stands in the source, what is hidden, what is tagged.
-
-Where a draft has several parts, a message names the one that is meant.
-"""
+"""The checks that engines of words share: what is claimed, what is hidden, what is tagged."""
 
 from __future__ import annotations
 
@@ -10,12 +7,9 @@ from typing import TYPE_CHECKING
 from pipeline.engines.allow_list import named
 from pipeline.engines.base import Check
 from pipeline.engines.persona_rules import count_hashtags
-from pipeline.grounding import ungrounded_numbers, ungrounded_quotations
 from pipeline.wording import is_clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pipeline.engines.base import Draft, SourceText
 
 _COUNTED = {1: "one", 2: "two", 3: "three"}
@@ -24,22 +18,6 @@ _COUNTED = {1: "one", 2: "two", 3: "three"}
 def judged(code: str, passed: str, faults: str | None) -> Check:
     """One check: `faults` is the sentence for a failure, None where all is well."""
     return Check(code, "passed", passed) if faults is None else Check(code, "failed", faults)
-
-
-def words_of_source(source: SourceText) -> str:
-    return f"{source.title}\n{source.text}"
-
-
-def check_numbers(parts: Sequence[str], source: SourceText) -> Check:
-    strange = _strange(parts, source, ungrounded_numbers)
-    faults = f"These numbers aren't in the source: {named(strange)}." if strange else None
-    return judged("numbers", "Every number stands in the source.", faults)
-
-
-def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
-    strange = _strange(parts, source, ungrounded_quotations)
-    faults = f"These quotations aren't in the source word for word: {named(strange)}." if strange else None
-    return judged("quotations", "Every quotation stands in the source word for word.", faults)
 
 
 def check_characters(words: str, what: str = "post") -> Check:
@@ -66,12 +44,3 @@ def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, 
     elif needs_claim and not draft.claims:
         faults = f"The {what} names no place in the source that says what it says."
     return judged("claims", f"What the {what} says stands in the source.", faults)
-
-
-def _strange(
-    parts: Sequence[str], source: SourceText, find: Callable[[str, str], tuple[str, ...]]
-) -> tuple[str, ...]:
-    known = words_of_source(source)
-    if len(parts) == 1:
-        return find(parts[0], known)
-    return tuple(f"{one} (post {place})" for place, part in enumerate(parts, 1) for one in find(part, known))

@@ -15,13 +15,12 @@ from pipeline.engines.allow_list import (
     title_of,
 )
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, variant_schema
+from pipeline.engines.grounded import check_numbers, check_quotations
 from pipeline.engines.persona_rules import missing_in
 from pipeline.engines.post_checks import (
     check_characters,
     check_claims,
     check_hashtags,
-    check_numbers,
-    check_quotations,
     judged,
 )
 from pipeline.engines.verbatim import (
@@ -187,7 +186,7 @@ class ShortPost(Engine):
             check_contacts(shown, brief, persona, url=source.url),
             _check_thread_mark(body),
             check_characters(body),
-            check_numbers((body,), source),
+            check_numbers((body,), draft, source, persona),
             check_quotations((body,), source),
             check_claims(draft, source, needs_claim=not _is_title(body, source.title)),
             check_suspicion(brief),

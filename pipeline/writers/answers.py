@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 200_000
 """No answer of ours is longer; what is goes unread."""
 _MOST_TOLD = 5
+_MAY_BE_MISSING = frozenset({"derived"})
+"""What most answers leave empty: without it an answer says the same."""
 _TYPES: Mapping[str, Any] = {
     "object": dict,
     "array": list,
@@ -70,7 +72,11 @@ def _read_object(
     value: Mapping[str, Any], schema: Mapping[str, Any], place: str, problems: list[str]
 ) -> dict[str, Any]:
     properties = schema["properties"]
-    problems.extend(f"`{place}.{name}` is missing." for name in schema["required"] if name not in value)
+    problems.extend(
+        f"`{place}.{name}` is missing."
+        for name in schema["required"]
+        if name not in value and name not in _MAY_BE_MISSING
+    )
     if schema.get("additionalProperties") is False:
         problems.extend(f"`{place}` has no field {name[:40]!r}." for name in value if name not in properties)
     return {

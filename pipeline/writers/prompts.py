@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Check, Engine, Fact, Lane, PersonaCard, SourceText
 
-PROMPT_VERSION = "claude-2"
+PROMPT_VERSION = "claude-3"
 """Rises with every change of a text or schema here: it stands on every item and in every call's record."""
 BRIEF_TOKENS = 6_000
 MAX_FACTS = 24
@@ -62,10 +62,13 @@ You write for a persona that is described below, from a list of facts that were 
 
 What you may say
 - Only what the facts say. You have not seen the source, and you know nothing else about it.
-- Every number, date, name and quotation comes from a fact, unchanged: no rounding, no sums, no percentages of your own.
+- Every number, date, name and quotation comes from a fact, unchanged and with its unit: no rounding, no estimates.
+- A sum, a difference, a share or a change may be said where `derived` of its claim declares it, `43 % = 92 / 214`, from \
+numbers of the facts alone. A program computes it again; a result that isn't declared or isn't right is refused.
 - Words in quotation marks are copied from a fact character for character. Attribute them as the fact does.
 - Keep what limits a statement: who says so, "may", "expects", "about", "not".
-- `claims` lists each statement of the draft with the id of the fact that it rests on. No statement without one.
+- `claims` lists each statement of the draft, in the draft's own words, with the id of the fact that it rests on and \
+an empty `derived` where nothing is computed. No statement without one.
 - No link, no account, no e-mail address, no telephone number and no code, unless the persona lists it as its own.
 
 How you write

@@ -1068,7 +1068,7 @@ def test_package_is_not_loaded_before_the_first_call() -> None:
 
 def test_writer_is_described() -> None:
     assert isinstance(WRITER, Writer)
-    assert (WRITER.kind, WRITER.offline, WRITER.prompt_version) == ("claude", False, "claude-2")
+    assert (WRITER.kind, WRITER.offline, WRITER.prompt_version) == ("claude", False, "claude-3")
 
 
 def test_brief_of_the_recorded_sample(server: MessagesServer, client: model_client.Client) -> None:

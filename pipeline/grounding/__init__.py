@@ -1,0 +1,36 @@
+"""Mechanical proof that what a draft says stands in its source: numbers, quotations, names, statements, sums.
+
+Nothing here knows a draft or a brief: texts in, findings out. `pipeline.engines.grounded` makes checks of them.
+"""
+
+from pipeline.grounding.claims import Support, passage_around, place_in, support
+from pipeline.grounding.derived import Outcome, recompute
+from pipeline.grounding.names import strange_names
+from pipeline.grounding.numbers import Strange, strange_numbers, ungrounded_numbers
+from pipeline.grounding.quotations import (
+    QUOTATION_LEAST,
+    Misquoted,
+    fold,
+    misquoted,
+    quotations,
+    ungrounded_quotations,
+)
+
+__all__ = [
+    "QUOTATION_LEAST",
+    "Misquoted",
+    "Outcome",
+    "Strange",
+    "Support",
+    "fold",
+    "misquoted",
+    "passage_around",
+    "place_in",
+    "quotations",
+    "recompute",
+    "strange_names",
+    "strange_numbers",
+    "support",
+    "ungrounded_numbers",
+    "ungrounded_quotations",
+]

@@ -1,0 +1,505 @@
+"""The words of numbers, scales, units and months in four languages, and which language a text is in."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LANGUAGES: Final = ("en", "de", "fr", "es")
+
+_COMMON: Final[Mapping[str, str]] = {
+    "en": "the of and to in is that for was with on by it from are has have be said not more",
+    "de": "der die das und ist von den mit auf für ein eine dem nicht des sich im wurde wird bei",
+    "fr": "le la les des et est une du dans que pour sur pas au aux par ont qui avec plus",
+    "es": "el la los las y es una del en que por con para se su más al como ha lo",
+}
+_COMMON_OF: Final = {name: frozenset(words.split()) for name, words in _COMMON.items()}
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_LOOKED_AT: Final = 1_200
+_LEAST_HITS: Final = 2
+
+
+def language_of(text: str, told: str = "") -> str:
+    """`en`, `de`, `fr` or `es`; empty for any other, and where a short text doesn't show it."""
+    base = told.partition("-")[0].partition("_")[0].lower()
+    if base:
+        return base if base in LANGUAGES else ""
+    words = _LETTERS.findall(text[:_LOOKED_AT].lower())
+    hits = sorted(
+        ((sum(word in common for word in words), name) for name, common in _COMMON_OF.items()), reverse=True
+    )
+    (most, name), (second, _) = hits[0], hits[1]
+    return name if most >= _LEAST_HITS and most > second else ""
+
+
+# --- Number words ----------------------------------------------------------------------------------------------------
+
+_EN_UNITS: Final = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_EN_TENS: Final = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_DE_UNITS: Final = [
+    "null",
+    "ein",
+    "zwei",
+    "drei",
+    "vier",
+    "fünf",
+    "sechs",
+    "sieben",
+    "acht",
+    "neun",
+    "zehn",
+    "elf",
+    "zwölf",
+    "dreizehn",
+    "vierzehn",
+    "fünfzehn",
+    "sechzehn",
+    "siebzehn",
+    "achtzehn",
+    "neunzehn",
+]
+_DE_TENS: Final = ["zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"]
+_FR_UNITS: Final = [
+    "zéro",
+    "un",
+    "deux",
+    "trois",
+    "quatre",
+    "cinq",
+    "six",
+    "sept",
+    "huit",
+    "neuf",
+    "dix",
+    "onze",
+    "douze",
+    "treize",
+    "quatorze",
+    "quinze",
+    "seize",
+]
+_FR_TENS: Final = {"vingt": 20, "vingts": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60}
+_ES_UNITS: Final = [
+    "cero",
+    "un",
+    "dos",
+    "tres",
+    "cuatro",
+    "cinco",
+    "seis",
+    "siete",
+    "ocho",
+    "nueve",
+    "diez",
+    "once",
+    "doce",
+    "trece",
+    "catorce",
+    "quince",
+    "dieciséis",
+    "diecisiete",
+    "dieciocho",
+    "diecinueve",
+    "veinte",
+    "veintiuno",
+    "veintidós",
+    "veintitrés",
+    "veinticuatro",
+    "veinticinco",
+    "veintiséis",
+    "veintisiete",
+    "veintiocho",
+    "veintinueve",
+]
+_ES_TENS: Final = ["treinta", "cuarenta", "cincuenta", "sesenta", "setenta", "ochenta", "noventa"]
+_ES_HUNDREDS: Final = [
+    "cien",
+    "doscientos",
+    "trescientos",
+    "cuatrocientos",
+    "quinientos",
+    "seiscientos",
+    "setecientos",
+    "ochocientos",
+    "novecientos",
+]
+
+_AMBIGUOUS: Final = frozenset(
+    [
+        "once",
+        "elf",
+        "sept",
+        "neuf",
+        "un",
+        "une",
+        "una",
+        "uno",
+        "ein",
+        "eine",
+        "einen",
+        "einem",
+        "einer",
+        "eines",
+        "cent",
+        "cents",
+        "mil",
+        "acht",
+    ]
+)
+"""Words that are something else in another language."""
+ARTICLES: Final = frozenset(
+    ["one", "a", "an", "ein", "eine", "einen", "einem", "einer", "eines", "eins", "un", "une", "una", "uno"]
+)
+"""Words for one that are mostly no number: they count only before a scale, a unit or a fraction."""
+
+
+@cache
+def words_of(language: str) -> dict[str, tuple[str, int]]:
+    """Each word with its role (`unit`, `ten`, `hundred`, `hundreds`, `scale`) and its value."""
+    found: dict[str, tuple[str, int]] = {}
+    if language == "":
+        others = {word: one for name in ("es", "fr", "de") for word, one in words_of(name).items()}
+        return {word: one for word, one in others.items() if word not in _AMBIGUOUS} | words_of("en")
+    if language == "en":
+        found |= {word: ("unit", value) for value, word in enumerate(_EN_UNITS)}
+        found |= {word: ("ten", 20 + 10 * place) for place, word in enumerate(_EN_TENS)}
+        found |= {"hundred": ("hundred", 100), "fourty": ("ten", 40)}
+        found |= {"dozen": ("dozen", 12)}
+    elif language == "de":
+        found |= _german()
+    elif language == "fr":
+        found |= {word: ("unit", value) for value, word in enumerate(_FR_UNITS)} | {"une": ("unit", 1)}
+        found |= {word: ("ten", value) for word, value in _FR_TENS.items()}
+        found |= {
+            "septante": ("ten", 70),
+            "huitante": ("ten", 80),
+            "octante": ("ten", 80),
+            "nonante": ("ten", 90),
+        }
+        found |= {"cent": ("hundred", 100), "cents": ("hundred", 100), "douzaine": ("dozen", 12)}
+    elif language == "es":
+        found |= {word: ("unit", value) for value, word in enumerate(_ES_UNITS)}
+        found |= {"uno": ("unit", 1), "una": ("unit", 1), "veintiún": ("unit", 21), "veintiuna": ("unit", 21)}
+        found |= {word: ("ten", 30 + 10 * place) for place, word in enumerate(_ES_TENS)}
+        found |= {word: ("hundreds", 100 * place) for place, word in enumerate(_ES_HUNDREDS, start=1)}
+        found |= {word[:-1] + "as": found[word] for word in _ES_HUNDREDS[1:]}
+        found |= {"ciento": ("hundreds", 100), "docena": ("dozen", 12)}
+    for word, value in SCALES[language].items():
+        if word.isalpha() and len(word) > 3:
+            found[word] = ("scale", value)
+    return found
+
+
+def _german() -> dict[str, tuple[str, int]]:
+    """Every word below a thousand, and round thousands, each written as one word."""
+    below: dict[str, int] = dict(zip(_DE_UNITS, range(20), strict=True))
+    for place, ten in enumerate(_DE_TENS):
+        value = 20 + 10 * place
+        below[ten] = value
+        for unit in range(1, 10):
+            below[f"{_DE_UNITS[unit]}und{ten}"] = value + unit
+    hundreds: dict[str, int] = {}
+    for count in range(1, 10):
+        for head in {f"{_DE_UNITS[count]}hundert", *(("hundert",) if count == 1 else ())}:
+            hundreds[head] = 100 * count
+            for word, value in below.items():
+                if value:
+                    hundreds[f"{head}{word}"] = 100 * count + value
+                    hundreds[f"{head}und{word}"] = 100 * count + value
+    every = (
+        below | {"eins": 1, "eine": 1, "einen": 1, "einer": 1, "einem": 1, "eines": 1, "zwo": 2} | hundreds
+    )
+    every |= {word.replace("ß", "ss"): value for word, value in every.items() if "ß" in word}
+    thousands = {f"{word}tausend": 1000 * value for word, value in every.items() if value}
+    found = {word: ("unit", value) for word, value in every.items()}
+    found |= {word: ("unit", value) for word, value in thousands.items()}
+    return found | {"tausend": ("unit", 1000), "dutzend": ("dozen", 12)}
+
+
+_LARGE_EN: Final = {
+    "thousand": 10**3, "million": 10**6, "millions": 10**6, "billion": 10**9, "billions": 10**9,
+    "trillion": 10**12, "trillions": 10**12, "k": 10**3, "m": 10**6, "mn": 10**6, "mln": 10**6, "mm": 10**6,
+    "bn": 10**9, "b": 10**9, "bln": 10**9, "tn": 10**12, "trn": 10**12, "hundred": 100, "dozen": 12, "lakh": 10**5,
+    "crore": 10**7,
+}  # fmt: skip
+_SCALES: Final[Mapping[str, Mapping[str, int]]] = {
+    "en": _LARGE_EN,
+    "de": {
+        "hundert": 100, "tausend": 10**3, "tsd": 10**3, "million": 10**6, "millionen": 10**6, "mio": 10**6,
+        "milliarde": 10**9, "milliarden": 10**9, "mrd": 10**9, "billion": 10**12, "billionen": 10**12,
+        "bio": 10**12, "dutzend": 12, "k": 10**3,
+    },
+    "fr": {
+        "mille": 10**3, "million": 10**6, "millions": 10**6, "milliard": 10**9, "milliards": 10**9,
+        "billion": 10**12, "billions": 10**12, "md": 10**9, "mds": 10**9, "mrd": 10**9, "m": 10**6, "mio": 10**6,
+        "k": 10**3, "douzaine": 12,
+    },
+    "es": {
+        "mil": 10**3, "millón": 10**6, "millon": 10**6, "millones": 10**6, "billón": 10**12, "billones": 10**12,
+        "mm": 10**6, "m": 10**6, "k": 10**3, "docena": 12,
+    },
+}  # fmt: skip
+SCALES: Final[Mapping[str, Mapping[str, int]]] = {
+    **_SCALES,
+    "": {word: value for name in reversed(LANGUAGES) for word, value in _SCALES[name].items()},
+}
+"""What multiplies the number before it. A billion has nine zeros in English and twelve in the three others."""
+
+
+def _by_language(*rows: tuple[str, int | Fraction, str]) -> Mapping[str, Mapping[str, Fraction]]:
+    """Rows of language, value and words; a text of another language is read with the English ones."""
+    found: dict[str, dict[str, Fraction]] = {name: {} for name in LANGUAGES}
+    for language, value, words in rows:
+        found[language] |= dict.fromkeys(words.replace("/", " ").split(), Fraction(value))
+    # English last, so that its meaning of a word holds where nobody knows the language.
+    return {**found, "": {word: value for name in reversed(LANGUAGES) for word, value in found[name].items()}}
+
+
+def _counted(language: str, words: str) -> Iterator[tuple[str, int, str]]:
+    """Ordinals from the first on; forms of one are joined by a slash."""
+    for value, forms in enumerate(words.split(), start=1):
+        yield language, value, forms
+
+
+MANY: Final = _by_language(
+    ("en", 12, "dozens"), ("en", 100, "hundreds"), ("en", 10**3, "thousands"), ("en", 10**6, "millions"),
+    ("en", 10**9, "billions"), ("en", 10**12, "trillions"),
+    ("de", 12, "dutzende dutzenden"), ("de", 100, "hunderte hunderten"), ("de", 10**3, "tausende tausenden"),
+    ("fr", 12, "douzaines"), ("fr", 100, "centaines"), ("fr", 10**3, "milliers"),
+    ("es", 12, "docenas"), ("es", 100, "cientos centenares"), ("es", 10**3, "miles"),
+)  # fmt: skip
+"""So many that nobody counted."""
+ORDINALS: Final = _by_language(
+    *_counted("en", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+        "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"),
+    ("en", 30, "thirtieth"), ("en", 40, "fortieth"), ("en", 50, "fiftieth"), ("en", 100, "hundredth"),
+    *((language, value, " ".join(f"{stem}{ending}" for ending in ["e", "en", "er", "es", "em"]))
+      for language, value, stem in _counted("de", "erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft")
+      if stem != "acht"),
+    ("de", 8, "achte achter achtes"), ("de", 2, "zweitgrößte zweitgrößten"), ("de", 3, "drittgrößte drittgrößten"),
+    *_counted("fr", "premier/première deuxième/seconde/second troisième quatrième cinquième sixième septième "
+        "huitième neuvième dixième onzième douzième"),
+    *_counted("es", "primer/primero/primera segundo/segunda tercer/tercero/tercera cuarto/cuarta quinto/quinta "
+        "sexto/sexta séptimo/séptima octavo/octava noveno/novena décimo/décima"),
+)  # fmt: skip
+FRACTIONS: Final = _by_language(
+    *(("en", part, words) for part, words in enumerate(
+        ["half/halves", "third/thirds", "quarter/quarters/fourths", "fifth/fifths", "sixth/sixths", "seventh/sevenths", "eighth/eighths", "ninth/ninths", "tenth/tenths"], start=2)),
+    ("de", 2, "hälfte"), ("de", 3, "drittel dritteln"), ("de", 4, "viertel vierteln"), ("de", 5, "fünftel"),
+    ("de", 6, "sechstel"), ("de", 8, "achtel"), ("de", 10, "zehntel"),
+    ("fr", 2, "moitié"), ("fr", 3, "tiers"), ("fr", 4, "quart quarts"), ("fr", 5, "cinquième cinquièmes"),
+    ("fr", 10, "dixième dixièmes"),
+    ("es", 2, "mitad"), ("es", 3, "tercio tercios"), ("es", 4, "cuarto cuartos"), ("es", 5, "quinto quintos"),
+)  # fmt: skip
+"""The part that each word names: 3 for a third."""
+TIMES: Final = _by_language(
+    ("en", 2, "twice double doubled doubles doubling twofold"),
+    ("en", 3, "triple tripled triples tripling trebled threefold thrice"),
+    ("en", 4, "quadruple quadrupled quadruples fourfold"), ("en", 5, "quintupled fivefold"), ("en", 10, "tenfold"),
+    ("en", Fraction(1, 2), "halved halves halving"),
+    ("de", 2, "doppelt doppelte doppelten verdoppelt verdoppelte verdoppelten zweifach"),
+    ("de", 3, "dreifach dreifache verdreifacht verdreifachte verdreifachten"),
+    ("de", Fraction(1, 2), "halbiert halbierte halbierten"),
+    ("fr", 2, "doublé doublée doubler doublent doublait"), ("fr", 3, "triplé triplée tripler"),
+    ("es", 2, "duplicó duplicado duplicar duplicaron doble"), ("es", 3, "triplicó triplicado triplicar triplicaron triple"),
+)  # fmt: skip
+FRACTION_SIGNS: Final = {
+    "½": Fraction(1, 2), "⅓": Fraction(1, 3), "⅔": Fraction(2, 3), "¼": Fraction(1, 4), "¾": Fraction(3, 4),
+    "⅕": Fraction(1, 5), "⅖": Fraction(2, 5), "⅗": Fraction(3, 5), "⅘": Fraction(4, 5), "⅛": Fraction(1, 8),
+    "⅜": Fraction(3, 8), "⅝": Fraction(5, 8), "⅞": Fraction(7, 8), "⅒": Fraction(1, 10),
+}  # fmt: skip
+
+
+@cache
+def atoms_of(language: str) -> dict[str, tuple[str, Fraction]]:
+    """Every word that has to do with a number, lower case, with its role and value."""
+    found: dict[str, tuple[str, Fraction]] = {}
+    for word, value in ORDINALS[language].items():
+        found[word] = ("ordinal", value)
+    for word, value in FRACTIONS[language].items():
+        # A third is a part and a place; which one is decided where it stands.
+        found[word] = ("ordinal_or_part" if word in found else "part", value)
+    for role, table in (("times", TIMES), ("many", MANY)):
+        found |= {word: (role, value) for word, value in table[language].items()}
+    found |= {word: (role, Fraction(value)) for word, (role, value) in words_of(language).items()}
+    return found
+
+
+# --- Units -----------------------------------------------------------------------------------------------------------
+
+_UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
+    ("% percent percents pct prozent per+cent pour+cent por+ciento ٪", "ratio", Fraction(1, 100)),
+    ("‰ promille per+mille", "ratio", Fraction(1, 1000)),
+    (("pp ppt percentage+point percentage+points prozentpunkt prozentpunkte prozentpunkten point+de+pourcentage "
+     "points+de+pourcentage puntos+porcentuales punto+porcentual %-points pts"), "pp", 1),
+    ("basis+points basis+point bps bp basispunkte", "pp", Fraction(1, 100)),
+    ("$ dollar dollars dólar dólares", "cur:$", 1),
+    ("usd us$ us+dollar us+dollars u+s+dollars", "cur:USD", 1), ("a$ aud", "cur:AUD", 1), ("c$ cad", "cur:CAD", 1),
+    ("hk$ hkd", "cur:HKD", 1), ("nz$ nzd", "cur:NZD", 1), ("r$ brl reais", "cur:BRL", 1),
+    ("€ eur euro euros", "cur:EUR", 1), ("£ gbp sterling quid", "cur:GBP", 1),
+    ("pound pounds pfund", "cur:GBP|g", Fraction("453.59237")),
+    ("¥ jpy yen", "cur:JPY", 1), ("cny rmb yuan renminbi", "cur:CNY", 1), ("₹ inr rupee rupees", "cur:INR", 1),
+    ("₩ krw", "cur:KRW", 1), ("₽ rub rouble roubles ruble rubles", "cur:RUB", 1),
+    ("chf franken francs franc fr.", "cur:CHF", 1), ("sek nok dkk kronor kroner krone krona", "cur:kr", 1),
+    ("peso pesos mxn", "cur:peso", 1), ("cent cents centimes céntimos céntimo", "cur:*", Fraction(1, 100)),
+    ("pence p", "cur:GBP", Fraction(1, 100)),
+    ("mm millimetre millimetres millimeter millimeters millimètres milímetros", "m", Fraction(1, 1000)),
+    ("cm centimetre centimetres centimeter centimeters zentimeter centimètres centímetros", "m", Fraction(1, 100)),
+    ("m metre metres meter meters metern mètre mètres metros", "m", 1),
+    ("km kilometre kilometres kilometer kilometers kilometern kilomètre kilomètres kilómetro kilómetros kms", "m", 1000),
+    ("mile miles mi meile meilen", "m", Fraction("1609.344")), ("yard yards yd", "m", Fraction("0.9144")),
+    ("ft feet foot fuß", "m", Fraction("0.3048")), ("inch inches zoll", "m", Fraction("0.0254")),
+    ("km² sqkm square+kilometres square+kilometers square+kilometre quadratkilometer quadratkilometern km2", "m2", 10**6),
+    ("m² sqm square+metres square+meters quadratmeter quadratmetern m2 mètres+carrés metros+cuadrados", "m2", 1),
+    ("hectare hectares ha hektar hectáreas", "m2", 10**4), ("acre acres", "m2", Fraction("4046.8564224")),
+    ("square+miles square+mile", "m2", Fraction("2589988.110336")),
+    ("square+feet square+foot sqft", "m2", Fraction("0.09290304")),
+    ("mg milligram milligrams milligramm", "g", Fraction(1, 1000)),
+    ("g gram grams gramme grammes gramm gramo gramos", "g", 1),
+    ("kg kilo kilos kilogram kilograms kilogramm kilogramme kilogrammes kilogramos", "g", 1000),
+    ("t tonne tonnes tonnen ton toneladas tonelada tons metric+tons", "g", 10**6),
+    ("lb lbs", "g", Fraction("453.59237")), ("oz ounce ounces", "g", Fraction("28.349523125")),
+    ("ml millilitre millilitres milliliter milliliters", "l", Fraction(1, 1000)),
+    ("l litre litres liter liters litern litro litros", "l", 1), ("gallon gallons", "gal", 1),
+    ("barrel barrels", "bbl", 1),
+    ("ms millisecond milliseconds millisekunden", "s", Fraction(1, 1000)),
+    ("s sec secs second seconds sekunde sekunden seconde secondes segundo segundos", "s", 1),
+    ("min mins minute minutes minuten minuto minutos", "s", 60),
+    ("h hr hrs hour hours stunde stunden heure heures hora horas", "s", 3600),
+    ("day days tage tagen jour jours día días", "s", 86400),
+    ("week weeks woche wochen semaine semaines semana semanas", "s", 604800), ("fortnight", "s", 1209600),
+    ("month months monat monate monaten mois mes meses", "month", 1),
+    ("year years yr yrs jahr jahre jahren ans année années año años", "month", 12),
+    ("year+old years+old jährige jähriger jährigen jährig", "month", 12),
+    ("decade decades jahrzehnt jahrzehnte jahrzehnten décennie décennies década décadas", "month", 120),
+    ("century centuries jahrhundert jahrhunderte jahrhunderten siècle siècles siglo siglos", "month", 1200),
+    ("°c celsius degrees+celsius grad+celsius degrés+celsius grados+celsius", "°C", 1),
+    ("°f fahrenheit degrees+fahrenheit", "°F", 1), ("° degree degrees degrés grados", "°", 1),
+    ("km/h kmh kph stundenkilometer kilometres+per+hour kilometers+per+hour km+h", "km/h", 1),
+    ("mph miles+per+hour", "mph", 1),
+    ("kb kilobyte kilobytes", "byte", 10**3), ("mb megabyte megabytes", "byte", 10**6),
+    ("gb gigabyte gigabytes", "byte", 10**9), ("tb terabyte terabytes", "byte", 10**12),
+    ("w watt watts", "W", 1), ("kw kilowatt kilowatts", "W", 10**3), ("mw megawatt megawatts", "W", 10**6),
+    ("gw gigawatt gigawatts", "W", 10**9), ("kwh kilowatt-hours kilowattstunden", "Wh", 10**3),
+    ("mwh megawatt-hours", "Wh", 10**6), ("gwh gigawatt-hours", "Wh", 10**9), ("twh terawatt-hours", "Wh", 10**12),
+    ("hz hertz", "Hz", 1), ("khz", "Hz", 10**3), ("mhz", "Hz", 10**6), ("ghz", "Hz", 10**9),
+    ("times x × -fold fold fache fach veces fois mal", "times", 1),
+)  # fmt: skip
+
+
+@cache
+def units() -> dict[str, tuple[tuple[str, Fraction], ...]]:
+    """Each word of a unit, several joined by a space, with what it can measure and how much of the base it is."""
+    found: dict[str, tuple[tuple[str, Fraction], ...]] = {}
+    for words, codes, factor in _UNITS:
+        meanings = tuple(
+            (code, Fraction(1) if code.startswith("cur:GBP") and "|" in codes else Fraction(factor))
+            for code in codes.split("|")
+        )
+        for word in words.split():
+            found[word.replace("+", " ")] = meanings
+    return found
+
+
+LONGEST_UNIT: Final = 3
+"""Words."""
+STRETCHING: Final = frozenset(
+    [
+        "more",
+        "full",
+        "long",
+        "straight",
+        "consecutive",
+        "whole",
+        "further",
+        "additional",
+        "extra",
+        "calendar",
+        "working",
+        "solid",
+        "other",
+        "last",
+        "short",
+        "weitere",
+        "weiteren",
+        "volle",
+        "vollen",
+        "ganze",
+        "lange",
+        "ganzen",
+        "good",
+        "past",
+        "next",
+        "first",
+        "entire",
+        "metric",
+        "new",
+    ]
+)
+"""Words that may stand between a number and its unit."""
+MONTHS: Final[Mapping[str, int]] = {
+    name: place
+    for names in (
+        "january february march april may june july august september october november december",
+        "jan feb mar apr _ jun jul aug sept oct nov dec",
+        "_ _ _ _ _ _ _ _ sep okt _ dez",
+        "januar februar märz april mai juni juli august september oktober november dezember",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    )
+    for place, name in enumerate(names.split(), start=1)
+    if name != "_"
+}
+BOUNDS: Final[tuple[tuple[int, str], ...]] = (
+    (1, ("more than|over|above|at least|exceeding|upwards of|no fewer than|no less than|mehr als|über|mindestens|"
+        "plus de|au moins|más de|al menos|beyond|greater than")),
+    (-1, ("less than|fewer than|under|below|at most|up to|nearly|almost|no more than|just under|weniger als|unter|"
+         "höchstens|bis zu|fast|knapp|moins de|au plus|jusqu'à|presque|menos de|hasta|casi|como máximo|close to")),
+)  # fmt: skip
+"""What limits the number after it: from below, from above."""
+
+_MORE_COMMON: Final[Mapping[str, str]] = {
+    "en": "a an this these those or but as at into after before since until while when where which who whom whose what "
+    "how than then also only just about over under between during through against out up down off its their his her our "
+    "your my they them he she we you i were been being had did does do will would can could should may might must "
+    "there here all each both if because so no yes per last next than later earlier ago now still already",
+    "de": "oder aber als am an aus nach vor seit bis während wenn wo der welche wer was wie dann auch nur über unter "
+    "zwischen durch gegen ihr ihre sein seine sie er es wir hat haben hatte waren sind war werden wird kann im um zu "
+    "zum zur noch schon mehr pro je",
+    "fr": "ou mais comme après avant depuis jusque pendant quand où qui quoi alors aussi seulement entre contre leur "
+    "leurs son sa ses ils elles il elle nous vous était étaient sont sera être a de d l à ce cette ces en n' ne se s",
+    "es": "o pero como después antes desde hasta mientras cuando donde quien entonces también solo entre contra sus "
+    "ellos él ella nosotros era eran son será ser ha han había de a un e ni sin sobre tras este esta estos según",
+}
+_ALL_COMMON: Final = {name: _COMMON_OF[name] | frozenset(_MORE_COMMON[name].split()) for name in LANGUAGES}
+
+
+def is_common(word: str, language: str) -> bool:
+    """Whether a word, lower case, names nothing by itself."""
+    return word in _ALL_COMMON.get(language, _ALL_COMMON["en"])

@@ -1,0 +1,252 @@
+"""Whether each number of a draft stands in its source with the same unit, for the same things."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from pipeline.grounding.lexicon import BOUNDS, MONTHS, is_common
+from pipeline.grounding.quantities import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from fractions import Fraction
+
+    from pipeline.grounding.quantities import Parsed, Quantity, Reading
+
+Reason = Literal["absent", "unit", "counted", "bound"]
+_SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f](?=\s|$)|\n")
+_WORDS_AFTER: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_]+(?:-[^\W\d_]+)*)")
+_BOUND: Final = re.compile(
+    r"\b(?:" + "|".join(f"({words})" for _, words in BOUNDS) + r")\s+(?:about\s|the\s)?$", re.IGNORECASE
+)
+_LONGEST_BOUND: Final = 24
+_MOST_COUNTED: Final = 3
+_LEAST_NOUN: Final = 3
+_SAME_STEM: Final = 5
+_MANY_MOST: Final = {12: 120, 100: 1_000, 1_000: 1_000_000, 10**6: 10**9, 10**9: 10**12, 10**12: 10**15}
+_AGE: Final = 1_560
+"""130 years in months: "Anna, 42," says how old she is without a unit."""
+_FOLLOWS: Final = re.compile(r"\s+([^\W\d_]+)")
+_VERBAL: Final = re.compile(r"(?:ed|en|ing|t|é|ée|és|ado|ada)$")
+
+
+@dataclass(frozen=True)
+class Strange:
+    """A number of the draft, as written, that the source doesn't say so: `draft[start:end]`."""
+
+    text: str
+    start: int
+    end: int
+    reason: Reason
+
+
+def strange_numbers(
+    draft: str,
+    source: str,
+    *,
+    language: str = "",
+    source_language: str = "",
+    declared: Collection[tuple[Fraction, str]] = (),
+) -> tuple[Strange, ...]:
+    """The numbers of the draft that the source doesn't hold with the same unit.
+
+    `declared` are the values and units of declared sums, which were computed again by `derived`. The languages decide what `1.000`
+    and "billion" are; they are guessed where they aren't told. What stands in a web address isn't looked at.
+    """
+    said = parse(draft, language)
+    if not said.quantities:
+        return ()
+    known = parse(source, source_language)
+    judge = _Judge(said, known)
+    found: list[Strange] = []
+    for quantity in said.quantities:
+        reason = judge.reason(quantity)
+        if reason and not any((reading.value, reading.unit) in declared for reading in quantity.readings):
+            text = draft[quantity.start : quantity.end]
+            found.append(Strange(text, quantity.start, quantity.end, reason))
+    return tuple(found)
+
+
+def ungrounded_numbers(draft: str, source: str) -> tuple[str, ...]:
+    """The same, as written, each once."""
+    return tuple(dict.fromkeys(one.text for one in strange_numbers(draft, source)))
+
+
+class _Judge:
+    def __init__(self, said: Parsed, known: Parsed) -> None:
+        self.said = said
+        self.known = known
+
+    def reason(self, quantity: Quantity) -> Reason | None:
+        if quantity.is_article:
+            return None
+        if quantity.label:
+            return None if self._holds_label(quantity.label) else "absent"
+        if any(reading.unit == "many" for reading in quantity.readings):
+            return None if self._holds_many(quantity) else "absent"
+        matches = self._matches(quantity)
+        if matches is None:
+            return "absent"
+        if not matches:
+            return "unit"
+        if self._is_swapped(quantity, matches):
+            return "counted"
+        return "bound" if self._is_bound_otherwise(quantity, matches) else None
+
+    # --- Value and unit ----------------------------------------------------------------------------------------------
+
+    def _matches(self, quantity: Quantity) -> list[Quantity] | None:
+        """The source's numbers that say the same; None where not even the value is there."""
+        found: list[Quantity] = []
+        has_value = False
+        for reading in quantity.readings:
+            for other, its in self.known.by_value.get(reading.value, ()):
+                has_value = True
+                if _is_same_unit(reading.unit, its.unit) and (reading.unit or reading.plain == its.plain):
+                    found.append(other)
+            for other, its in self.known.by_plain.get(reading.plain, ()):
+                has_value = True
+                if reading.unit != its.unit and self._goes_with(quantity, reading, other, its):
+                    found.append(other)
+        if not found and self._is_one_unit(quantity):
+            return [quantity]
+        if not found and self._is_first(quantity):
+            return [quantity]
+        return found if found or has_value else None
+
+    def _goes_with(self, quantity: Quantity, said: Reading, other: Quantity, its: Reading) -> bool:
+        """Whether numbers of the same figures but of other units can say the same."""
+        if said.unit == "":
+            if _counted(self.said, quantity):
+                return False
+            if its.unit in {"ratio", "pp"} or its.unit.startswith("cur"):
+                return self._says_unit_nearby(quantity, its.unit)
+            return True
+        if its.unit != "":
+            return said.unit == "ord" and its.unit.startswith("date:")
+        if said.unit == "month":
+            return said.value <= _AGE and not _counted(self.known, other)
+        if said.unit == "clock":
+            return said.value % 60 == 0 and not _counted(self.known, other)
+        if said.unit.startswith("date:"):
+            return said.unit in self._months() and not _counted(self.known, other)
+        return False
+
+    def _says_unit_nearby(self, quantity: Quantity, unit: str) -> bool:
+        """In "from 38 percent to 48" the unit is said once for both."""
+        ends = [match.end() for match in _SENTENCE.finditer(self.said.text)]
+        begin = max((end for end in ends if end <= quantity.start), default=0)
+        stop = min((end for end in ends if end >= quantity.end), default=len(self.said.text))
+        return any(
+            _is_same_unit(reading.unit, unit)
+            for one in self.said.quantities
+            if one is not quantity and begin <= one.start < stop
+            for reading in one.readings
+        )
+
+    def _months(self) -> frozenset[str]:
+        words = re.findall(r"\b[^\W\d_]{3,}", self.known.text)
+        return frozenset(f"date:{MONTHS[word.lower()]}" for word in words if word.lower() in MONTHS)
+
+    def _is_one_unit(self, quantity: Quantity) -> bool:
+        """One day is said by "a day" too."""
+        if not any(reading.plain == 1 and reading.unit in {"s", "month"} for reading in quantity.readings):
+            return False
+        word = re.search(r"[^\W\d_]+$", self.said.text[quantity.start : quantity.end])
+        return (
+            word is not None
+            and re.search(rf"\ban?\s{re.escape(word.group())}\b", self.known.text) is not None
+        )
+
+    def _is_first(self, quantity: Quantity) -> bool:
+        """A first is mostly no number; it is one where the source has another place for the same thing."""
+        if not any(reading.unit == "ord" and reading.value == 1 for reading in quantity.readings):
+            return False
+        nouns = _counted(self.said, quantity)
+        others = [
+            one for one in self.known.quantities if any(reading.unit == "ord" for reading in one.readings)
+        ]
+        return not any(_share(nouns, _counted(self.known, one)) for one in others)
+
+    # --- What is counted, and what bounds it -------------------------------------------------------------------------
+
+    def _is_swapped(self, quantity: Quantity, matches: list[Quantity]) -> bool:
+        """Whether the source counts other things with this number, and these things with another one."""
+        if any(reading.unit not in {"", "ord"} for reading in quantity.readings):
+            return False
+        nouns = _counted(self.said, quantity)
+        if not nouns:
+            return False
+        theirs = [_counted(self.known, one) for one in matches]
+        if any(not words or _share(nouns, words) or _VERBAL.search(words[0]) for words in theirs):
+            return False
+        values = {reading.value for reading in quantity.readings}
+        return any(
+            _share(nouns, _counted(self.known, one))
+            for one in self.known.quantities
+            if one.readings and not any(reading.value in values for reading in one.readings)
+        )
+
+    def _is_bound_otherwise(self, quantity: Quantity, matches: list[Quantity]) -> bool:
+        bound = _bound(self.said, quantity)
+        return bound != 0 and all(_bound(self.known, one) == -bound for one in matches)
+
+    # --- Numbers without a value -------------------------------------------------------------------------------------
+
+    def _holds_label(self, label: str) -> bool:
+        if label in self.known.labels:
+            return True
+        spaced = re.escape(label).replace(r"\-", r"[\s\-]?")
+        return re.search(rf"(?<!\w){spaced}(?![^\W_])", self.known.text.lower()) is not None
+
+    def _holds_many(self, quantity: Quantity) -> bool:
+        for reading in quantity.readings:
+            most = _MANY_MOST.get(int(reading.value), reading.value * 1000)
+            for other in self.known.quantities:
+                for its in other.readings:
+                    if its.unit == "many" and its.value == reading.value:
+                        return True
+                    if its.unit != "many" and 2 * reading.value <= its.plain < most:
+                        return True
+        return False
+
+
+def _is_same_unit(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if one.startswith("cur:") and other.startswith("cur:"):
+        pair = {one, other}
+        return "cur:*" in pair or ("cur:$" in pair and bool(pair & _DOLLARS))
+    return False
+
+
+_DOLLARS: Final = frozenset({"cur:USD", "cur:AUD", "cur:CAD", "cur:HKD", "cur:NZD"})
+
+
+def _counted(parsed: Parsed, quantity: Quantity) -> tuple[str, ...]:
+    """The words after a number that say what it counts, up to the next common word or mark."""
+    words: list[str] = []
+    position = quantity.end
+    while len(words) < _MOST_COUNTED and (match := _WORDS_AFTER.match(parsed.text, position)):
+        word = match.group(1).lower()
+        if is_common(word, parsed.language):
+            break
+        if len(word) >= _LEAST_NOUN:
+            words.append(word)
+        position = match.end()
+    return tuple(words)
+
+
+def _share(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return any(
+        word[:_SAME_STEM] == its[:_SAME_STEM] or word.startswith(its) or its.startswith(word)
+        for word in one
+        for its in other
+    )
+
+
+def _bound(parsed: Parsed, quantity: Quantity) -> int:
+    match = _BOUND.search(parsed.text[max(0, quantity.start - _LONGEST_BOUND) : quantity.start])
+    return 0 if match is None else BOUNDS[(match.lastindex or 1) - 1][0]

@@ -1,0 +1,144 @@
+"""Whether what a draft quotes stands in its source word for word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from pipeline.sentences import split_sentences
+
+QUOTATION_LEAST: Final = 12
+"""Shorter quoted stretches are names and single words, which no source need hold."""
+_NEAREST_LONGEST: Final = 200
+_LEAST_SHARED: Final = 0.3
+
+_PAIRED: Final = re.compile(
+    r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]"
+    r"|\u00ab([^\u00ab\u00bb]*)\u00bb|\u00bb([^\u00ab\u00bb]*)\u00ab|\u2039([^\u2039\u203a]*)\u203a"
+    r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\""
+    # Single marks are apostrophes too: they open after a space and close before one.
+    r"|(?<![^\s(\[\u2014\u2013])\u2018([^\u2018\n]*?\S)\u2019(?![^\W_])|(?<![^\s(\[\u2014\u2013])\u201a([^\u201a\n]*?\S)[\u2018\u2019](?![^\W_])"
+    r"|(?<![^\s(\[\u2014\u2013])'(?=[^'\s])([^\n]*?[^\s'])'(?![^\W_])"
+)
+# A mark that is never closed quotes the rest of its line.
+_UNCLOSED: Final = re.compile(
+    r"[\u201c\u201e\u00ab\u300c]([^\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\n]*)(?=\n|$)"
+)
+_BLOCK: Final = re.compile(r"^>[ \t]?(.*)$", re.MULTILINE)
+_MARKS: Final = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300d"
+_FOLDED: Final = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u201a\u201b`\u00b4", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"')
+    | dict.fromkeys("\u2010\u2011", "-")
+)
+_SPACE: Final = re.compile(r"\s+")
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Misquoted:
+    """A quotation of the draft that the source doesn't hold, and what it says instead; empty where nothing is near."""
+
+    text: str
+    nearest: str
+
+
+def fold(text: str) -> str:
+    """For comparing quotations: compatibility forms, quotation marks and white space made alike."""
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).translate(_FOLDED)).strip()
+
+
+@lru_cache(maxsize=32)
+def _folded_source(text: str) -> str:
+    return fold(text)
+
+
+def quotations(text: str) -> tuple[str, ...]:
+    """What is quoted, from `QUOTATION_LEAST` characters on: between marks, after an open one, as a block."""
+    if not any(mark in text for mark in _MARKS) and ">" not in text:
+        return ()
+    spans = [
+        (match.start(group), match.group(group))
+        for match in _PAIRED.finditer(text)
+        for group in (match.lastindex,)
+        if group is not None
+    ]
+    if any(mark in text for mark in "\u201c\u201e\u00ab\u300c"):
+        closed = [(start, start + len(words)) for start, words in spans]
+        spans += [
+            (match.start(1), match.group(1))
+            for match in _UNCLOSED.finditer(text)
+            if not any(start <= match.start() <= end for start, end in closed)
+        ]
+    spans += [(match.start(1), match.group(1).strip(f"{_MARKS} ")) for match in _BLOCK.finditer(text)]
+    return tuple(words for _, words in sorted(spans) if len(words) >= QUOTATION_LEAST)
+
+
+def misquoted(draft: str, source: str) -> tuple[Misquoted, ...]:
+    """The quotations of the draft that don't stand in the source word for word, with the nearest passage.
+
+    A closing comma or full stop inside the marks belongs to the draft's sentence and isn't compared, and a first
+    letter may have become a capital or a small one. Nothing else may differ: what is left out, with dots or without,
+    makes another quotation.
+    """
+    quoted = quotations(draft)
+    if not quoted:
+        return ()
+    folded = _folded_source(source)
+    return tuple(
+        Misquoted(words, nearest_passage(words, source)) for words in quoted if not _stands_in(words, folded)
+    )
+
+
+def ungrounded_quotations(draft: str, source: str) -> tuple[str, ...]:
+    return tuple(one.text for one in misquoted(draft, source))
+
+
+def nearest_passage(words: str, source: str) -> str:
+    """The source's sentence that shares most words with these; empty where none shares enough to be meant."""
+    wanted = set(_WORD.findall(words.lower()))
+    best, most = "", 0.0
+    for start, end in split_sentences(source):
+        sentence = source[start:end]
+        theirs = set(_WORD.findall(sentence.lower()))
+        share = len(wanted & theirs) / len(wanted) if wanted else 0.0
+        if share > most:
+            best, most = sentence, share
+    if most < _LEAST_SHARED:
+        return ""
+    collapsed = _SPACE.sub(" ", best).strip()
+    return collapsed if len(collapsed) <= _NEAREST_LONGEST else f"{collapsed[: _NEAREST_LONGEST - 1]}\u2026"
+
+
+def _stands_in(words: str, folded: str) -> bool:
+    wanted = fold(words).rstrip(" .,\u2026").lstrip(" ")
+    if not wanted:
+        return True
+    first = wanted[0]
+    for form in dict.fromkeys((wanted, first.upper() + wanted[1:], first.lower() + wanted[1:])):
+        place = folded.find(form)
+        while place != -1:
+            if _is_whole(folded, place, place + len(form)):
+                return True
+            place = folded.find(form, place + 1)
+    return False
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether neither a word nor a number is cut at either end."""
+    return not (_is_cut(text, start) or _is_cut(text, end))
+
+
+def _is_cut(text: str, place: int) -> bool:
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    if before.isalnum() and after.isalnum():
+        # Scripts that write without spaces have no such ends.
+        return before < "\u2e80" and after < "\u2e80"
+    if before.isdigit() and after in ".,'" and text[place + 1 : place + 2].isdigit():
+        return True
+    return after.isdigit() and before in ".,'" and place > 1 and text[place - 2].isdigit()
