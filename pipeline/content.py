@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from config.ground.errors import Detail, Invalid
 from config.ground.limits import BODY_CHARACTERS
+from pipeline import newsletter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,22 +55,63 @@ def _is_of_kind(value: Any, kind: str) -> bool:
     return all(isinstance(one, dict) for one in value)
 
 
-def in_step(bucket: str, body: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A text item's body and parts say the same: whichever was changed, the other follows.
+@dataclass(frozen=True)
+class Said:
+    """The words of an item as they are, before a change."""
 
-    `body` is the one that is there. Raises `Invalid` where both are given and say something different.
+    body: str
+    body_format: str = "text"
+    title: str = ""
+    content: Mapping[str, Any] = field(default_factory=dict)
+    language: str = ""
+
+
+def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Where body and content say the same words, whichever was changed, the other follows.
+
+    A text item has its `parts`, a newsletter in Markdown its `sections`. Raises `Invalid` where both are given and
+    say something different.
     """
-    if bucket != "text" or not changes.keys() & {"body", "content"}:
-        return dict(changes)
+    if bucket == "text" and changes.keys() & {"body", "content"}:
+        return _text_in_step(said, changes)
+    if bucket == "newsletter" and said.body_format == "markdown":
+        return _newsletter_in_step(said, changes)
+    return dict(changes)
+
+
+def _text_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     parts = changes.get("content", {}).get("parts")
     if parts is None:
-        said = changes.get("body", body)
-        return {**changes, "content": {"parts": [said]}}
-    said = PARTS_BETWEEN.join(parts)
-    if changes.get("body", said) != said:
+        body = changes.get("body", said.body)
+        return {**changes, "content": {"parts": [body]}}
+    body = PARTS_BETWEEN.join(parts)
+    if changes.get("body", body) != body:
         message = "The parts say something else than the body; give one of them, the other follows."
         raise Invalid.one(field="content.parts", code="differs_from_body", message=message)
-    if len(said) > BODY_CHARACTERS:
-        message = f"Together the parts have {len(said)} characters; {BODY_CHARACTERS} are the most."
-        raise Invalid.one(field="content.parts", code="too_long", message=message)
-    return {**changes, "body": said}
+    _refuse_too_long("content.parts", "parts", body)
+    return {**changes, "body": body}
+
+
+def _newsletter_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A new title is the headline of the one story that had the old one."""
+    title = changes.get("title", said.title)
+    kept = changes.get("content", said.content)
+    if "sections" in changes.get("content", {}):
+        sections = newsletter.from_content(kept)
+        body = newsletter.body_of(title, sections, language=said.language)
+        if changes.get("body", body) != body and newsletter.sections_of(title, changes["body"]) != sections:
+            message = "The sections say something else than the body; give one of them, the other follows."
+            raise Invalid.one(field="content.sections", code="differs_from_body", message=message)
+        _refuse_too_long("content.sections", "sections", body)
+        written = newsletter.as_content(sections)
+        return {**changes, "body": body, "content": {**kept, "sections": written}}
+    if not changes.keys() & {"body", "content", "title"}:
+        return dict(changes)
+    sections = newsletter.sections_of(title, changes.get("body", said.body))
+    return {**changes, "content": {**kept, "sections": newsletter.as_content(sections)}}
+
+
+def _refuse_too_long(name: str, what: str, body: str) -> None:
+    if len(body) > BODY_CHARACTERS:
+        message = f"Together the {what} have {len(body)} characters; {BODY_CHARACTERS} are the most."
+        raise Invalid.one(field=name, code="too_long", message=message)

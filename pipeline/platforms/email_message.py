@@ -13,7 +13,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import dkim  # type: ignore[import-untyped]
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -26,11 +26,12 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from pipeline.canonical import plain_text
-from pipeline.markup import to_html
+from pipeline.platforms import email_frame
+from pipeline.platforms.email_frame import Look
 from pipeline.plugins import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from pipeline.platforms.base import Account, Payload
@@ -84,22 +85,16 @@ class Envelope:
     footer: Footer = Footer()
 
 
-def issue_of(payload: Payload) -> Issue:
-    """An item as an issue; its pictures come first, by their addresses."""
-    subject = " ".join(payload.title.split())
-    pictures = [
-        f'<p><img src="{escape(one.url)}" alt="{escape(one.alt_text)}" style="max-width:100%;height:auto"></p>'
-        for one in payload.assets
-        if one.mime_type.startswith("image/") and one.role != "thumbnail"
-    ]
-    source = f'<p><a href="{escape(payload.link)}">{escape(payload.link)}</a></p>' if payload.link else ""
-    html = "\n".join(
-        (f"<h1>{escape(subject)}</h1>", *pictures, to_html(payload.body, payload.body_format), source)
-    )
-    body = payload.body if payload.body_format == "text" else plain_text(payload.body, payload.body_format)
-    text = "\n\n".join(part for part in (subject, body.strip(), payload.link) if part)
+def issue_of(payload: Payload, config: Mapping[str, Any]) -> Issue:
+    """An item as an issue of the outlet with these settings; an item with a subject of its own goes out under that."""
+    subject = " ".join(str(payload.content.get("subject") or payload.title).split())
+    told = email_frame.tell(payload, look_of(config))
     language = payload.language if _LANGUAGE.fullmatch(payload.language) else ""
-    return Issue(subject, html, text, language)
+    return Issue(subject, told.html, told.text, language)
+
+
+def look_of(config: Mapping[str, Any]) -> Look:
+    return Look(str(config.get("accent", "")), str(config.get("utm_source", "")))
 
 
 def write(account: Account, issue: Issue, envelope: Envelope, *, now: datetime) -> bytes:
@@ -150,17 +145,13 @@ def _html(account: Account, issue: Issue, envelope: Envelope) -> str:
         footer.append(
             f'<a href="{escape(envelope.unsubscribe_url)}">{escape(envelope.footer.unsubscribe)}</a>'
         )
-    below = "<br>".join(one.replace("\n", "<br>") for one in footer)
-    foot = (
-        '<hr style="border:0;border-top:1px solid #8884;margin:32px 0 16px">'
-        f'<p style="font-size:13px;opacity:.75">{below}</p>'
-    )
-    return (
-        f'<!doctype html><html lang="{issue.language or "en"}"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
-        f"<title>{escape(issue.subject)}</title></head>"
-        '<body style="font:16px/1.55 system-ui,sans-serif;margin:0"><div style="max-width:640px;margin:0 auto;'
-        f'padding:24px">\n{issue.html}\n{foot if below else ""}</div></body></html>\n'
+    return email_frame.page(
+        issue.html,
+        title=issue.subject,
+        name=str(account.config.get("from_name", "")),
+        footer=[one.replace("\n", "<br>") for one in footer],
+        language=issue.language,
+        look=look_of(account.config),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.platforms import email_message, email_session
+from pipeline.platforms import email_frame, email_message, email_session
 from pipeline.platforms.base import Account, AccountInfo, Adapted, Found, Platform, Sent, Setting
 from pipeline.platforms.rules import BucketRule
 from pipeline.plugins import ConfigInvalid, Problem, Refused
@@ -30,6 +30,8 @@ MOST_PER_MINUTE: Final = 6000
 SUBJECT_MAX: Final = 250
 """Our own; mail programs show far less of a subject."""
 _RULE: Final = BucketRule(text_max=None, title_max=SUBJECT_MAX, needs_title=True)
+_FRAME_BYTES: Final = 8 * 1024
+"""Room for what stands around the words: the frame, and an outlet's imprint and name at their longest."""
 _FORMS: Final = {
     "from_address": ADDRESS,
     "reply_to": ADDRESS,
@@ -37,6 +39,8 @@ _FORMS: Final = {
     "bounce_domain": DOMAIN,
     "dkim_domain": DOMAIN,
     "dkim_selector": SELECTOR,
+    "accent": re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
+    "utm_source": re.compile(r"[A-Za-z0-9_.-]{1,60}"),
 }
 
 
@@ -76,6 +80,20 @@ class EmailNewsletter(Platform):
             "Postal address",
             "Stands below each mail; in many countries it has to.",
             max_length=500,
+        ),
+        Setting(
+            "accent",
+            "Colour",
+            "Of links and buttons in the mail, such as #17594a; it is darkened until it can be read.",
+            is_required=False,
+            max_length=7,
+        ),
+        Setting(
+            "utm_source",
+            "Campaign source",
+            "Counted as utm_source with every link in the mail, with utm_medium=email; empty: links stay as they are.",
+            is_required=False,
+            max_length=60,
         ),
         Setting(
             "return_address",
@@ -142,6 +160,18 @@ class EmailNewsletter(Platform):
         if problems:
             raise ConfigInvalid(problems)
         return clean
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        problems = super().validate(account, post)
+        html = email_message.issue_of(post.payload, account.config).html
+        size = len(html.encode("utf-8", "replace"))
+        if post.payload.bucket != "newsletter" or size <= email_frame.HTML_MOST - _FRAME_BYTES:
+            return problems
+        message = (
+            f"The mail would have {size // 1024} KB; beyond {email_frame.HTML_MOST // 1024} KB mail programs cut it "
+            "off, and the link to unsubscribe with it."
+        )
+        return (*problems, Problem("body", "too_long", message))
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         del now

@@ -12,7 +12,7 @@ from config.ground import hands, states
 from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.moments import as_z
 from config.ground.requests import request_id
-from pipeline.content import in_step, refuse_unless_typed
+from pipeline.content import Said, in_step, refuse_unless_typed
 from pipeline.engines.base import ANGLES
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Publication, RawBody, RawItem, Revision
 from pipeline.plugins import Refused
@@ -105,7 +105,8 @@ def edit(
             # Nothing was said, so nothing is written and the version stays.
             return row
         _check_changes(row, changes)
-        changes = in_step(row.bucket, row.body, changes)
+        said = Said(row.body, row.body_format, row.title, row.content, row.language)
+        changes = in_step(row.bucket, said, changes)
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
         if "body" in values:
             values["excerpt"] = generate.excerpt_of(values["body"], row.body_format)

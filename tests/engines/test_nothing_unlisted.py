@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from pipeline import plugins
 from pipeline.engines.allow_list import is_allowed, strange_addresses, title_of
 from pipeline.engines.base import Brief, Engine, Fact, PersonaCard, SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 URL = "https://news.example.org/tram"
 PLAIN = "The council voted 14 to 9 on Tuesday to build the tram line to the harbour."
@@ -60,7 +65,25 @@ ATTACKS = {
     "tag": ("The council voted for #BuyHarbourCoin on Tuesday of last week.", "hashtags"),
     "full-width tag": ("The council voted for ＃BuyHarbourCoin on Tuesday.", "hashtags"),
 }
+CODES = {code for _, code in ATTACKS.values()}
 ENGINES = [one for one in plugins.every("engines", Engine) if one.draft_schema() is not None]
+
+
+def answer_of(engine: Engine, words: str, fact: str) -> dict[str, Any]:
+    """What a model answers that writes the same words into each of the engine's own fields."""
+    schema = engine.draft_schema()
+    assert schema is not None
+    fields = {name: kind for name, kind in schema["properties"].items() if name not in {"angle", "claims"}}
+    said = {name: filled(kind, words) for name, kind in fields.items()}
+    return {**said, "angle": "story", "claims": [{"text": words, "fact": fact}]}
+
+
+def filled(kind: Mapping[str, Any], words: str) -> Any:
+    if kind["type"] == "array":
+        return [filled(kind["items"], words)]
+    if kind["type"] == "object":
+        return {name: filled(member, words) for name, member in kind["properties"].items()}
+    return kind["enum"][0] if "enum" in kind else words
 
 
 def read(*quotes: str, title: str = "Tram approved") -> tuple[Brief, SourceText]:
@@ -77,7 +100,7 @@ def read(*quotes: str, title: str = "Tram approved") -> tuple[Brief, SourceText]
 @pytest.mark.parametrize(("words", "code"), ATTACKS.values(), ids=ATTACKS)
 def test_model_that_repeats_the_sources_words_is_stopped(engine: Engine, words: str, code: str) -> None:
     brief, source = read(PLAIN, words)
-    answer = {"angle": "story", "text": words, "claims": [{"text": words, "fact": "f2"}]}
+    answer = answer_of(engine, words, "f2")
     draft = engine.draft_from(answer, brief, PERSONA, "story")
     failed = [
         check.code for check in engine.check(draft, brief, source, PERSONA) if check.outcome == "failed"
@@ -97,12 +120,12 @@ def test_words_without_ai_leave_the_sentence_out(engine: Engine, words: str, cod
 @pytest.mark.parametrize("words", [words for words, _ in ATTACKS.values()], ids=ATTACKS)
 def test_title_that_leads_to_strangers_is_not_the_items(engine: Engine, words: str) -> None:
     brief, source = read(PLAIN, title=words)
-    answer = {"angle": "story", "text": PLAIN, "claims": [{"text": PLAIN, "fact": "f1"}]}
-    made = engine.draft_from(answer, brief, PERSONA, "story")
+    made = engine.draft_from(answer_of(engine, PLAIN, "f1"), brief, PERSONA, "story")
     for draft in (made, *engine.offline(brief, PERSONA, variants=1, seed="s")):
-        assert draft.title == "The council voted 14 to 9 on Tuesday to build the tram…"
+        # A headline that the model wrote, or the first words.
+        assert draft.title in {PLAIN, "The council voted 14 to 9 on Tuesday to build the tram…"}
         checks = engine.check(draft, brief, source, PERSONA)
-        assert [check.code for check in checks if check.outcome == "failed"] == []
+        assert [check for check in checks if check.outcome == "failed" and check.code in CODES] == []
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes
 from email.policy import default
+from html import unescape
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from config.ground.outbound import Client, Policy
+from pipeline.canonical import plain_text
+from pipeline.newsletter import Section, as_content, body_of
 from pipeline.platforms.base import Account, Payload, PayloadAsset
 from pipeline.platforms.email_message import Envelope, Footer, dns_record, issue_of, read_key, write
 from pipeline.platforms.email_newsletter import PLUGIN
 from pipeline.platforms.email_session import judge
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
+from pipeline.render import colour
 from tests.stages.mailing.conftest import certified
 from tests.stages.mailing.mail_server import PASSWORD, MailServer
 
@@ -275,7 +281,7 @@ def test_words_and_pictures_are_written_safely():
         link="https://example.com/?a=1&b=2",
         assets=(PayloadAsset("https://example.com/a.png", "image/png", alt_text='A "tram"'),),
     )
-    issue = issue_of(payload)
+    issue = issue_of(payload, {})
     raw = write(
         account(reply_to="desk@harbour.example"),
         issue,
@@ -297,8 +303,156 @@ def test_words_and_pictures_are_written_safely():
     assert "script>" not in html.replace("&lt;trains&gt;", "")
     assert "javascript:" not in html
     assert '<img src="https://example.com/a.png" alt="A &quot;tram&quot;"' in html
-    assert '<html lang="en">' in html
+    assert '<html lang="en" dir="ltr">' in html
     assert "You &lt;asked&gt;." in html
     assert "https://example.com/?a=1&amp;b=2" in html
     assert "✓" in text
     assert "You <asked>." in text
+
+
+# --- The frame -------------------------------------------------------------------------------------------------------
+
+STORIES = (
+    Section(
+        "Trams approved",
+        "The council voted *14 to 9*.\n\nIt opens in 2029.",
+        "https://a.example/trams?x=1#top",
+    ),
+    Section("Bread & butter", "A bakery opens.", "https://www.b.example/bread"),
+    Section("No link", "Nobody knows more."),
+)
+
+
+def newsletter(sections=STORIES, title="Trams and two more", **given):
+    content = {"subject": "Trams & bread", "preheader": "A bakery <opens>.", "sections": as_content(sections)}
+    body = body_of(title, sections)
+    values = {"language": "en", "content": content, "link": "https://a.example/trams?x=1#top", **given}
+    return Payload("gen_x", 1, "newsletter", title, body, "markdown", **values)
+
+
+def parts_of(payload, **config):
+    one = account(**config)
+    envelope = Envelope(
+        "ann@readers.example",
+        "<1@h.example>",
+        "l",
+        "https://p.example/u/x",
+        footer=Footer("You asked.", "Unsubscribe"),
+    )
+    mail = message_from_bytes(write(one, issue_of(payload, one.config), envelope, now=NOW), policy=default)
+    text, html = (part.get_content() for part in mail.iter_parts())
+    return mail["Subject"], text, html
+
+
+def test_a_newsletter_has_its_subject_preheader_and_stories_in_one_frame():
+    subject, text, html = parts_of(newsletter())
+    assert subject == "Trams & bread"
+    inside = html.partition("<body")[2]
+    # An inbox reads on after the subject with the first words of the mail.
+    assert re.sub(r"<[^>]*>", "", inside.partition(">")[2]).strip().startswith("A bakery &lt;opens&gt;.")
+    assert re.findall(r"<h1[^>]*>(.*?)</h1>", html) == ["Trams and two more"]
+    assert [plain_text(one, "html") for one in re.findall(r"<h2[^>]*>(.*?)</h2>", html)] == [
+        "Trams approved",
+        "Bread & butter",
+        "No link",
+    ]
+    assert [plain_text(one, "html") for one in re.findall(r'<p class="where"[^>]*>(.*?)</p>', html)] == [
+        "a.example",
+        "b.example",
+    ]
+    assert "<em>14 to 9</em>" in html
+    assert html.count('href="https://a.example/trams?x=1#top"') == 2
+    assert "1 Quay Street" in html
+    assert text.replace("\r\n", "\n") == (
+        "Trams and two more\n==================\n\n"
+        "Trams approved\n--------------\n\nThe council voted 14 to 9.\n\nIt opens in 2029.\n\n"
+        "Read more: https://a.example/trams?x=1#top\n\n"
+        "Bread & butter\n--------------\n\nA bakery opens.\n\nRead more: https://www.b.example/bread\n\n"
+        "No link\n-------\n\nNobody knows more.\n\n"
+        "-- \nYou asked.\n1 Quay Street\nUnsubscribe: https://p.example/u/x\n"
+    )
+
+
+def test_a_single_story_is_told_once_with_one_way_on():
+    story = Section("Trams approved", "The council voted.", "https://a.example/trams")
+    _, text, html = parts_of(newsletter((story,), "Trams approved", link="https://a.example/trams"))
+    assert re.findall(r"<h[1-6][^>]*>(.*?)</h[1-6]>", html) == ["Trams approved"]
+    assert html.count("https://a.example/trams") == 1
+    assert text.count("https://a.example/trams") == 1
+
+
+def test_words_that_a_person_or_an_outlet_changed_are_the_words_of_the_mail():
+    changed = replace(newsletter(), body="Hello.\n\n## One story\n\nOther **words**.")
+    _, text, html = parts_of(changed)
+    assert "Hello." in text
+    assert "<strong>words</strong>" in html
+    assert "Trams approved" not in f"{text}{html}"
+
+
+def test_links_name_the_campaign_where_the_outlet_wants_it():
+    body = "[own](https://c.example/?utm_source=x) [mail](mailto:a@b.example) [here](https://d.example/p?q=1)"
+    stories = (STORIES[0], Section("More", body))
+    _, text, html = parts_of(newsletter(stories), utm_source="harbour-news")
+    added = "utm_source=harbour-news&utm_medium=email&utm_campaign=trams-and-two-more"
+    links = {unescape(one) for one in re.findall(r'href="([^"]*)"', html)}
+    assert links == {
+        f"https://a.example/trams?x=1&{added}#top",
+        "https://c.example/?utm_source=x",
+        "mailto:a@b.example",
+        f"https://d.example/p?q=1&{added}",
+        "https://p.example/u/x",
+    }
+    assert f"Read more: https://a.example/trams?x=1&{added}#top" in text
+
+
+@pytest.mark.parametrize("accent", ["#ffee00", "#000000", "#abc", ""])
+def test_links_and_buttons_can_be_read_in_any_colour_on_both_screens(accent):
+    one = newsletter((STORIES[0],), "Trams approved")
+    _, _, html = parts_of(one, **({"accent": accent} if accent else {}))
+    light = re.search(r'class="button" style="[^"]*background: (#\w+)', html)[1]
+    dark = re.search(r"\.card \.button \{ background: (#\w+)", html)[1]
+    assert colour.contrast(light, "#ffffff") >= 4.5
+    assert colour.contrast(dark, "#1a201d") >= 4.5
+    assert colour.contrast(dark, "#101412") >= 4.5
+
+
+def test_every_picture_has_an_alternative_text():
+    pictures = (
+        PayloadAsset("https://p.example/a.jpg", "image/jpeg", width=1200),
+        PayloadAsset("x", "video/mp4"),
+    )
+    stories = (Section("One", "![A tram](https://p.example/b.jpg)"), STORIES[1])
+    _, _, html = parts_of(newsletter(stories, assets=pictures))
+    images = re.findall(r"<img[^>]*>", html)
+    assert [re.search(r'alt="([^"]*)"', one)[1] for one in images] == ["", "A tram"]
+    assert 'width="520"' in images[0]
+
+
+def test_a_newsletter_that_mail_programs_would_cut_off_is_refused():
+    def problems(words):
+        payload = newsletter((Section("Long", "word " * words), STORIES[1]))
+        return [(one.field, one.code) for one in PLUGIN.validate(account(), PLUGIN.adapt(account(), payload))]
+
+    assert problems(18_000) == []
+    assert problems(20_000) == [("body", "too_long")]
+
+
+def test_the_whole_mail_of_the_longest_newsletter_stays_below_the_line():
+    config = {"imprint": "x" * 500, "from_name": "n" * 120, "accent": "#b5476d"}
+    fits = newsletter((Section("Long", "word " * 18_000), STORIES[1]))
+    _, _, html = parts_of(fits, **config)
+    assert len(html.encode()) <= 100 * 1024
+
+
+def test_a_language_from_right_to_left_turns_the_frame():
+    _, _, html = parts_of(newsletter(language="ar"))
+    assert '<html lang="ar" dir="rtl">' in html
+    assert "\u2190" in html
+    assert "\u2192" not in html
+
+
+@pytest.mark.parametrize(("name", "value"), [("accent", "teal"), ("accent", "#12345"), ("utm_source", "a b")])
+def test_a_look_that_can_not_be_used_is_named(name, value):
+    with pytest.raises(ConfigInvalid) as invalid:
+        PLUGIN.clean_config({**GIVEN, name: value})
+    assert [one.field for one in invalid.value.problems] == [f"config.{name}"]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from pipeline.platforms.email_message import Envelope, Issue
+from pipeline.platforms.email_frame import inlined
+from pipeline.platforms.email_message import Envelope, Issue, look_of
 
 if TYPE_CHECKING:
     from pipeline.models import Outlet, Subscriber
@@ -25,5 +26,7 @@ def confirmation_for(outlet: Outlet, subscriber: Subscriber, message_id: str) ->
     html = (
         f'<p>{escape(asked)}</p>\n<p><a href="{escape(url)}">{escape(url)}</a></p>\n<p>{escape(ignore)}</p>'
     )
-    issue = Issue(" ".join(subject.split()), html, f"{asked}\n\n{url}\n\n{ignore}")
+    issue = Issue(
+        " ".join(subject.split()), inlined(html, look_of(outlet.config)), f"{asked}\n\n{url}\n\n{ignore}"
+    )
     return issue, Envelope(subscriber.email, message_id)

@@ -36,7 +36,7 @@ RESTORED: Final = {
 
 def issue(publication: Publication, post: Adapted, *, now: datetime) -> Sent:
     """The publication's mailing, once, in the transaction that marks it published; what the publication keeps of it."""
-    made = issue_of(post.payload)
+    made = issue_of(post.payload, account_of(publication.outlet).config)
     mailing = Mailing(
         workspace_id=publication.workspace_id,
         outlet_id=publication.outlet_id,
