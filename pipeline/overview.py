@@ -133,7 +133,7 @@ _BADGES: Final[Mapping[str, tuple[Any, str]]] = {
     "failing": (_("Fails"), "warn"),
     "gone": (_("Gone"), "bad"),
 }
-_HOLDS: Final[Mapping[str, Any]] = {
+HOLDS: Final[Mapping[str, Any]] = {
     "approval_stale": _("It was edited after it was approved; approve it again."),
     "source_changed": _("Its source has changed since it was made; look at it again."),
     "source_withdrawn": _("Its source was withdrawn; approve it to publish it all the same."),
@@ -326,7 +326,7 @@ def _for_review(waiting: QuerySet[Any]) -> list[Row]:
             title=row["title"] or row["excerpt"],
             at=row["ready_at"],
             about=row["engine_output"],
-            reason=str(_HOLDS.get(row["held"], row["held"])),
+            reason=str(HOLDS.get(row["held"], row["held"])),
             call=Call(
                 _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
             ),

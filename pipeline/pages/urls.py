@@ -5,6 +5,12 @@ from django.urls import path, register_converter
 from accounts.pages.place import page_path, register_ids
 from pipeline.pages import defaults, handoff, home, usage
 from pipeline.pages.inbound import deliveries, secret
+from pipeline.pages.items import acts as item_acts
+from pipeline.pages.items import editing as item_editing
+from pipeline.pages.items import listing as items
+from pipeline.pages.items import one as one_item
+from pipeline.pages.items import outlets as item_outlets
+from pipeline.pages.items import publishing as item_publishing
 from pipeline.pages.making import pages as making
 from pipeline.pages.newsletters import subscribers
 from pipeline.pages.outlets import acts as outlet_acts
@@ -43,6 +49,8 @@ _PERSONA = "personas/<per:per>"
 _TOPIC = f"{_PERSONA}/topics/<top:top>"
 _OUTLET = "outlets/<out:out>"
 _QUEUE = "queues/<que:que>"
+_ITEM = "items/<gen:gen>"
+_PUBLICATION = "publications/<pub:pub>"
 _LETTER = "outlets/<out:out>"
 _DELIVERIES = "sources/<src:src>/deliveries"
 
@@ -56,6 +64,22 @@ urlpatterns = [
     page_path("", home.home, "home"),
     page_path("new/", making.making, "making"),
     page_path("new/<raw:raw>", making.made, "made"),
+    page_path("items/", items.items_page, "items_page"),
+    page_path(_ITEM, one_item.item_page, "item_page"),
+    page_path(f"{_ITEM}/approve", item_acts.item_approve, "item_approve"),
+    page_path(f"{_ITEM}/reject", item_acts.item_reject, "item_reject"),
+    page_path(f"{_ITEM}/restore", item_acts.item_restore, "item_restore"),
+    page_path(f"{_ITEM}/retry", item_acts.item_retry, "item_retry"),
+    page_path(f"{_ITEM}/regenerate", item_acts.item_regenerate, "item_regenerate"),
+    page_path(f"{_ITEM}/choose", item_acts.item_choose, "item_choose"),
+    page_path(f"{_ITEM}/cancel", item_acts.item_cancel, "item_cancel"),
+    page_path(f"{_ITEM}/publish", item_publishing.item_publish, "item_publish"),
+    page_path(f"{_ITEM}/edit", item_editing.item_edit, "item_edit"),
+    page_path(f"{_ITEM}/counts", item_editing.item_counts, "item_counts"),
+    page_path(f"{_ITEM}/back", item_editing.item_back, "item_back"),
+    page_path(f"{_PUBLICATION}/retry", item_outlets.publication_retry, "publication_retry"),
+    page_path(f"{_PUBLICATION}/reconcile", item_outlets.publication_reconcile, "publication_reconcile"),
+    page_path(f"{_PUBLICATION}/remove", item_outlets.publication_remove, "publication_remove"),
     page_path("sources/", listing.sources, "sources_page"),
     page_path("sources/add", adding.source_add, "source_add"),
     page_path("sources/add/choose", adding.source_choose, "source_choose"),
@@ -97,7 +121,7 @@ urlpatterns = [
     page_path(f"{_OUTLET}/switch", outlet_acts.outlet_switch, "outlet_switch"),
     page_path(f"{_OUTLET}/default", outlet_acts.outlet_default, "outlet_default"),
     page_path(f"{_OUTLET}/disconnect", outlet_acts.outlet_disconnect, "outlet_disconnect"),
-    page_path("publications/<pub:pub>/package", handoff.package, "package"),
+    page_path(f"{_PUBLICATION}/package", handoff.package, "package"),
     page_path(f"{_LETTER}/subscribers", subscribers.subscribers, "subscribers"),
     page_path(f"{_LETTER}/subscribers/add", subscribers.subscriber_add, "subscriber_add"),
     page_path(f"{_LETTER}/subscribers/import", subscribers.subscribers_import, "subscribers_import"),

@@ -31,14 +31,17 @@ WORDS: Final = frozenset({"title", "body", "content", "overrides"})
 """What makes a new revision when it changes; outlets and alt texts are no words of the item."""
 
 
-def approve(item: GeneratedItem, *, by: str, now: datetime) -> GeneratedItem:
+def approve(
+    item: GeneratedItem, *, by: str, now: datetime, expected_version: int | None = None
+) -> GeneratedItem:
     """Approve the newest revision, which also lets go of a hold, and of the flag that its source has changed.
 
     Raises `Conflict` unless it is ready or scheduled, is held with something of it still to be sent, or is published
-    and flagged so.
+    and flagged so; with an `expected_version`, `states.Overtaken` as `edit` does.
     """
     with transaction.atomic():
         row = _locked(item)
+        _refuse_other_version(row, expected_version)
         is_flagged = row.flagged == "source_changed"
         allowed = PUBLISHABLE if row.held else EDITABLE
         _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
@@ -57,9 +60,13 @@ def approve(item: GeneratedItem, *, by: str, now: datetime) -> GeneratedItem:
     return row
 
 
-def reject(item: GeneratedItem, *, reason: str, by: str, now: datetime) -> GeneratedItem:
+def reject(
+    item: GeneratedItem, *, reason: str, by: str, now: datetime, expected_version: int | None = None
+) -> GeneratedItem:
+    """With an `expected_version` it raises `states.Overtaken` as `edit` does."""
     with transaction.atomic():
         row = _locked(item)
+        _refuse_other_version(row, expected_version)
         _refuse_deleted(row)
         rejection = {"code": "by_person", "message": reason, "by": by, "at": as_z(now)}
         states.move(row, "rejected", rejection=rejection, updated_at=now)

@@ -6,35 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from config.ground.ids import encode
 from pipeline.models import Asset, GeneratedItem
 from pipeline.overview import FLAGS, Call, looked_at
+from pipeline.pages.items import words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from django.utils.functional import _StrPromise
-
     from accounts.models import Workspace
     from pipeline.models import RawItem
 
-UNDER_WAY: Final = frozenset({"queued", "generating"})
 _RAW_UNDER_WAY: Final = frozenset({"queued", "processing"})
-_STATES: Final[Mapping[str, tuple[str, str, _StrPromise]]] = {
-    "queued": ("info", "clock", gettext_lazy("Waits its turn")),
-    "generating": ("info", "zap", gettext_lazy("Is being made")),
-    "ready": ("good", "circle-check", gettext_lazy("Ready")),
-    "failed": ("bad", "circle-alert", gettext_lazy("Could not be made")),
-    "rejected": ("", "x", gettext_lazy("Rejected")),
-    "scheduled": ("info", "calendar", gettext_lazy("Scheduled")),
-    "publishing": ("info", "send", gettext_lazy("Is being published")),
-    "published": ("good", "circle-check", gettext_lazy("Published")),
-    "partially_published": ("warn", "circle-alert", gettext_lazy("Published in part")),
-    "publish_failed": ("bad", "circle-alert", gettext_lazy("Could not be published")),
-    "removed": ("", "x", gettext_lazy("Removed")),
-}
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ class Seen:
 
     @property
     def is_under_way(self) -> bool:
-        return self.item.status in UNDER_WAY
+        return self.item.status in words.UNDER_WAY
 
 
 @dataclass(frozen=True)
@@ -75,7 +57,7 @@ class Outcome:
 
     @property
     def ready(self) -> int:
-        return sum(one.item.status not in {*UNDER_WAY, "failed"} for one in self.items)
+        return sum(one.item.status not in {*words.UNDER_WAY, "failed"} for one in self.items)
 
     @property
     def failed(self) -> int:
@@ -93,7 +75,7 @@ def of(workspace: Workspace, raw: RawItem) -> Outcome:
 
 
 def _seen(item: GeneratedItem, pictures: tuple[Picture, ...]) -> Seen:
-    tone, icon, label = _STATES[item.status]
+    tone, icon, label = words.STATES[item.status]
     return Seen(
         item=item,
         tone=tone,

@@ -26,17 +26,25 @@ if TYPE_CHECKING:
 
 
 def request(
-    item: GeneratedItem, wish: Wish, *, by: str, now: datetime | None = None
+    item: GeneratedItem,
+    wish: Wish,
+    *,
+    by: str,
+    now: datetime | None = None,
+    expected_version: int | None = None,
 ) -> tuple[GeneratedItem, list[Publication]]:
     """Promise an item to its outlets: a publication for each, due now or at the time asked for.
 
     Raises `CannotPublish` naming each outlet that can't take it, `Conflict` where the item's state doesn't allow it
-    or every outlet has it already.
+    or every outlet has it already, `states.Overtaken` where it isn't the version that was expected.
     """
     now = now or timezone.now()
     with transaction.atomic():
         siblings = [] if wish.keep_siblings else lock_groups([item.variant_group])
         row = locked(item)
+        if expected_version is not None and row.version != expected_version:
+            changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
+            raise states.Overtaken(changed, code="version_conflict")
         refuse_unless_publishable(row)
         judged = judge(row, wish, now=now)
         publications = _promise(row, judged, wish, by=by, now=now)

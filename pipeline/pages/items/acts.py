@@ -1,0 +1,159 @@
+"""What is done with an item by a click: approve, reject, restore, try again, make another, choose one, cancel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.pages import typed, undo
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from config.ground.ids import decode, encode
+from config.ground.states import Overtaken
+from pipeline.pages.items.forms import RejectForm, version_in
+from pipeline.pages.items.one import find_item, head
+from pipeline.stages import publish, review, variants
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+
+def tell(request: HttpRequest, error: AppError) -> None:
+    """What came of an act that couldn't be done, with what to do now."""
+    if isinstance(error, Overtaken):
+        messages.error(request, changed_meanwhile())
+    else:
+        messages.error(request, str(error))
+
+
+def changed_meanwhile() -> str:
+    return _(
+        "Somebody or something changed it meanwhile. This is how it is now: look at it, then do it again."
+    )
+
+
+@page("edit", methods=("POST",))
+def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    try:
+        review.approve(
+            row, by=place.user.email, now=timezone.now(), expected_version=version_in(request.POST)
+        )
+    except AppError as error:
+        tell(request, error)
+    else:
+        said = _("Approved. What waited for that goes out at its time.") if row.publish_at else _("Approved.")
+        messages.success(request, said)
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit")
+def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    form = typed.form_for(request, RejectForm)
+    if request.method == "POST" and form.is_valid():
+        try:
+            review.reject(
+                row,
+                reason=form.cleaned_data["reason"],
+                by=place.user.email,
+                now=timezone.now(),
+                expected_version=version_in(request.POST),
+            )
+        except Overtaken:
+            row = find_item(place, gen)
+            form.add_error(None, changed_meanwhile())
+        except AppError as error:
+            typed.blame(form, error)
+        else:
+            said = _("Rejected. It won't be published.")
+            undo.offer(request, said, place.address("item_restore", gen=gen))
+            return redirect(place.address("item_page", gen=gen))
+    return render(request, "pages/item_reject.html", {**head(place, row), "form": form})
+
+
+@page("edit", methods=("POST",))
+def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    try:
+        review.restore(row, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        messages.success(request, _("It is back among what is ready."))
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit", methods=("POST",))
+def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    try:
+        review.retry(row, workspace=place.workspace, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        messages.success(request, _("It is being made again."))
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit", methods=("POST",))
+def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Makes a further variant and leads to it; a double click makes one."""
+    row = find_item(place, gen)
+    if not typed.is_first(request):
+        return redirect(place.address("item_page", gen=gen))
+    try:
+        variant = review.regenerate(row, workspace=place.workspace, now=timezone.now())
+    except AppError as error:
+        typed.sent_in_vain(request)
+        tell(request, error)
+        return redirect(place.address("item_page", gen=gen))
+    messages.success(request, _("Another variant is being made; the one before stays as it is."))
+    return redirect(place.address("item_page", gen=variant.pk))
+
+
+@page("edit", methods=("POST",))
+def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Sets the other variants aside; `back` names those that are taken back."""
+    row = find_item(place, gen)
+    back = [key for one in request.POST.get("back", "").split(",") if (key := decode("gen", one)) is not None]
+    if "back" in request.POST:
+        count = variants.take_back(row, set(back), now=timezone.now())
+        told = ngettext("%(count)d variant is back.", "%(count)d variants are back.", count)
+        messages.success(request, told % {"count": count})
+        return redirect(place.address("item_page", gen=gen))
+    try:
+        others = variants.choose(row, by=place.user.email, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        told = ngettext(
+            "This variant is chosen; %(count)d other is set aside.",
+            "This variant is chosen; %(count)d others are set aside.",
+            len(others),
+        ) % {"count": len(others)}
+        if others:
+            fields = {"back": ",".join(encode("gen", one.pk) for one in others)}
+            undo.offer(request, told, place.address("item_choose", gen=gen), fields)
+        else:
+            messages.success(request, _("No other variant waited to be chosen."))
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit", methods=("POST",))
+def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    try:
+        publish.cancel(row, now=timezone.now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        messages.success(request, _("Cancelled: nothing of it goes out. Publish it again whenever you like."))
+    return redirect(place.address("item_page", gen=gen))

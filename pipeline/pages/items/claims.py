@@ -1,0 +1,147 @@
+"""The claim map: what the draft says, and where the source says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.canonical import plain_text
+from pipeline.models import RawBody
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.models import GeneratedItem
+
+WHOLE_CHARACTERS: Final = 12_000
+"""A longer source is shown around the claims alone."""
+AROUND_CHARACTERS: Final = 500
+
+
+@dataclass(frozen=True)
+class Said:
+    """One claim, numbered from 1. `is_placed` where its quote was found in the source that is shown."""
+
+    number: int
+    text: str
+    quote: str
+    is_placed: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run of the source's text. `numbers` are the claims that rest on it, `begins` those whose quote begins here."""
+
+    text: str
+    numbers: tuple[int, ...] = ()
+    begins: tuple[int, ...] = ()
+    is_gap: bool = False
+
+    @property
+    def listed(self) -> str:
+        return " ".join(map(str, self.numbers))
+
+
+@dataclass(frozen=True)
+class ClaimMap:
+    claims: tuple[Said, ...]
+    pieces: tuple[Piece, ...]
+    """Empty where the source's words aren't kept, or there were none."""
+    title: str = ""
+
+
+def numbered(item: GeneratedItem) -> list[tuple[int, str]]:
+    return [(number, str(one.get("text", ""))) for number, one in enumerate(item.claims, start=1)]
+
+
+def map_of(item: GeneratedItem) -> ClaimMap:
+    """One statement at most; none for an item that claims nothing."""
+    claims: Sequence[Mapping[str, Any]] = item.claims
+    if not claims:
+        return ClaimMap((), ())
+    body = _body_of(item)
+    text = plain_text(body.body, body.body_format) if body is not None else ""
+    spans = {number: _span(one, text) for number, one in enumerate(claims, start=1)}
+    told = tuple(
+        Said(
+            number=number,
+            text=str(one.get("text", "")),
+            quote=str(one.get("quote", "")),
+            is_placed=spans[number] is not None,
+            note=str(one.get("note") or one.get("derivation") or ""),
+        )
+        for number, one in enumerate(claims, start=1)
+    )
+    placed = {number: span for number, span in spans.items() if span is not None}
+    return ClaimMap(told, tuple(_pieces(text, placed)), body.title if body is not None else "")
+
+
+def _body_of(item: GeneratedItem) -> RawBody | None:
+    """The words that it was made from, in the version that it was made from."""
+    if item.raw_item_id is None or item.raw_version is None:
+        return None
+    found: RawBody | None = (
+        RawBody.objects.of(item.workspace_id)
+        .filter(raw_item_id=item.raw_item_id, number=item.raw_version, raw_item__deleted_at=None)
+        .first()
+    )
+    return found
+
+
+def _span(claim: Mapping[str, Any], text: str) -> tuple[int, int] | None:
+    """Where its quote stands: at the place that it names; None where it isn't in the text."""
+    quote = str(claim.get("quote", ""))
+    start, end = claim.get("start"), claim.get("end")
+    if not quote or not text:
+        return None
+    if isinstance(start, int) and isinstance(end, int) and text[start:end] == quote:
+        return start, end
+    found = text.find(quote)
+    return (found, found + len(quote)) if found >= 0 else None
+
+
+def _pieces(text: str, spans: Mapping[int, tuple[int, int]]) -> list[Piece]:
+    if not spans:
+        return []
+    found: list[Piece] = []
+    for start, end in _windows(text, spans):
+        if start:
+            found.append(Piece("", is_gap=True))
+        edges = {start, end}
+        for span in spans.values():
+            edges |= {edge for edge in span if start <= edge <= end}
+        marks = sorted(edges)
+        for begin, finish in pairwise(marks):
+            numbers = tuple(
+                number for number, (first, last) in spans.items() if first < finish and begin < last
+            )
+            begins = tuple(number for number in numbers if spans[number][0] == begin)
+            found.append(Piece(text[begin:finish], numbers, begins))
+    if _windows(text, spans)[-1][1] < len(text):
+        found.append(Piece("", is_gap=True))
+    return found
+
+
+def _windows(text: str, spans: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
+    """The stretches of the source that are shown: all of it, or some words around each quote."""
+    if len(text) <= WHOLE_CHARACTERS:
+        return [(0, len(text))]
+    windows: list[tuple[int, int]] = []
+    for first, last in sorted(spans.values()):
+        start = _word_edge(text, max(first - AROUND_CHARACTERS, 0))
+        end = _word_edge(text, min(last + AROUND_CHARACTERS, len(text)))
+        start, end = min(start, first), max(end, last)
+        if windows and start <= windows[-1][1]:
+            windows[-1] = (windows[-1][0], max(windows[-1][1], end))
+        else:
+            windows.append((start, end))
+    return windows
+
+
+def _word_edge(text: str, at: int) -> int:
+    if at in {0, len(text)}:
+        return at
+    space = text.find(" ", at)
+    return at if space < 0 or space - at > AROUND_CHARACTERS else space

@@ -1,0 +1,257 @@
+"""The form in which an item is edited in place: its title, its words, the typed fields of its kind, its alt texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from config.ground import limits
+from pipeline.content import FIELDS, OBJECTS, TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from django.forms import BoundField
+
+    from config.ground.errors import AppError
+    from pipeline.models import Asset, GeneratedItem
+
+_PART: Final = "part_"
+_CONTENT: Final = "content_"
+_ALT: Final = "alt_"
+_FURTHER_PARTS: Final = 1
+"""Empty fields after the last part of a thread, to write on in."""
+_ALT_CHARACTERS: Final = 2000
+_LINES: Final[Mapping[str, int]] = {"caption": 4, "script": 10, "meta_description": 3}
+_LABELS: Final = {
+    "caption": gettext_lazy("Caption"),
+    "tags": gettext_lazy("Tags"),
+    "script": gettext_lazy("Script"),
+    "slug": gettext_lazy("Address"),
+    "meta_description": gettext_lazy("Description"),
+    "canonical_url": gettext_lazy("Original at"),
+    "subject": gettext_lazy("Subject"),
+    "preheader": gettext_lazy("Preheader"),
+}
+# Their words stand in the body too, which leads where both were changed.
+_FOLLOWS_BODY: Final = "sections"
+
+
+class EditForm(forms.Form):
+    """Its fields are those that the item has; `changes` holds what differs from the item alone."""
+
+    title = forms.CharField(
+        label=gettext_lazy("Title"),
+        required=False,
+        max_length=limits.TITLE_CHARACTERS,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
+        self.item = item
+        self.described = {f"{_ALT}{one.pk.hex}": one for one in assets if one.kind in {"image", "video"}}
+        super().__init__(*args, **{**kwargs, "initial": _initial(item, self.described)})
+        self._add_words()
+        for name, field in _typed_fields(item):
+            self.fields[name] = field
+        for name, asset in self.described.items():
+            label = _("Alt text of %(file)s") % {"file": asset.name}
+            self.fields[name] = forms.CharField(
+                label=label,
+                required=False,
+                max_length=_ALT_CHARACTERS,
+                widget=forms.Textarea(attrs={"rows": 2}),
+            )
+
+    def _add_words(self) -> None:
+        parts = _parts(self.item)
+        if not parts:
+            rows = 18 if self.item.bucket in {"blog", "newsletter"} else 6
+            self.fields["body"] = forms.CharField(
+                label=_body_label(self.item),
+                max_length=limits.BODY_CHARACTERS,
+                widget=forms.Textarea(attrs={"rows": rows}),
+            )
+            return
+        count = len(parts) + (_FURTHER_PARTS if len(parts) > 1 else 0)
+        for number in range(count):
+            is_further = number >= len(parts)
+            label = _("Words") if count == 1 else _("Post %(number)d") % {"number": number + 1}
+            self.fields[f"{_PART}{number}"] = forms.CharField(
+                label=label,
+                required=count == 1,
+                max_length=limits.BODY_CHARACTERS,
+                widget=forms.Textarea(attrs={"rows": 2 if is_further else 5}),
+                help_text=_("Empty: no further post.") if is_further else "",
+            )
+
+    @property
+    def words(self) -> Iterator[BoundField]:
+        return (self[name] for name in self.fields if name == "body" or name.startswith(_PART))
+
+    @property
+    def typed_fields(self) -> Iterator[BoundField]:
+        return (self[name] for name in self.fields if name.startswith(_CONTENT))
+
+    @property
+    def alt_texts(self) -> Iterator[tuple[BoundField, str, bool]]:
+        """Each with its file's address, and whether that is a picture."""
+        for name, asset in self.described.items():
+            yield self[name], f"/media/{asset.secret}/{asset.name}", asset.kind == "image"
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        names = [name for name in self.fields if name.startswith(_PART)]
+        if names and not self.errors and not any(given.get(name, "").strip() for name in names):
+            self.add_error(names[0], _("Write some words."))
+        return given
+
+    def changes(self) -> dict[str, Any]:
+        """What differs from the item, as `review.edit` takes it."""
+        given, item = self.cleaned_data, self.item
+        found: dict[str, Any] = {}
+        if given["title"] != item.title:
+            found["title"] = given["title"]
+        content = self._content(given)
+        body = _lines(given["body"]) if "body" in given else None
+        if body is not None and body != _lines(item.body):
+            found["body"] = body
+            content.pop(_FOLLOWS_BODY, None)
+        if not _are_alike(item.content, content):
+            found["content"] = content
+        alt_texts = {
+            asset.pk: given[name] for name, asset in self.described.items() if given[name] != asset.alt_text
+        }
+        if alt_texts:
+            found["alt_texts"] = alt_texts
+        return found
+
+    def _content(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        content = dict(self.item.content)
+        if _parts(self.item):
+            parts = [_lines(given[name]) for name in self.fields if name.startswith(_PART)]
+            content["parts"] = [part for part in parts if part.strip()]
+        for name, kind in FIELDS[self.item.bucket].items():
+            if kind == OBJECTS and name in content and not _leads(self.item, name):
+                content[name] = [
+                    {
+                        key: given.get(f"{_CONTENT}{name}_{place}_{key}", value)
+                        for key, value in member.items()
+                    }
+                    for place, member in enumerate(content[name])
+                ]
+            elif kind == TEXTS and f"{_CONTENT}{name}" in given:
+                content |= _unless_empty(name, _listed(given[f"{_CONTENT}{name}"]), content)
+            elif f"{_CONTENT}{name}" in given:
+                content |= _unless_empty(name, _lines(given[f"{_CONTENT}{name}"]), content)
+        return content
+
+    def blame(self, error: AppError) -> None:
+        """Each error of the stage at its field, else above the form."""
+        for detail in error.detail:
+            head, _dot, rest = (detail.field or "").partition(".")
+            name = f"{_CONTENT}{rest.split('.')[0].split('[')[0]}" if head == "content" else head
+            if name == f"{_CONTENT}parts" or (name == "body" and "body" not in self.fields):
+                name = f"{_PART}0"
+            self.add_error(name if name in self.fields else None, detail.message)
+
+
+def _are_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether they differ in nothing, or in what follows the body by itself alone."""
+    if _FOLLOWS_BODY in new:
+        return dict(old) == dict(new)
+    return {**old, _FOLLOWS_BODY: None} == {**new, _FOLLOWS_BODY: None}
+
+
+def _unless_empty(name: str, value: Any, content: Mapping[str, Any]) -> dict[str, Any]:
+    """A field that was never there and is left empty stays out."""
+    return {name: value} if value or name in content else {}
+
+
+def _lines(text: str) -> str:
+    """Browsers end lines with two characters."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _parts(item: GeneratedItem) -> list[str]:
+    if item.bucket != "text":
+        return []
+    return [str(part) for part in item.content.get("parts") or [item.body]]
+
+
+def _leads(item: GeneratedItem, name: str) -> bool:
+    """Whether the body leads and this member follows it by itself."""
+    return name == _FOLLOWS_BODY and item.body_format == "markdown"
+
+
+def _body_label(item: GeneratedItem) -> str:
+    if item.body_format == "markdown":
+        return _("Words, as Markdown")
+    return _("Words, as HTML") if item.body_format == "html" else _("Words")
+
+
+def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
+    for name, kind in FIELDS[item.bucket].items():
+        if name == "parts" or _leads(item, name):
+            continue
+        if kind == OBJECTS:
+            yield from _members(item, name)
+            continue
+        label = str(_LABELS.get(name, capfirst(name.replace("_", " "))))
+        rows = _LINES.get(name)
+        widget = (
+            forms.Textarea(attrs={"rows": rows}) if rows else forms.TextInput(attrs={"autocomplete": "off"})
+        )
+        helped = _("With commas between them.") if kind == TEXTS else ""
+        yield (
+            f"{_CONTENT}{name}",
+            forms.CharField(
+                label=label,
+                required=False,
+                max_length=limits.BODY_CHARACTERS,
+                widget=widget,
+                help_text=helped,
+            ),
+        )
+
+
+def _members(item: GeneratedItem, name: str) -> Iterator[tuple[str, forms.Field]]:
+    """The words of each slide or section, under a name that says which it is."""
+    what = {"slides": _("Slide"), "sections": _("Section")}.get(name, str(capfirst(name)))
+    for place, member in enumerate(item.content.get(name) or ()):
+        for key, value in member.items():
+            if not isinstance(value, str):
+                continue
+            label = f"{what} {place + 1}: {key.replace('_', ' ')}"
+            yield (
+                f"{_CONTENT}{name}_{place}_{key}",
+                forms.CharField(
+                    label=label,
+                    required=False,
+                    max_length=limits.BODY_CHARACTERS,
+                    widget=forms.Textarea(attrs={"rows": 2}),
+                ),
+            )
+
+
+def _initial(item: GeneratedItem, files: Mapping[str, Asset]) -> dict[str, Any]:
+    content: Mapping[str, Any] = item.content
+    found: dict[str, Any] = {"title": item.title, "body": item.body}
+    found |= {f"{_PART}{number}": part for number, part in enumerate(_parts(item))}
+    for name, value in content.items():
+        if isinstance(value, str):
+            found[f"{_CONTENT}{name}"] = value
+        elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+            found[f"{_CONTENT}{name}"] = ", ".join(value)
+        elif isinstance(value, list):
+            for place, member in enumerate(value):
+                found |= {f"{_CONTENT}{name}_{place}_{key}": words for key, words in member.items()}
+    return found | {name: asset.alt_text for name, asset in files.items()}

@@ -1,0 +1,195 @@
+"""The forms of items: what the list is narrowed to, why one is rejected, where and when one is published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from config.ground import limits
+from config.ground.ids import decode, encode
+from pipeline import plugins
+from pipeline.connection import platform_of
+from pipeline.engines.base import Engine
+from pipeline.models import Source
+from pipeline.pages import buckets, choices
+from pipeline.pages.items import words
+from pipeline.stages.publish import Wish
+from pipeline.wall_clock import WallClock, moment_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from django.http import QueryDict
+
+    from accounts.models import Workspace
+    from pipeline.models import GeneratedItem, Outlet
+
+SOURCES_OFFERED: Final = 200
+REASON_CHARACTERS: Final = 500
+_VERSION_DIGITS: Final = 9
+NOW, NEXT, AT = "now", "next", "at"
+
+
+class ItemFilter(forms.Form):
+    bucket = forms.ChoiceField(
+        label=gettext_lazy("Kind"),
+        required=False,
+        choices=[("", gettext_lazy("Any kind")), *buckets.TOLD.items()],
+    )
+    status = forms.ChoiceField(
+        label=gettext_lazy("Status"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("Any status")),
+            *((name, label) for name, (_tone, _icon, label) in words.STATES.items()),
+        ],
+    )
+    engine = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
+    source = forms.ChoiceField(label=gettext_lazy("Source"), required=False)
+    persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
+    held = forms.ChoiceField(
+        label=gettext_lazy("Held back"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("Held back or not")),
+            ("yes", gettext_lazy("Held back")),
+            ("flagged", gettext_lazy("Source changed since")),
+        ],
+    )
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        engines = [one.name for one in plugins.every("engines", Engine)]
+        fields["engine"].choices = [("", _("Any format")), *((name, name) for name in engines)]
+        rows = Source.objects.of(workspace).filter(test=False, deleted_at=None).order_by("name", "id")
+        sources = [
+            (encode("src", key), name) for key, name in rows.values_list("id", "name")[:SOURCES_OFFERED]
+        ]
+        # One that was asked for by its id is taken, though the list doesn't reach to it or it was deleted since.
+        asked = self.data.get("source", "")
+        if decode("src", asked) is not None and asked not in dict(sources):
+            sources.append((asked, _("Another source")))
+        fields["source"].choices = [("", _("Any source")), *sources]
+        fields["persona"].choices = [("", _("Any persona")), *choices.personas(workspace)]
+
+    def conditions(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        found: dict[str, Any] = {
+            column: given[name]
+            for name, column in (("bucket", "bucket"), ("status", "status"), ("engine", "engine_output"))
+            if given[name]
+        }
+        for name, prefix in (("source", "src"), ("persona", "per")):
+            if given[name]:
+                found[f"{name}_id"] = decode(prefix, given[name])
+        return found
+
+
+def version_in(posted: QueryDict) -> int | None:
+    """The version that the page showed; None where it said none."""
+    given = posted.get("version", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= _VERSION_DIGITS else None
+
+
+class RejectForm(forms.Form):
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        required=False,
+        max_length=REASON_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("Kept with the item, for whoever looks at it later."),
+    )
+
+
+class PublishForm(forms.Form):
+    """Where an item goes, and when; the time is one on the workspace's clocks."""
+
+    outlets = forms.MultipleChoiceField(
+        label=gettext_lazy("Outlets"),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one outlet.")},
+    )
+    when = forms.ChoiceField(
+        label=gettext_lazy("When"),
+        initial=NOW,
+        choices=(
+            (NOW, gettext_lazy("Now")),
+            (NEXT, gettext_lazy("In the next free slot of each outlet’s queue")),
+            (AT, gettext_lazy("At a time")),
+        ),
+        widget=forms.RadioSelect,
+    )
+    local_time = forms.DateTimeField(
+        label=gettext_lazy("Time"),
+        required=False,
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        error_messages={"invalid": gettext_lazy("Give a date and a time, such as 2027-03-28 14:30.")},
+    )
+    keep_siblings = forms.BooleanField(
+        label=gettext_lazy("Leave the other variants as they are"),
+        required=False,
+        help_text=gettext_lazy("Else those that wait are set aside, and can be restored."),
+    )
+
+    def __init__(
+        self, *args: Any, item: GeneratedItem, outlets: Sequence[Outlet], has_siblings: bool, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.zone: str = item.workspace.timezone
+        fields: Any = self.fields
+        fields["outlets"].choices = [(encode("out", one.pk), _outlet_line(one)) for one in outlets]
+        fields["local_time"].help_text = _("On the clocks of %(zone)s.") % {"zone": self.zone}
+        if not has_siblings:
+            del self.fields["keep_siblings"]
+
+    def clean_local_time(self) -> datetime | None:
+        """As it was typed, without a zone: it is one of the workspace's clocks, not of the server's."""
+        given: datetime | None = self.cleaned_data["local_time"]
+        return given.replace(tzinfo=None) if given is not None else None
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if given.get("when") != AT or "local_time" in self.errors:
+            return given
+        if given.get("local_time") is None:
+            self.add_error("local_time", _("Give the date and the time."))
+            return given
+        try:
+            clock = WallClock(given["local_time"], self.zone)
+            moment = moment_of(clock)
+        except (OverflowError, ValueError):
+            self.add_error("local_time", _("There is no such date and time."))
+            return given
+        now = timezone.now()
+        if moment < now:
+            self.add_error("local_time", _("This time is past; give a later one, or publish it now."))
+        elif moment > now + limits.PUBLISH_AHEAD:
+            message = _("Schedule at most %(days)d days ahead.") % {"days": limits.PUBLISH_AHEAD.days}
+            self.add_error("local_time", message)
+        given["clock"], given["moment"] = clock, moment
+        return given
+
+    def wish(self) -> Wish:
+        given = self.cleaned_data
+        is_timed = given["when"] == AT
+        return Wish(
+            outlets=given["outlets"],
+            publish_at=given["moment"] if is_timed else None,
+            clock=given["clock"] if is_timed else None,
+            is_queued=given["when"] == NEXT,
+            keep_siblings=given.get("keep_siblings", False),
+        )
+
+
+def _outlet_line(outlet: Outlet) -> str:
+    platform = str(platform_of(outlet.platform).label)
+    about = _("Reaches nobody; for trying out") if outlet.is_simulated else platform
+    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, about)

@@ -1,0 +1,118 @@
+"""The items of a workspace, the newest first, narrowed by what somebody looks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Value
+from django.http import Http404
+from django.shortcuts import render
+
+from accounts.pages.place import Place, page
+from config.ground import limits
+from config.ground.ids import decode, encode
+from pipeline.models import Asset, GeneratedItem
+from pipeline.overview import HOLDS
+from pipeline.pages.items import words
+from pipeline.pages.items.forms import ItemFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+ROWS: Final = limits.PAGE_ROWS_DEFAULT
+_FIELDS: Final = (
+    "id",
+    "title",
+    "excerpt",
+    "bucket",
+    "engine_output",
+    "variant_index",
+    "status",
+    "held",
+    "flagged",
+    "error",
+    "created_at",
+    "publish_at",
+    "published_at",
+    "source__name",
+    "raw_item__title",
+    "topic__title",
+    "persona__name",
+)
+
+
+@page("look", methods=("GET",))
+def items_page(request: HttpRequest, place: Place) -> HttpResponse:
+    form = ItemFilter(request.GET, workspace=place.workspace)
+    is_understood = form.is_valid()
+    found = _found(request, place, form) if is_understood else []
+    shown = found[:ROWS]
+    pictures = _pictures(place, [row["id"] for row in shown])
+    query = request.GET.copy()
+    query.pop("before", None)
+    newest = query.urlencode()
+    if len(found) > ROWS:
+        query["before"] = encode("gen", shown[-1]["id"])
+    context = {
+        "place": place,
+        "filter": form,
+        "rows": [_shown(row, pictures.get(row["id"], "")) for row in shown],
+        "older": query.urlencode() if len(found) > ROWS else "",
+        "newest": newest,
+        "is_first_page": "before" not in request.GET,
+        "is_filtered": any(form.data.get(name) for name in form.fields),
+        "is_understood": is_understood,
+    }
+    return render(request, "pages/items.html", context)
+
+
+def _found(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
+    """One more than a page shows; however deep, a page costs the same."""
+    # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
+    rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False), deleted_at=None)  # noqa: FBT003
+    rows = rows.filter(**form.conditions())
+    if form.cleaned_data["held"] == "yes":
+        rows = rows.exclude(held="")
+    elif form.cleaned_data["held"] == "flagged":
+        rows = rows.exclude(flagged="")
+    if "before" in request.GET:
+        last = decode("gen", request.GET["before"])
+        if last is None:
+            raise Http404
+        rows = rows.filter(pk__lt=last)
+    return list(rows.order_by("-id").values(*_FIELDS)[: ROWS + 1])
+
+
+def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
+    """The address of each item's first picture."""
+    rows = Asset.objects.of(place.workspace).filter(item_id__in=keys, revoked_at=None, kind="image")
+    found: dict[UUID, str] = {}
+    for item, secret, name in rows.order_by("position", "id").values_list("item_id", "secret", "name"):
+        found.setdefault(item, f"/media/{secret}/{name}")
+    return found
+
+
+def _shown(row: dict[str, Any], picture: str) -> dict[str, Any]:
+    tone, icon, label = words.STATES[row["status"]]
+    title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
+    is_out = row["status"] in {"published", "partially_published", "removed"}
+    return {
+        **row,
+        "title": title,
+        "excerpt": row["excerpt"] if row["excerpt"] != title else "",
+        "picture": picture,
+        "bucket_icon": words.ICONS[row["bucket"]],
+        "tone": tone,
+        "icon": icon,
+        "label": label,
+        "hold": HOLDS.get(row["held"], row["held"]),
+        "reason": str((row["error"] or {}).get("message", "")),
+        "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
+        "at_is": "published" if is_out else "due" if row["publish_at"] else "made",
+        "variant": row["variant_index"] + 1 if row["variant_index"] else 0,
+        "from": row["topic__title"] or row["source__name"] or "",
+        "persona": row["persona__name"] or "",
+    }

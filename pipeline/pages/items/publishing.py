@@ -1,0 +1,112 @@
+"""Publish an item now, in the next slot, or at a time; what each outlet would get is shown before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages import typed, undo
+from accounts.pages.place import Place, page
+from config.ground.errors import AppError
+from config.ground.ids import encode
+from config.ground.states import Overtaken
+from pipeline.connection import platform_of
+from pipeline.models import GeneratedItem, Outlet
+from pipeline.pages.items import fits
+from pipeline.pages.items.acts import changed_meanwhile
+from pipeline.pages.items.forms import NEXT, NOW, PublishForm, version_in
+from pipeline.pages.items.one import find_item, head
+from pipeline.stages import publish
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("edit")
+def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """With `check` it runs every outlet's rules and stores nothing."""
+    row = find_item(place, gen)
+    outlets = _outlets(place, row)
+    form = typed.form_for(
+        request,
+        PublishForm,
+        item=row,
+        outlets=outlets,
+        has_siblings=_has_siblings(place, row),
+        initial=_initial(request, row, outlets),
+    )
+    rehearsed: list[dict[str, Any]] = []
+    if request.method == "POST" and form.is_valid():
+        try:
+            if "check" in request.POST:
+                rehearsed = _rehearse(row, form)
+            else:
+                return _publish(request, place, row, form)
+        except Overtaken:
+            row = find_item(place, gen)
+            form.add_error(None, changed_meanwhile())
+        except AppError as error:
+            typed.blame(form, error)
+    context = {
+        **head(place, row),
+        "form": form,
+        "has_outlets": bool(outlets),
+        "rehearsed": rehearsed,
+    }
+    return render(request, "pages/item_publish.html", context)
+
+
+def _outlets(place: Place, row: GeneratedItem) -> list[Outlet]:
+    """Those that take such items, the item's own first."""
+    there = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
+    taking = [one for one in there if row.bucket in platform_of(one.platform).buckets]
+    return sorted(taking, key=lambda one: encode("out", one.pk) not in row.outlets)
+
+
+def _has_siblings(place: Place, row: GeneratedItem) -> bool:
+    siblings = GeneratedItem.objects.of(place.workspace).filter(
+        variant_group=row.variant_group, status="ready", deleted_at=None, test=False
+    )
+    return bool(siblings.exclude(pk=row.pk).exists())
+
+
+def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) -> dict[str, Any]:
+    known = [encode("out", one.pk) for one in outlets]
+    own = [one for one in row.outlets if one in known]
+    asked = request.GET.get("when", NOW)
+    return {"outlets": own or known[:1], "when": asked if asked in {NOW, NEXT, "at"} else NOW}
+
+
+def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
+    judged = publish.dry_run(row, form.wish(), now=timezone.now())
+    is_now = form.cleaned_data["when"] == NOW
+    return [{"fit": fits.fit_of(row, one), "due_at": None if is_now else one.due_at} for one in judged]
+
+
+def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm) -> HttpResponse:
+    if not typed.is_first(request):
+        return redirect(place.address("item_page", gen=row.pk))
+    try:
+        _item, made = publish.request(
+            row,
+            form.wish(),
+            by=place.user.email,
+            now=timezone.now(),
+            expected_version=version_in(request.POST),
+        )
+    except AppError:
+        typed.sent_in_vain(request)
+        raise
+    names = ", ".join(one.outlet.name for one in made)
+    if form.cleaned_data["when"] == NOW:
+        messages.success(request, _("It goes out to %(outlets)s now.") % {"outlets": names})
+    else:
+        said = _("It is scheduled for %(outlets)s.") % {"outlets": names}
+        undo.offer(request, said, place.address("item_cancel", gen=row.pk))
+    return redirect(place.address("item_page", gen=row.pk))

@@ -1,0 +1,107 @@
+"""What became of an item on each outlet: status, failures in words, what was handed over, and what can be done now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.connection import platform_of
+from pipeline.models import Attempt, Publication
+from pipeline.pages.outlets import words as outlet_words
+from pipeline.stages import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.pages.place import Place
+    from pipeline.models import GeneratedItem
+
+_WAITING: Final = frozenset({"scheduled", "publishing"})
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to a platform, and what it handed over; `receipt` None where it had none."""
+
+    attempt: Attempt
+    tone: str
+    label: str
+    error: str
+    receipt: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Sending:
+    publication: Publication
+    platform: str
+    tone: str
+    label: str
+    link: str
+    error: str
+    advice: str
+    whose: tuple[str, str]
+    """Tone and words of whose a failure is."""
+    waits: str
+    calls: tuple[Call, ...]
+    metrics: tuple[tuple[str, int], ...]
+    is_by_hand: bool
+    can_retry: bool
+    can_reconcile: bool
+    can_remove: bool
+    is_open: bool
+
+    @property
+    def can_anything(self) -> bool:
+        return self.can_retry or self.can_reconcile or self.can_remove or self.is_by_hand
+
+
+def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
+    """The newest promise first; two statements, however many there are."""
+    rows = Publication.objects.of(place.workspace).filter(item=item).select_related("outlet", "queue")
+    there = list(rows.defer("outlet__credentials").order_by("-id"))
+    made = Attempt.objects.of(place.workspace).filter(publication__item=item).order_by("-number")
+    calls: defaultdict[UUID, list[Attempt]] = defaultdict(list)
+    for one in made:
+        calls[one.publication_id].append(one)
+    return tuple(_sending(row, calls[row.pk]) for row in there)
+
+
+def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
+    platform = platform_of(row.platform)
+    tone, label = outlet_words.status_of(row.status)
+    error: Mapping[str, Any] = row.error or {}
+    return Sending(
+        publication=row,
+        platform=str(platform.label),
+        tone=tone,
+        label=label,
+        # Of the platform's own making, so that only what a browser opens safely becomes a link.
+        link=row.url if row.url.startswith(("https://", "http://")) else "",
+        error=str(error.get("message", "")),
+        advice=str(error.get("action") or ""),
+        whose=outlet_words.class_of(error),
+        waits=str((row.waits_for or {}).get("message", "")),
+        calls=tuple(_call(one) for one in calls),
+        metrics=tuple((name, value) for name, value in (row.metrics or {}).items() if isinstance(value, int)),
+        is_by_hand=publish.is_handed_over(row),
+        can_retry=row.status == "failed",
+        can_reconcile=row.status == "unknown",
+        can_remove=row.status == "published" and platform.can_remove and row.step != "remove",
+        is_open=row.status in _WAITING,
+    )
+
+
+_CALLS: Final[Mapping[str, str]] = {
+    "started": "publishing",
+    "succeeded": "published",
+    "failed": "failed",
+    "unknown": "unknown",
+}
+"""What a call's status is called among those of publications."""
+
+
+def _call(attempt: Attempt) -> Call:
+    tone, label = outlet_words.status_of(_CALLS[attempt.status])
+    return Call(attempt, tone, label, str((attempt.error or {}).get("message", "")), attempt.receipt)

@@ -1,0 +1,91 @@
+"""What stands in the way of publishing, in order, each with the page or the button that takes it away."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.utils.translation import gettext as _
+
+from config.ground.ids import decode
+from pipeline.stages import publish
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from accounts.pages.place import Place
+    from pipeline.models import GeneratedItem
+    from pipeline.stages.publish.standing import Call
+
+# What is no obstacle to a person: it is out, or nobody has asked for it yet.
+_NO_OBSTACLE: Final = frozenset({"already_published", "not_requested"})
+_PATH: Final = re.compile(r"/(generated|publications)/([a-z]+)_[0-9a-z]{26}(?:/([a-z]+))?")
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where to go, or what to post there."""
+
+    label: str
+    address: str
+    is_post: bool
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    message: str
+    outlet: str
+    since: datetime | None
+    until: datetime | None
+    way: Way | None
+
+
+def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[Obstacle, ...]:
+    """The item comes with its workspace and its raw item."""
+    found = publish.explain(item, now=now)
+    told = [(blocker, "") for blocker in found.blockers]
+    for row, blockers in found.publications:
+        told += [(blocker, row.outlet.name) for blocker in blockers]
+    return tuple(
+        Obstacle(one.message, outlet, one.since, one.until, _way(place, item, one.clears))
+        for one, outlet in told
+        if one.code not in _NO_OBSTACLE
+    )
+
+
+def _way(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
+    """None where no call helps, and for who may not make it."""
+    if call is None or not place.may_edit:
+        return None
+    if call.path == "/hold":
+        return Way(_("Let publishing go on"), place.address("queues_release"), is_post=False)
+    named = _PATH.fullmatch(call.path)
+    if named is None:
+        return None
+    kind, prefix, act = named.groups()
+    if kind == "publications":
+        return _of_publication(place, act, call.path.split("/")[2], prefix)
+    pages = {
+        "publish": (_("Give it another time"), "item_publish", False),
+        "approve": (_("Approve"), "item_approve", True),
+        "retry": (_("Try again"), "item_retry", True),
+        "restore": (_("Restore"), "item_restore", True),
+        None: (_("Edit"), "item_edit", False),
+    }
+    if act not in pages:
+        return None
+    label, name, is_post = pages[act]
+    return Way(label, place.address(name, gen=item.pk), is_post=is_post)
+
+
+def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) -> Way | None:
+    names = {
+        "retry": (_("Try again"), "publication_retry"),
+        "reconcile": (_("Look it up now"), "publication_reconcile"),
+    }
+    key = decode(prefix, public_id)
+    if act not in names or key is None:
+        return None
+    label, name = names[act]
+    return Way(label, place.address(name, pub=key), is_post=True)

@@ -1,0 +1,53 @@
+"""One variant of a group is chosen: the others that still wait are set aside, and can be taken back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from config.ground import states
+from config.ground.errors import Conflict
+from config.ground.moments import as_z
+from pipeline.stages.publish import lock_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from uuid import UUID
+
+    from pipeline.models import GeneratedItem
+
+SUPERSEDED = "superseded"
+
+
+def choose(item: GeneratedItem, *, by: str, now: datetime) -> list[GeneratedItem]:
+    """Reject its siblings that are ready; returns them. Those that were promised somewhere stay as they are.
+
+    Raises `Conflict` where it is itself rejected, failed, deleted or not made yet.
+    """
+    with transaction.atomic():
+        group = lock_groups([item.variant_group])
+        chosen = next(one for one in group if one.pk == item.pk)
+        if chosen.deleted_at is not None or chosen.status in {"queued", "generating", "failed", "rejected"}:
+            message = f"It is {chosen.status}; choose a variant that is ready."
+            raise Conflict.because(code="not_ready", message=message)
+        message = "Another variant of the same group was chosen; restore it to use it too."
+        others = [one for one in group if one.pk != item.pk and one.status == "ready" and not one.deleted_at]
+        for one in others:
+            rejection = {"code": SUPERSEDED, "message": message, "by": by, "at": as_z(now)}
+            states.move(one, "rejected", rejection=rejection, updated_at=now)
+    return others
+
+
+def take_back(item: GeneratedItem, others: Collection[UUID], *, now: datetime) -> int:
+    """Undo a choice: of `others`, those of its group that were set aside by one are ready again; returns how many."""
+    with transaction.atomic():
+        group = lock_groups([item.variant_group])
+        restored = 0
+        for one in group:
+            is_set_aside = one.status == "rejected" and (one.rejection or {}).get("code") == SUPERSEDED
+            if one.pk in others and is_set_aside and one.deleted_at is None:
+                states.move(one, "ready", rejection=None, updated_at=now)
+                restored += 1
+    return restored

@@ -1,0 +1,360 @@
+"""What is done with an item by page: decided on, made again, chosen, published, cancelled, taken back; each with its undo."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.contrib.messages import get_messages
+from django.urls import reverse
+from django.utils import timezone
+
+from config.ground.ids import encode
+from pipeline.models import GeneratedItem, Publication, WorkspaceDefaults
+from pipeline.stages import review
+from tests.stages.steps import MINUTE, make_items, make_stage, promise, reread, send
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture
+def editor(bob, newsroom, as_person):
+    return as_person(bob)
+
+
+@pytest.fixture
+def item(newsroom):
+    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+    return make_items(newsroom)[0]
+
+
+@pytest.fixture
+def pair(newsroom):
+    """Two variants of one group."""
+    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+    return make_items(newsroom, variants=2)
+
+
+@pytest.fixture
+def stage(newsroom, item):
+    made = make_stage(newsroom)
+    GeneratedItem.everywhere.filter(pk=item.pk).update(outlets=[encode("out", made.pk)])
+    return made
+
+
+def at(item, name, **ids):
+    return reverse(name, kwargs={"ws": item.workspace_id, **(ids or {"gen": item.pk})})
+
+
+def act(client, item, name, **given):
+    answer = client.post(at(item, name), given)
+    assert answer.status_code == 302
+    return answer
+
+
+def said(answer):
+    """The newest message, without its button."""
+    told = [
+        re.sub(r"<form.*</form>", "", str(one), flags=re.DOTALL) for one in get_messages(answer.wsgi_request)
+    ]
+    return [" ".join(re.sub(r"<[^>]+>", " ", told[-1]).split())]
+
+
+def undone(client, answer):
+    """What the button of the last message does."""
+    html = str(list(get_messages(answer.wsgi_request))[-1])
+    address = re.search(r'action="([^"]+)"', html)[1]
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html))
+    return client.post(address, fields)
+
+
+def status(item):
+    return reread(item).status
+
+
+# --- Decided on ------------------------------------------------------------------------------------------------------
+
+
+def test_approving_names_who_and_which_revision(editor, item, bob):
+    answer = act(editor, item, "item_approve", version=item.version)
+    row = reread(item)
+    assert (row.approved_by, row.approved_revision, said(answer)) == (bob.email, 1, ["Approved."])
+    assert answer["Location"] == at(item, "item_page")
+
+
+def test_what_changed_meanwhile_isnt_approved_unseen(editor, item):
+    review.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
+    answer = act(editor, item, "item_approve", version=item.version)
+    assert reread(item).approved_at is None
+    assert said(answer)[0].startswith("Somebody or something changed it meanwhile.")
+    act(editor, item, "item_approve", version=reread(item).version)
+    assert reread(item).approved_revision == 2
+
+
+def test_rejecting_keeps_the_reason_and_can_be_undone(editor, item, bob):
+    shown = editor.get(at(item, "item_reject")).content.decode()
+    assert f'name="version" value="{item.version}"' in shown
+    answer = act(editor, item, "item_reject", reason="Old news.", version=item.version)
+    row = reread(item)
+    assert (row.status, row.rejection["message"], row.rejection["by"]) == ("rejected", "Old news.", bob.email)
+    undone(editor, answer)
+    assert (status(item), reread(item).rejection) == ("ready", None)
+
+
+def test_a_rejection_that_was_overtaken_keeps_what_was_typed(editor, item):
+    review.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
+    answer = editor.post(at(item, "item_reject"), {"reason": "Old news.", "version": item.version})
+    page = answer.content.decode()
+    assert (answer.status_code, status(item)) == (200, "ready")
+    assert ["Old news." in page, f'value="{reread(item).version}"' in page] == [True, True]
+
+
+def test_what_cant_be_done_is_said_in_words(editor, item):
+    assert said(act(editor, item, "item_restore")) == ["It is ready; only a rejected item is restored."]
+    assert said(act(editor, item, "item_cancel")) == ["It is ready; there is no schedule to cancel."]
+    assert said(act(editor, item, "item_retry"))[0].startswith("It is ready")
+
+
+def test_a_failed_item_is_made_again(editor, item):
+    GeneratedItem.everywhere.filter(pk=item.pk).update(
+        status="failed", revision=0, error={"code": "x", "message": "y"}
+    )
+    assert said(act(editor, item, "item_retry")) == ["It is being made again."]
+    assert status(item) == "queued"
+
+
+# --- Variants --------------------------------------------------------------------------------------------------------
+
+
+def test_another_variant_is_made_once_however_often_it_is_clicked(editor, item):
+    first = act(editor, item, "item_regenerate", once="showing")
+    variant = GeneratedItem.everywhere.exclude(pk=item.pk).get()
+    assert (first["Location"], variant.parent_id) == (at(variant, "item_page"), item.pk)
+    again = act(editor, item, "item_regenerate", once="showing")
+    assert (again["Location"], GeneratedItem.everywhere.count()) == (at(item, "item_page"), 2)
+
+
+def test_variants_stand_side_by_side(editor, pair):
+    first, second = pair
+    answer = editor.get(at(first, "item_page"))
+    assert [(one["item"].pk, one["is_this"]) for one in answer.context["siblings"]] == [
+        (first.pk, True),
+        (second.pk, False),
+    ]
+    page = answer.content.decode()
+    assert [at(second, "item_page") in page, at(second, "item_choose") in page] == [True, True]
+
+
+def test_choosing_one_sets_the_others_aside_and_can_be_undone(editor, pair):
+    first, second = pair
+    answer = act(editor, second, "item_choose")
+    assert (status(first), status(second)) == ("rejected", "ready")
+    assert reread(first).rejection["code"] == "superseded"
+    assert said(answer) == ["This variant is chosen; 1 other is set aside."]
+    undone(editor, answer)
+    assert (status(first), reread(first).rejection) == ("ready", None)
+
+
+def test_undoing_a_choice_takes_back_only_what_it_set_aside(editor, pair):
+    first, second = pair
+    answer = act(editor, second, "item_choose")
+    review.restore(first, now=timezone.now())
+    review.reject(first, reason="No.", by="vera", now=timezone.now())
+    undone(editor, answer)
+    assert (status(first), reread(first).rejection["message"]) == ("rejected", "No.")
+
+
+def test_a_variant_that_is_not_ready_cant_be_chosen(editor, pair):
+    first, second = pair
+    review.reject(second, reason="No.", by="vera", now=timezone.now())
+    assert said(act(editor, second, "item_choose")) == ["It is rejected; choose a variant that is ready."]
+    assert status(first) == "ready"
+
+
+# --- Published -------------------------------------------------------------------------------------------------------
+
+
+def publishing(item, stage, **changes):
+    return {
+        "outlets": [encode("out", stage.pk)],
+        "when": "now",
+        "version": reread(item).version,
+        "publish": "",
+        **changes,
+    }
+
+
+def test_it_is_published_now(editor, item, stage, bob):
+    answer = editor.post(at(item, "item_publish"), publishing(item, stage, once="a"))
+    row = Publication.everywhere.get()
+    assert (answer["Location"], said(answer)) == (at(item, "item_page"), ["It goes out to Stage now."])
+    assert (row.status, row.requested_by, row.outlet) == ("scheduled", bob.email, stage)
+    assert send(row).status == "published"
+    again = editor.post(at(item, "item_publish"), publishing(item, stage, once="a"))
+    assert (again.status_code, Publication.everywhere.count()) == (302, 1)
+
+
+def test_checking_it_first_stores_nothing(editor, item, stage):
+    answer = editor.post(at(item, "item_publish"), publishing(item, stage, check=""))
+    (one,) = answer.context["rehearsed"]
+    assert (one["fit"].outlet, one["fit"].problems, one["due_at"]) == (stage, (), None)
+    assert (status(item), Publication.everywhere.count()) == ("ready", 0)
+
+
+def test_it_is_scheduled_on_the_workspaces_clocks_and_can_be_undone(editor, item, stage):
+    local = (datetime.now(BERLIN) + timedelta(days=3)).replace(hour=14, minute=30, second=0, microsecond=0)
+    form = publishing(item, stage, when="at", local_time=f"{local:%Y-%m-%dT%H:%M}")
+    answer = editor.post(at(item, "item_publish"), form)
+    row = Publication.everywhere.get()
+    assert (row.due_at, row.zone, row.local_time) == (
+        local.astimezone(UTC),
+        "Europe/Berlin",
+        f"{local:%Y-%m-%dT%H:%M}:00",
+    )
+    assert (status(item), said(answer)) == ("scheduled", ["It is scheduled for Stage."])
+    undone(editor, answer)
+    assert (status(item), reread(row).status) == ("ready", "cancelled")
+
+
+def test_it_takes_the_next_slot_of_a_queue(editor, item, stage):
+    editor.post(at(item, "item_publish"), publishing(item, stage, when="next"))
+    row = Publication.everywhere.get()
+    assert (row.queue.is_default, row.due_at > timezone.now()) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "message"),
+    [
+        ({"when": "at"}, "local_time", "Give the date and the time."),
+        ({"when": "at", "local_time": "2020-01-01T10:00"}, "local_time", "This time is past; give a later one, or publish it now."),
+        ({"when": "at", "local_time": "2999-01-01T10:00"}, "local_time", "Schedule at most 366 days ahead."),
+        ({"when": "at", "local_time": "soon"}, "local_time", "Give a date and a time, such as 2027-03-28 14:30."),
+        ({"outlets": []}, "outlets", "Choose at least one outlet."),
+    ],
+)  # fmt: skip
+def test_a_wish_that_cant_be_met_says_why_at_its_field(editor, item, stage, given, field, message):
+    answer = editor.post(at(item, "item_publish"), publishing(item, stage, **given))
+    assert dict(answer.context["form"].errors) == {field: [message]}
+    assert Publication.everywhere.count() == 0
+
+
+def test_what_changed_meanwhile_isnt_published_unseen(editor, item, stage):
+    form = publishing(item, stage)
+    review.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
+    answer = editor.post(at(item, "item_publish"), form)
+    assert (answer.status_code, Publication.everywhere.count()) == (200, 0)
+    assert (
+        answer.context["form"].non_field_errors()[0].startswith("Somebody or something changed it meanwhile.")
+    )
+    assert answer.context["form"]["outlets"].value() == [encode("out", stage.pk)]
+
+
+def test_cancelling_takes_the_promise_back(editor, item, stage):
+    row = promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+    act(editor, item, "item_cancel")
+    assert (reread(row).status, status(item)) == ("cancelled", "ready")
+
+
+def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, newsroom):
+    promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+    GeneratedItem.everywhere.filter(pk=item.pk).update(held="source_changed")
+    answer = editor.get(at(item, "item_page"))
+    told = [
+        (one.message, one.outlet, one.way.address, one.way.is_post) for one in answer.context["obstacles"]
+    ]
+    assert told == [
+        ("It is promised for later.", "Stage", at(item, "item_publish"), False),
+        (
+            "Its source has changed since; approve it to send it as it is.",
+            "Stage",
+            at(item, "item_approve"),
+            True,
+        ),
+    ]
+
+
+# --- On one outlet ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def failed(item, newsroom):
+    return send(promise(item, make_stage(newsroom, "reject", name="Strict")))
+
+
+def test_a_failed_publication_is_said_in_words_and_tried_again(editor, item, failed):
+    answer = editor.get(at(item, "item_page"))
+    (one,) = answer.context["sent"]
+    assert (one.label, one.error, one.can_retry) == ("Failed", failed.error["message"], True)
+    assert one.calls[0].receipt["parts"] == [item.body]
+    again = editor.post(at(item, "publication_retry", pub=failed.pk))
+    assert (again["Location"], said(again)) == (at(item, "item_page"), ["Strict is tried again."])
+    assert reread(failed).status == "scheduled"
+
+
+def test_an_unknown_outcome_is_looked_up(editor, item, newsroom):
+    row = send(promise(item, make_stage(newsroom, "timeout_after_accept", name="Lost")))
+    assert row.status == "unknown"
+    Publication.everywhere.filter(pk=row.pk).update(next_attempt_at=timezone.now() + 60 * MINUTE)
+    (one,) = editor.get(at(item, "item_page")).context["sent"]
+    assert (one.can_reconcile, one.can_retry) == (True, False)
+    answer = editor.post(at(item, "publication_reconcile", pub=row.pk))
+    assert said(answer) == ["Lost is asked whether it has it."]
+    assert reread(row).next_attempt_at <= timezone.now()
+
+
+def test_a_post_is_taken_back_after_a_question(editor, item, stage):
+    row = send(promise(item, stage))
+    address = at(item, "publication_remove", pub=row.pk)
+    assert "Take it back from Stage?" in editor.get(address).content.decode()
+    assert reread(row).step == "done"
+    answer = editor.post(address)
+    assert (reread(row).step, answer["Location"]) == ("remove", at(item, "item_page"))
+
+
+def test_what_cant_be_tried_again_says_why(editor, item, stage):
+    row = send(promise(item, stage))
+    answer = editor.post(at(item, "publication_retry", pub=row.pk))
+    assert said(answer) == ["It is published; only a failed publication is retried."]
+
+
+# --- Who -------------------------------------------------------------------------------------------------------------
+
+
+def test_another_workspaces_item_is_none(newsroom, item, stage, charlie, as_person):
+    row = promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+    theirs = charlie.memberships.get().workspace
+    client = as_person(charlie)
+    names = [
+        "approve",
+        "reject",
+        "restore",
+        "retry",
+        "regenerate",
+        "choose",
+        "cancel",
+        "publish",
+        "edit",
+        "counts",
+        "back",
+    ]
+    for name in names:
+        for workspace in (theirs, newsroom):
+            address = reverse(f"item_{name}", kwargs={"ws": workspace.pk, "gen": item.pk})
+            assert client.post(address, {"when": "now"}).status_code == 404, name
+    for name in ("retry", "reconcile", "remove"):
+        address = reverse(f"publication_{name}", kwargs={"ws": theirs.pk, "pub": row.pk})
+        assert client.post(address).status_code == 404
+    assert (status(item), reread(row).status, GeneratedItem.everywhere.count()) == (
+        "scheduled",
+        "scheduled",
+        1,
+    )
+
+
+def test_a_viewer_decides_nothing(vera, as_person, item):
+    client = as_person(vera)
+    for name in ("approve", "reject", "cancel", "publish", "edit", "choose"):
+        assert client.post(at(item, f"item_{name}"), {}).status_code == 403
+    assert status(item) == "ready"

@@ -1,0 +1,188 @@
+"""An item edited by page: what changed is written, what was typed is never lost, and former words can come back."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.messages import get_messages
+from django.urls import reverse
+from django.utils import timezone
+
+from config.ground.ids import encode
+from pipeline.models import Asset, GeneratedItem, Revision, WorkspaceDefaults
+from pipeline.stages import review
+from tests.pages.test_items_acts import undone
+from tests.stages.steps import make_items, make_stage, reread
+
+
+@pytest.fixture
+def editor(bob, newsroom, as_person):
+    return as_person(bob)
+
+
+@pytest.fixture
+def item(newsroom):
+    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+    return make_items(newsroom)[0]
+
+
+def at(item, name):
+    return reverse(name, kwargs={"ws": item.workspace_id, "gen": item.pk})
+
+
+def become(item, **values):
+    GeneratedItem.everywhere.filter(pk=item.pk).update(**values)
+    return GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
+
+
+def form_of(client, item):
+    """The form as a browser would send it back."""
+    answer = client.get(at(item, "item_edit"))
+    assert answer.status_code == 200
+    form = answer.context["form"]
+    values = {name: form[name].value() or "" for name in form.fields}
+    return {**values, "version": str(answer.context["item"].version), "save": ""}
+
+
+def save(client, item, **changes):
+    return client.post(at(item, "item_edit"), {**form_of(client, item), **changes})
+
+
+def said(answer):
+    return [str(message) for message in get_messages(answer.wsgi_request)]
+
+
+def test_words_are_edited_and_the_edit_is_undone(editor, item, bob):
+    before = item.body
+    answer = save(editor, item, part_0="The tram is coming.\r\nIn April.", title="Tram")
+    row = reread(item)
+    assert (row.title, row.body, row.content) == (
+        "Tram",
+        "The tram is coming.\nIn April.",
+        {"parts": ["The tram is coming.\nIn April."]},
+    )
+    assert Revision.everywhere.get(item=item, number=2).made_by == bob.email
+    undone(editor, answer)
+    row = reread(item)
+    assert (row.title, row.body, row.revision) == (item.title, before, 3)
+
+
+def test_what_nobody_changed_writes_nothing(editor, item):
+    answer = save(editor, item)
+    assert (said(answer), reread(item).version) == (["Nothing was changed."], item.version)
+
+
+def test_posts_of_a_thread_are_edited_added_and_left_out(editor, item):
+    parts = ["One.", "Two.", "Three."]
+    item = become(item, content={"parts": parts}, body="\n\n".join(parts))
+    assert [name for name in form_of(editor, item) if name.startswith("part_")] == [
+        f"part_{n}" for n in range(4)
+    ]
+    save(editor, item, part_1="", part_3="Four.")
+    row = reread(item)
+    assert (row.content["parts"], row.body) == (["One.", "Three.", "Four."], "One.\n\nThree.\n\nFour.")
+
+
+def test_typed_fields_are_edited_and_the_others_stay(editor, item):
+    content = {
+        "slug": "tram",
+        "meta_description": "A line.",
+        "tags": ["rail"],
+        "canonical_url": "https://n.example/",
+    }
+    item = become(item, bucket="blog", body="# Tram", body_format="markdown", content=content)
+    save(editor, item, content_tags="rail, city ,", content_slug="new-tram")
+    row = reread(item)
+    assert row.content == {**content, "tags": ["rail", "city"], "slug": "new-tram"}
+    assert (row.body, row.revision) == ("# Tram", 2)
+
+
+def test_words_of_slides_are_edited(editor, item):
+    slides = [
+        {"heading": "One", "text": "First.", "size": 3},
+        {"heading": "Two", "text": "Second.", "size": 4},
+    ]
+    item = become(item, bucket="image", content={"caption": "Look.", "slides": slides})
+    save(editor, item, content_slides_1_text="Another.")
+    assert reread(item).content == {
+        "caption": "Look.",
+        "slides": [slides[0], {**slides[1], "text": "Another."}],
+    }
+
+
+def test_a_letters_body_leads_its_sections(editor, item):
+    content = {"subject": "Week", "preheader": "Three things", "sections": []}
+    item = become(item, bucket="newsletter", body="## Trams", body_format="markdown", content=content)
+    assert [name for name in form_of(editor, item) if "sections" in name] == []
+    save(editor, item, content_subject="This week")
+    assert (reread(item).content["subject"], reread(item).body) == ("This week", "## Trams")
+
+
+def test_alt_texts_are_edited_without_a_new_revision(editor, item):
+    asset = Asset.everywhere.create(
+        workspace_id=item.workspace_id, item=item, role="picture", kind="image", name="a.jpg", path="a.jpg",
+        mime_type="image/jpeg", bytes=1, sha256="0" * 64, alt_text="Old",
+    )  # fmt: skip
+    answer = save(editor, item, **{f"alt_{asset.pk.hex}": "A tram on a bridge"})
+    assert (reread(asset).alt_text, reread(item).revision, said(answer)) == (
+        "A tram on a bridge",
+        1,
+        ["Saved."],
+    )
+
+
+def test_who_was_overtaken_keeps_what_they_typed(editor, item):
+    form = form_of(editor, item)
+    review.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
+    answer = editor.post(at(item, "item_edit"), {**form, "title": "Of Bob"})
+    page = answer.content.decode()
+    assert (answer.status_code, answer.context["overtaken"], reread(item).title) == (200, True, "Of Vera")
+    assert ['value="Of Bob"' in page, "Of Vera" in page] == [True, True]
+    now = reread(item).version
+    assert f'name="version" value="{now}"' in page
+    editor.post(at(item, "item_edit"), {**form, "title": "Of Bob", "version": now})
+    assert reread(item).title == "Of Bob"
+
+
+def test_a_form_without_its_version_saves_nothing(editor, item):
+    answer = save(editor, item, title="Other", version="")
+    assert (answer.status_code, reread(item).title) == (200, item.title)
+    assert answer.context["form"].non_field_errors() == [
+        "Open the page anew: it doesn't say which version it shows."
+    ]
+
+
+def test_what_cant_be_edited_says_so_and_keeps_what_was_typed(editor, item):
+    form = form_of(editor, item)
+    become(item, status="published")
+    answer = editor.post(at(item, "item_edit"), {**form, "title": "Other"})
+    assert answer.status_code == 200
+    assert answer.context["form"].non_field_errors() == [
+        "It is published; it can be edited while it is ready or scheduled."
+    ]
+    assert ['value="Other"' in answer.content.decode(), reread(item).title] == [True, item.title]
+
+
+def test_an_empty_post_is_refused_at_its_field(editor, item):
+    answer = save(editor, item, part_0=" ")
+    assert answer.context["form"].errors == {"part_0": ["This field is required."]}
+
+
+def test_what_is_typed_is_counted_and_not_stored(editor, item, newsroom):
+    stage = make_stage(newsroom)
+    become(item, outlets=[encode("out", stage.pk)])
+    answer = editor.post(at(item, "item_counts"), {**form_of(editor, item), "part_0": "Twelve signs"})
+    (fit,) = answer.context["fits"]
+    assert (fit.count, fit.outlet, reread(item).body) == (12, stage, item.body)
+
+
+def test_without_a_script_the_button_counts(editor, item, newsroom):
+    become(item, outlets=[encode("out", make_stage(newsroom).pk)])
+    form = {name: value for name, value in form_of(editor, item).items() if name != "save"}
+    answer = editor.post(at(item, "item_edit"), {**form, "part_0": "Twelve signs", "count": ""})
+    assert [fit.count for fit in answer.context["fits"]] == [12]
+    assert ("Twelve signs" in answer.content.decode(), reread(item).body) == (True, item.body)
+
+
+def test_a_revision_that_there_is_not_is_none(editor, item):
+    for number in ("9", "x", ""):
+        assert editor.post(at(item, "item_back"), {"number": number}).status_code == 404
