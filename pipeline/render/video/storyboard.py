@@ -1,0 +1,325 @@
+"""What is to be filmed, as data: engines make it, `render` films it, and a stored one films the same again.
+
+Times are seconds from the start, places are pixels of the storyboard's own size; a smaller file is the same drawn
+smaller. Frames, not times, decide in the end: `frame_at` says which.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+from pipeline.render import colour
+from pipeline.render.blocks import Block  # noqa: TC001 - the type of a field, which `reading` asks for
+from pipeline.render.plan import Disc, Panel, Portrait, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZE: Final = (1080, 1920)
+FPS: Final = 30
+SAFE_AREA: Final = (90, 260, 900, 1440)
+"""Left, top, right, bottom: what is read stays within, on Shorts, Reels and TikTok alike."""
+HOOK: Final = (300, 560)
+"""From where to where the title of the first three seconds stands."""
+LONGEST: Final = 180.0
+SCENES_MOST: Final = 60
+CAPTIONS_MOST: Final = 1_200
+OVERLAYS_MOST: Final = 400
+
+_ASSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,119}")
+_SLACK: Final = 1e-6
+
+Item = Panel | Disc | Portrait | Words
+
+
+@dataclass(frozen=True)
+class Crop:
+    """The part of an asset that is shown, in shares of its width and height."""
+
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 1.0
+    height: float = 1.0
+
+
+@dataclass(frozen=True)
+class Zoom:
+    """How near the camera is at the scene's first and last frame; 1 shows all of the crop.
+
+    `x` and `y` are the point of the frame, in shares, that stays where it is.
+    """
+
+    start: float = 1.0
+    end: float = 1.0
+    x: float = 0.5
+    y: float = 0.5
+
+
+@dataclass(frozen=True)
+class Visual:
+    """What fills the frame behind everything else.
+
+    `colour`: flat, or running down to `colour_to`. `picture`: a still, `clip`: a film from its second `since` on;
+    both cover the frame, or with `fit` `pad` stand whole before a blurred one. `shade` darkens, 0 to 1.
+    """
+
+    kind: Literal["colour", "picture", "clip"]
+    asset: str = ""
+    colour: str = "#000000"
+    colour_to: str = ""
+    crop: Crop = field(default_factory=Crop)
+    zoom: Zoom = field(default_factory=Zoom)
+    fit: Literal["cover", "pad"] = "cover"
+    since: float = 0.0
+    shade: float = 0.0
+
+
+@dataclass(frozen=True)
+class Transition:
+    """How a scene takes over from the one before, in its own first `seconds`."""
+
+    kind: Literal["cut", "fade", "wipe"] = "cut"
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    start: float
+    end: float
+    visual: Visual
+    transition: Transition = field(default_factory=Transition)
+
+
+@dataclass(frozen=True)
+class Word:
+    t: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A card of one to four words; each is marked while it is spoken."""
+
+    words: tuple[Word, ...]
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class CaptionLook:
+    """Where captions stand: `y` is the middle of a card, `width` the most that it takes, around `x`."""
+
+    x: float = 540.0
+    y: float = 1200.0
+    width: float = 720.0
+    size: int = 84
+    smallest: int = 54
+    weight: int = 800
+    colour: str = "#ffffff"
+    accent: str = "#ffd23f"
+    outline: str = "#0b0b0f"
+    outline_width: int = 7
+
+
+@dataclass(frozen=True)
+class Motion:
+    """How an overlay comes or goes: `fade` only, `rise` and `drop` by `distance` pixels, `grow` from its left edge."""
+
+    kind: Literal["none", "fade", "rise", "drop", "grow"] = "none"
+    seconds: float = 0.0
+    distance: float = 0.0
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Things that lie over the scenes and move as one, back to front; later overlays lie over earlier ones."""
+
+    start: float
+    end: float
+    items: tuple[Item, ...]
+    enter: Motion = field(default_factory=Motion)
+    leave: Motion = field(default_factory=Motion)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Duck:
+    """How music gives way to a voice."""
+
+    ratio: float = 8.0
+    attack: float = 0.02
+    release: float = 0.35
+
+
+@dataclass(frozen=True)
+class Audio:
+    """What is heard: names of assets, none for silence. `music_below` is how far music lies under the voice, in dB."""
+
+    voice: str = ""
+    music: str = ""
+    music_below: float = 15.0
+    duck: Duck = field(default_factory=Duck)
+    fade_out: float = 1.2
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What goes with the file. `thumbnail_at` is the second whose frame is the thumbnail."""
+
+    title: str = ""
+    alt_text: str = ""
+    language: str = ""
+    template: str = ""
+    thumbnail_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Storyboard:
+    """A whole film. `version` rises when the same data would be filmed another way."""
+
+    scenes: tuple[Scene, ...]
+    overlays: tuple[Overlay, ...] = ()
+    captions: tuple[Caption, ...] = ()
+    caption_look: CaptionLook = field(default_factory=CaptionLook)
+    audio: Audio = field(default_factory=Audio)
+    meta: Meta = field(default_factory=Meta)
+    fps: int = FPS
+    width: int = SIZE[0]
+    height: int = SIZE[1]
+    version: int = 1
+
+    @property
+    def duration(self) -> float:
+        """Seconds; a whole number of frames."""
+        return self.frames / self.fps
+
+    @property
+    def frames(self) -> int:
+        return self.frame_at(self.scenes[-1].end) if self.scenes else 0
+
+    @property
+    def needs_portrait(self) -> bool:
+        return any(isinstance(item, Portrait) for overlay in self.overlays for item in overlay.items)
+
+    @property
+    def assets(self) -> tuple[str, ...]:
+        """The names of the files that it is made of, each once, as they come."""
+        named = [scene.visual.asset for scene in self.scenes] + [self.audio.voice, self.audio.music]
+        return tuple(dict.fromkeys(name for name in named if name))
+
+    def frame_at(self, second: float) -> int:
+        """The first frame at or after a moment, to the nearest."""
+        return round(second * self.fps)
+
+
+def faults(board: Storyboard) -> tuple[str, ...]:
+    """What keeps it from being filmed, one sentence each; none for a good one."""
+    return tuple(_faults(board))
+
+
+def _faults(board: Storyboard) -> Iterator[str]:
+    if not 1 <= board.fps <= 60:
+        yield f"fps: from 1 to 60, not {board.fps}."
+        return
+    if not (16 <= board.width <= 2160 and 16 <= board.height <= 3840) or board.width % 2 or board.height % 2:
+        yield f"size: even, up to 2160 × 3840 pixels, not {board.width} × {board.height}."
+    if not 1 <= len(board.scenes) <= SCENES_MOST:
+        yield f"scenes: from 1 to {SCENES_MOST}, not {len(board.scenes)}."
+        return
+    yield from _faults_of_scenes(board)
+    if len(board.captions) > CAPTIONS_MOST or len(board.overlays) > OVERLAYS_MOST:
+        yield f"captions: at most {CAPTIONS_MOST}, overlays: at most {OVERLAYS_MOST}."
+        return
+    yield from _faults_of_captions(board)
+    for place, overlay in enumerate(board.overlays):
+        yield from _faults_of_overlay(board, place, overlay)
+
+
+def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
+    ends = 0.0
+    for place, scene in enumerate(board.scenes):
+        where = f"scenes[{place}]"
+        if abs(scene.start - ends) > _SLACK:
+            yield f"{where}: starts at {scene.start:g} s, and the one before ends at {ends:g} s."
+        if board.frame_at(scene.end) <= board.frame_at(scene.start):
+            yield f"{where}: is shorter than a frame."
+        length = scene.end - scene.start
+        if not 0 <= scene.transition.seconds <= length:
+            yield f"{where}: its transition of {scene.transition.seconds:g} s is longer than the scene."
+        if place == 0 and scene.transition.kind != "cut":
+            yield f"{where}: the first scene begins with a cut."
+        yield from (f"{where}: {fault}" for fault in _faults_of_visual(scene.visual))
+        ends = scene.end
+    if not ends <= LONGEST:
+        yield f"scenes: {LONGEST:g} seconds are the most, not {ends:g}."
+
+
+def _faults_of_visual(visual: Visual) -> Iterator[str]:
+    if visual.kind != "colour" and not _ASSET.fullmatch(visual.asset):
+        yield f"the asset of a {visual.kind} is the name of a file, not {visual.asset!r}."
+    for name, value in (("colour", visual.colour), ("colour_to", visual.colour_to or visual.colour)):
+        if colour.parse(value) != value:
+            yield f"{name}: a colour is written as #1f3a5f, not {value!r}."
+    crop, zoom = visual.crop, visual.zoom
+    if not (
+        0 <= crop.x < crop.x + crop.width <= 1 + _SLACK and 0 <= crop.y < crop.y + crop.height <= 1 + _SLACK
+    ):
+        yield "crop: lies within the asset, in shares from 0 to 1."
+    if not (1 <= zoom.start <= 4 and 1 <= zoom.end <= 4 and 0 <= zoom.x <= 1 and 0 <= zoom.y <= 1):
+        yield "zoom: from 1 to 4, around a point in shares from 0 to 1."
+    if not 0 <= visual.shade <= 1 or not 0 <= visual.since < float("inf"):
+        yield "shade: from 0 to 1; since: 0 or later."
+
+
+def _faults_of_captions(board: Storyboard) -> Iterator[str]:
+    ends = 0.0
+    for place, card in enumerate(board.captions):
+        where = f"captions[{place}]"
+        if not card.words or not all(word.t.strip() for word in card.words):
+            yield f"{where}: has no words."
+        if card.start < ends - _SLACK or card.end > board.duration + _SLACK or not card.start < card.end:
+            yield f"{where}: from {card.start:g} to {card.end:g} s, and cards follow one another within the film."
+        said = card.start
+        for word in card.words:
+            if not said - _SLACK <= word.start <= word.end <= card.end + _SLACK:
+                yield f"{where}: {word.t!r} is spoken outside its card or before the word before it."
+                break
+            said = word.start
+        ends = card.end
+
+
+def _faults_of_overlay(board: Storyboard, place: int, overlay: Overlay) -> Iterator[str]:
+    where = f"overlays[{place}]"
+    if not 0 <= overlay.start < overlay.end <= board.duration + _SLACK:
+        yield f"{where}: from {overlay.start:g} to {overlay.end:g} s, which is not within the film."
+    elif not 0 <= overlay.enter.seconds + overlay.leave.seconds <= overlay.end - overlay.start + _SLACK:
+        yield f"{where}: comes and goes in more time than it has."
+    if min(overlay.enter.seconds, overlay.leave.seconds) < 0:
+        yield f"{where}: a motion takes no less than no time."
+    if not overlay.items:
+        yield f"{where}: has nothing in it."
+
+
+def outside(board: Storyboard, area: tuple[float, float, float, float] = SAFE_AREA) -> tuple[str, ...]:
+    """The words that don't lie in the area, wherever they rest; empty where all do. Scaled with the board's size."""
+    across, down = board.width / SIZE[0], board.height / SIZE[1]
+    left, top, right, bottom = area[0] * across, area[1] * down, area[2] * across, area[3] * down
+    found = []
+    for overlay in board.overlays:
+        for item in overlay.items:
+            if isinstance(item, Words):
+                x, y, beyond, below = _box_of(item.x, item.y, item.block)
+                if x < left - 1 or y < top - 1 or beyond > right + 1 or below > bottom + 1:
+                    found.append(" ".join(line.text for line in item.block.lines))
+    return tuple(found)
+
+
+def _box_of(x: float, y: float, block: Block) -> tuple[float, float, float, float]:
+    if not block.lines:
+        return x, y, x, y
+    starts = min(run.x for line in block.lines for run in line.runs)
+    ends = max(run.x + run.width for line in block.lines for run in line.runs)
+    return x + starts, y, x + ends, y + block.height
