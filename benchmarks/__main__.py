@@ -137,6 +137,10 @@ def main() -> int:
         from benchmarks import publishing  # noqa: PLC0415  it imports this module
 
         return publishing.main(sys.argv[1:])
+    if "video" in sys.argv:
+        from benchmarks import video  # noqa: PLC0415  it needs libraries of its own
+
+        return video.main(sys.argv[1:])
     is_quick = "--quick" in sys.argv
     wanted = [name for name in sys.argv[1:] if not name.startswith("-")] or ["sqlite", "postgres"]
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)

@@ -1,0 +1,132 @@
+"""What was really written: a film is looked at before anybody gets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import av
+from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_BOX_HEADER: Final = 8
+_LONG_BOX_HEADER: Final = 16
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a file says of itself, and what was counted in it; times in seconds."""
+
+    frames: int
+    is_constant: bool
+    fps: Fraction
+    size: tuple[int, int]
+    codec: str
+    profile: str
+    pixels: str
+    colours: tuple[int, int, int, int]
+    """Primaries, transfer, matrix, range."""
+    video_seconds: Fraction
+    sound: str
+    """Codec, profile, rate and channels in one text."""
+    sound_seconds: Fraction
+    is_fast_start: bool
+    first_is_seen: bool
+    """Whether the first frame could be decoded."""
+
+
+_BT709: Final = (
+    int(ColorPrimaries.BT709),
+    int(ColorTrc.BT709),
+    int(Colorspace.ITU709),
+    int(ColorRange.MPEG),
+)
+SOUND: Final = "aac LC 48000 Hz 2"
+
+
+def look(path: Path) -> Facts:
+    """Raises `OSError` or `ValueError` for what can't be opened; `av` raises only these."""
+    with av.open(str(path)) as container:
+        video: Any = container.streams.video[0]
+        audio: Any = container.streams.audio[0]
+        times = sorted(packet.pts for packet in container.demux(video) if packet.pts is not None)
+        context = video.codec_context
+        step = video.time_base.denominator / video.time_base.numerator / video.average_rate
+        return Facts(
+            frames=len(times),
+            is_constant=times[:1] == [0] and all(after - before == step for before, after in pairwise(times)),
+            fps=Fraction(video.average_rate),
+            size=(context.width, context.height),
+            codec=context.name,
+            profile=str(context.profile),
+            pixels=str(context.pix_fmt),
+            colours=(
+                int(context.color_primaries),
+                int(context.color_trc),
+                int(context.colorspace),
+                int(context.color_range),
+            ),
+            video_seconds=Fraction(video.duration) * video.time_base,
+            sound=(
+                f"{audio.codec_context.name} {audio.profile} {audio.codec_context.sample_rate} Hz "
+                f"{audio.codec_context.channels}"
+            ),
+            sound_seconds=Fraction(audio.duration) * audio.time_base,
+            is_fast_start=_is_fast_start(path),
+            first_is_seen=_is_first_seen(path),
+        )
+
+
+def _is_first_seen(path: Path) -> bool:
+    with av.open(str(path)) as container:
+        return next(container.decode(video=0), None) is not None
+
+
+def _is_fast_start(path: Path) -> bool:
+    """Whether the index stands before the pictures."""
+    names = list(_boxes(path))
+    return b"moov" in names and b"mdat" in names and names.index(b"moov") < names.index(b"mdat")
+
+
+def _boxes(path: Path) -> Iterator[bytes]:
+    """The names of a file's outermost boxes, by ISO/IEC 14496-12, 4.2."""
+    with path.open("rb") as file:
+        while len(header := file.read(_BOX_HEADER)) == _BOX_HEADER:
+            length, name = int.from_bytes(header[:4], "big"), header[4:]
+            yield name
+            if length == 1:
+                length = int.from_bytes(file.read(_LONG_BOX_HEADER - _BOX_HEADER), "big")
+                file.seek(length - _LONG_BOX_HEADER, 1)
+            elif length < _BOX_HEADER:
+                return
+            else:
+                file.seek(length - _BOX_HEADER, 1)
+
+
+def faults(facts: Facts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True) -> list[str]:
+    """How a film differs from what was asked for; empty for a good one. A preview's profile may be a lesser one."""
+    length = Fraction(frames, fps)
+    wanted: list[tuple[bool, str]] = [
+        (facts.frames == frames, f"it has {facts.frames} frames instead of {frames}"),
+        (facts.is_constant, "its frames are not equally long"),
+        (facts.fps == fps, f"it has {float(facts.fps):g} frames in a second instead of {fps}"),
+        (facts.size == size, f"it is {facts.size[0]} × {facts.size[1]} pixels large"),
+        (facts.codec == "h264", f"it is {facts.codec} instead of H.264"),
+        (facts.profile == "High" or not is_final, f"its profile is {facts.profile} instead of High"),
+        (facts.pixels == "yuv420p", f"its pixels are {facts.pixels}"),
+        (facts.colours == _BT709, "it isn't tagged as BT.709 in limited range"),
+        (facts.video_seconds == length, f"it is {float(facts.video_seconds):g} s long"),
+        (facts.sound == SOUND, f"its sound is {facts.sound}"),
+        (
+            abs(facts.sound_seconds - length) <= Fraction(1, fps),
+            f"its sound is {float(facts.sound_seconds):g} s long and its picture {float(length):g} s",
+        ),
+        (facts.is_fast_start, "its index stands at its end"),
+        (facts.first_is_seen, "its first frame can't be decoded"),
+    ]
+    return [fault for is_good, fault in wanted if not is_good]
