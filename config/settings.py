@@ -366,6 +366,12 @@ SOURCE_ENVIRONMENT: dict[str, str] = {
 }
 """What the operator sets for kinds of sources, by the names in their `environment`; where it is missing, theirs holds."""
 
+VOICE_ENVIRONMENT: dict[str, str] = {
+    # The path of a program that speaks; empty, and the system voice does.
+    "VOICE_TOOL": env.text("VOICE_TOOL", ""),
+}
+"""What the operator sets for voices, by the names in their `environment`."""
+
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL", "")
 MODEL_BRIEF = env.text("MODEL_BRIEF", "claude-haiku-5-5")
 MODEL_DRAFT = env.text("MODEL_DRAFT", "claude-haiku-5-5")

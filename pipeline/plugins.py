@@ -1,7 +1,7 @@
 """The registry of plug-ins, and the ways in which a plug-in can fail.
 
-A plug-in is one file in `sources`, `engines`, `writers` or `platforms`: the file's name is its kind, and being
-there registers it. Plug-ins are pure Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
+A plug-in is one file in `sources`, `engines`, `writers`, `platforms` or `voices`: the file's name is its kind, and
+being there registers it. Plug-ins are pure Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Plugin = TypeVar("Plugin")
 
-FAMILIES = ("sources", "engines", "writers", "platforms")
+FAMILIES = ("sources", "engines", "writers", "platforms", "voices")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pipeline import events, plugins
 from pipeline.engines.base import Engine
 from pipeline.platforms.base import Platform
 from pipeline.sources.base import Source
+from pipeline.voices.base import Voice
 from pipeline.writers.base import Writer
 from tests.documents.text import ROOT
 
@@ -190,6 +191,14 @@ def _writers() -> str:
     return table("Kind", "Label", "Offline", "Prompt version", rows=rows)
 
 
+def _voices() -> str:
+    rows = [
+        (f"`{one.kind}`", one.label, ", ".join(f"`{name}`" for name in one.environment) or "none")
+        for one in plugins.every("voices", Voice)
+    ]
+    return table("Kind", "Label", "Set by the operator", rows=rows)
+
+
 _KEEPS_ONE: Final = {
     "none": "nothing",
     "server_key": "a key that it remembers",
@@ -262,6 +271,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("plugins.md", "sources"): _sources,
     ("plugins.md", "engines"): _engines,
     ("plugins.md", "writers"): _writers,
+    ("plugins.md", "voices"): _voices,
     ("plugins.md", "platforms"): _platforms,
     ("architecture.md", "crash points"): _crash_points,
 }

@@ -1,0 +1,31 @@
+"""What a child process does to itself before it touches anything hostile: hard limits that it can't lift again."""
+
+from __future__ import annotations
+
+import resource
+import signal
+
+
+def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int = 32) -> None:
+    """At most so many bytes of address space, seconds by the clock and of the processor, and bytes of a file written.
+
+    The clock is the parent's in the first place; this one ends a child whose parent was killed.
+    """
+    # Its default action ends the process.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds + 1)
+    limits = (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds + 1),
+        (resource.RLIMIT_FSIZE, file_bytes),
+        (resource.RLIMIT_NOFILE, open_files),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for kind, most in limits:
+        _, hard = resource.getrlimit(kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        try:
+            resource.setrlimit(kind, (allowed, allowed))
+        except (ValueError, OSError):
+            # Some systems don't know RLIMIT_AS; the parent's clock holds anyway.
+            continue

@@ -1,0 +1,1 @@
+"""Plug-ins that speak a text and say when each word of it sounds."""
