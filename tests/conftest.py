@@ -28,7 +28,17 @@ def pytest_configure():
 
 
 # What these hold asks no database, not even what it starts beside itself: on PostgreSQL it would say the same again.
-WITHOUT_A_DATABASE = ("engines", "grounding", "platforms", "real", "render", "sources", "states", "voices", "writers")
+WITHOUT_A_DATABASE = (
+    "engines",
+    "grounding",
+    "platforms",
+    "real",
+    "render",
+    "sources",
+    "states",
+    "voices",
+    "writers",
+)
 # A browser shows the same pages on every database; tests/pages asks for each of them on both.
 SEEN_ONCE = ("browser",)
 HERE = Path(__file__).parent

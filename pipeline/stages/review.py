@@ -41,7 +41,7 @@ def approve(
     """
     with transaction.atomic():
         row = _locked(item)
-        _refuse_other_version(row, expected_version)
+        states.refuse_other_version(row.version, expected_version)
         is_flagged = row.flagged == "source_changed"
         allowed = PUBLISHABLE if row.held else EDITABLE
         _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
@@ -66,7 +66,7 @@ def reject(
     """With an `expected_version` it raises `states.Overtaken` as `edit` does."""
     with transaction.atomic():
         row = _locked(item)
-        _refuse_other_version(row, expected_version)
+        states.refuse_other_version(row.version, expected_version)
         _refuse_deleted(row)
         rejection = {"code": "by_person", "message": reason, "by": by, "at": as_z(now)}
         states.move(row, "rejected", rejection=rejection, updated_at=now)
