@@ -17,7 +17,7 @@ from accounts import idempotency, notices
 from config import media_sweep
 from config.ground import hands, limits
 from config.ground.crash import crash_point
-from pipeline.stages import collect, drafting, mailing, oauth, uploads
+from pipeline.stages import collect, drafting, mailing, oauth, uploads, videos
 from pipeline.stages.receiving import forgetting
 from webhooks import retention as webhooks
 
@@ -70,6 +70,7 @@ TABLE: Final[tuple[Kept, ...]] = (
     ),
     Kept("files of media that no served item names any more", limits.MEDIA_LEFT_KEPT, media_sweep.sweep_some),
     Kept("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
+    Kept("working folders of films whose process was killed", limits.RENDER_FOLDERS_KEPT, videos.sweep),
     Kept("raw and generated items", "until they are deleted; then a tombstone without content"),
     Kept(
         "what identifies a raw item (`dedup_key`)",

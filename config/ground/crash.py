@@ -15,6 +15,7 @@ _passed: Final = {"times": 0}
 
 POINTS: Final[frozenset[str]] = frozenset(
     {
+        "generate.filmed",
         "uploads.written",
         "push.stored",
         "push.committed",

@@ -114,6 +114,10 @@ MEDIA_LEFT_KEPT: Final = timedelta(days=7)
 """How long a file of media that no served item names stays: a run that waits may still need it."""
 MEDIA_PARTS_KEPT: Final = timedelta(hours=24)
 """How long the file of a write that was broken off stays."""
+RENDER_FOLDERS_KEPT: Final = timedelta(hours=2)
+"""How long the working folder of a film whose process was killed stays."""
+RENDER_TURN: Final = timedelta(seconds=2)
+"""How soon a film that found others being made looks again whether it is its turn."""
 TOKEN_OVERLAP_DEFAULT: Final = timedelta(hours=24)
 """How long a rotated token or secret keeps working where nobody says."""
 TOKEN_OVERLAP_MOST: Final = timedelta(days=7)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.render.plan import Layout, Media
+    from pipeline.render.video.storyboard import Storyboard
 
 Bucket = Literal["video", "image", "text", "blog", "newsletter"]
 BUCKETS: tuple[Bucket, ...] = ("video", "image", "text", "blog", "newsletter")
@@ -243,6 +244,14 @@ class Engine(ABC):
         """What is to be drawn at `media.size`, one of `sizes`; None where nothing is.
 
         Raises `Refused` with a sentence for words that can't be drawn.
+        """
+        del draft, persona, media
+        return None
+
+    def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard | None:
+        """What is to be filmed, of an engine whose bucket is `video`; None where nothing is.
+
+        Raises `Refused` with a sentence for words that can't be filmed.
         """
         del draft, persona, media
         return None

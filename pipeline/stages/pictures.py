@@ -45,7 +45,7 @@ def draw(
         try:
             rendered = _render(engine, draft, persona, shown_on, portrait)
         except UnusablePicture as unusable:
-            checks = [_warning(unusable.message)]
+            checks = [warning(unusable.message)]
             rendered = _render(engine, draft, persona, shown_on, None)
     except Refused as refused:
         return {"files": [], "checks": [], "error": {"code": refused.code, "message": refused.message}}
@@ -55,6 +55,9 @@ def draw(
 
 def refuse_undrawable(engine: Engine, draft: Draft, persona: PersonaCard) -> None:
     """Raises `Refused` with a sentence for words that don't fit, or that no bundled font has."""
+    if engine.bucket == "video":
+        engine.film(draft, persona, Media(size=engine.sizes[0]))
+        return
     for size in engine.sizes:
         engine.plan(draft, persona, Media(size=size))
 
@@ -74,10 +77,15 @@ def replace_files(
             workspace_id=item.workspace_id,
             item=item,
             position=position,
-            kind="image",
+            kind=_kind_of(file["mime_type"]),
             created_at=now,
             **{**file, "alt_text": said.get(file["name"], file["alt_text"])},
         )
+
+
+def _kind_of(mime_type: str) -> str:
+    family = mime_type.partition("/")[0]
+    return family if family in {"image", "video", "audio"} else "document"
 
 
 _SERVED: Final[Prepared[dict[str, Any]]] = Prepared(
@@ -118,7 +126,7 @@ def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None,
     except OSError:
         data = None
     if data is None:
-        return None, [_warning("The persona's portrait is no longer there.")]
+        return None, [warning("The persona's portrait is no longer there.")]
     return data, []
 
 
@@ -134,7 +142,7 @@ def _path_of_asset(workspace_id: UUID, named: str) -> str | None:
     return rows.values_list("path", flat=True).first() if rows is not None else None
 
 
-def _warning(message: str) -> Check:
+def warning(message: str) -> Check:
     return Check("portrait", "warning", f"{message} {INITIALS_INSTEAD}")
 
 

@@ -312,6 +312,17 @@ SCENARIOS = [
         )
         for name in ("rendered", "written")
     ),
+    # A film that was made and not kept is made again, and nothing else is.
+    *(
+        of(
+            f"generate.{name}",
+            GENERATE,
+            expected=all_told(files=4),
+            before=(("push_one", {"engines": ["Template Short"]}),),
+            about="a film",
+        )
+        for name in ("filmed", "rendered")
+    ),
     of("generate.written", GENERATE, expected=NOTHING_MADE, before=(PUSH, ("erase", {})), about="in vain"),
     *(
         of(

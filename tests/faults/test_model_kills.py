@@ -16,7 +16,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 PUSH = ("push_one", {"engines": ["Short Post", "Persona Tweet"]})
 GENERATE = ("work", {"kinds": ["pipeline.generate"]})
 QUOTES = [f"{sentence.rstrip('.')}." for sentence in TEXT.split(". ")]
-POINTS_OF_GENERATE = sorted(point for point in POINTS if point.startswith("generate."))
+# Only a film passes this one, and it asks no model: test_crash_points.py.
+POINTS_OF_GENERATE = sorted(
+    point for point in POINTS if point.startswith("generate.") and point != "generate.filmed"
+)
 
 
 def step_of(request):

@@ -66,7 +66,7 @@ class Outcome:
 
 def of(workspace: Workspace, raw: RawItem) -> Outcome:
     rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
-    items = list(rows.order_by("engine_output", "variant_index", "id"))
+    items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
     pictures = _pictures(workspace, items)
     seen = tuple(_seen(item, pictures.get(item.pk.hex, ())) for item in items)
     is_done = raw.status not in _RAW_UNDER_WAY and not any(one.is_under_way for one in seen)
@@ -75,12 +75,17 @@ def of(workspace: Workspace, raw: RawItem) -> Outcome:
 
 
 def _seen(item: GeneratedItem, pictures: tuple[Picture, ...]) -> Seen:
+<<<<<<< HEAD
     tone, icon, label = words.STATES[item.status]
+=======
+    tone, icon, label = _STATES[item.status]
+    percent = item.generation.progress if item.status == "generating" else 0
+>>>>>>> 2a90fd1 (Make Template Shorts)
     return Seen(
         item=item,
         tone=tone,
         icon=icon,
-        label=str(label),
+        label=_("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label),
         words=item.body,
         error=str((item.error or {}).get("message", "")),
         pictures=pictures,

@@ -205,9 +205,9 @@ def _moved(motion: Motion, share: float, shrink: int, *, is_coming: bool) -> _Po
     if motion.kind == "grow":
         return _Pose(1.0, 0.0, eased)
     away = (1 - eased) * motion.distance / shrink
-    drop = {"rise": away, "drop": -away}.get(motion.kind, 0.0)
+    drop = {"rise": away, "drift": away, "drop": -away}.get(motion.kind, 0.0)
     # What leaves goes on in the direction in which it came.
-    return _Pose(min(1.0, eased), drop if is_coming else -drop, 1.0)
+    return _Pose(1.0 if motion.kind == "drift" else eased, drop if is_coming else -drop, 1.0)
 
 
 def _out(share: float) -> float:

@@ -164,9 +164,9 @@ def open_picture(name: str, data: bytes) -> Image.Image:
                 return seen.convert("RGB")
             ground = Image.new("RGBA", seen.size, BLACK)
             return Image.alpha_composite(ground, seen).convert("RGB")
-    # Pillow raises nearly anything at broken files, and each of them means the same here.
     except UnusableAsset:
         raise
+    # Pillow raises nearly anything at broken files, and each of them means the same here.
     except Exception as error:
         raise UnusableAsset(name, "it is broken, or no JPEG, PNG or WebP.") from error
 

@@ -50,11 +50,13 @@ def of_items(
     items: Sequence[Item], size: tuple[int, int], *, shrink: int = 1, portrait: bytes | None = None
 ) -> Sprite:
     """Things drawn as one, for a film of that size that is filmed `shrink` times smaller."""
-    left, top, right, bottom = _even(_reach(items), 2 * shrink)
-    left, top = max(left, 0), max(top, 0)
-    right, bottom = min(right, size[0]), min(bottom, size[1])
+    step = 2 * shrink
+    left, top, right, bottom = _even(_reach(items), step)
+    # What lies outside may move in, but not from further away than a frame.
+    left, right = max(left, -size[0]), min(right, 2 * size[0])
+    top, bottom = max(top, -size[1]), min(bottom, 2 * size[1])
     moved = tuple(_shifted(item, left, top) for item in items)
-    weighed = _weighed(moved, (max(right - left, 2 * shrink), max(bottom - top, 2 * shrink)), portrait)
+    weighed = _weighed(moved, (max(right - left, step), max(bottom - top, step)), portrait)
     return _sprite(weighed, left, top, shrink)
 
 

@@ -126,9 +126,12 @@ class CaptionLook:
 
 @dataclass(frozen=True)
 class Motion:
-    """How an overlay comes or goes: `fade` only, `rise` and `drop` by `distance` pixels, `grow` from its left edge."""
+    """How an overlay comes or goes.
 
-    kind: Literal["none", "fade", "rise", "drop", "grow"] = "none"
+    `fade` only; `rise` and `drop` by `distance` pixels while it fades, `drift` upwards without; `grow` from its left edge.
+    """
+
+    kind: Literal["none", "fade", "rise", "drop", "drift", "grow"] = "none"
     seconds: float = 0.0
     distance: float = 0.0
 
@@ -280,7 +283,7 @@ def _faults_of_captions(board: Storyboard) -> Iterator[str]:
         where = f"captions[{place}]"
         if not card.words or not all(word.t.strip() for word in card.words):
             yield f"{where}: has no words."
-        if card.start < ends - _SLACK or card.end > board.duration + _SLACK or not card.start < card.end:
+        if card.start < ends - _SLACK or board.frame_at(card.end) > board.frames or not card.start < card.end:
             yield f"{where}: from {card.start:g} to {card.end:g} s, and cards follow one another within the film."
         said = card.start
         for word in card.words:
@@ -293,7 +296,7 @@ def _faults_of_captions(board: Storyboard) -> Iterator[str]:
 
 def _faults_of_overlay(board: Storyboard, place: int, overlay: Overlay) -> Iterator[str]:
     where = f"overlays[{place}]"
-    if not 0 <= overlay.start < overlay.end <= board.duration + _SLACK:
+    if not 0 <= overlay.start < overlay.end or board.frame_at(overlay.end) > board.frames:
         yield f"{where}: from {overlay.start:g} to {overlay.end:g} s, which is not within the film."
     elif not 0 <= overlay.enter.seconds + overlay.leave.seconds <= overlay.end - overlay.start + _SLACK:
         yield f"{where}: comes and goes in more time than it has."

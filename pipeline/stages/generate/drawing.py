@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from config.ground import states
+from config.ground import due, states
 from config.ground.crash import crash_point
 from pipeline import plugins
-from pipeline.engines.base import Brief, Engine, PersonaCard, SourceText
+from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 from pipeline.models import GeneratedItem, Generation
-from pipeline.stages import pictures
+from pipeline.render.video.job import RenderFailed
+from pipeline.stages import pictures, videos
 from pipeline.stages.generate.finishing import end, fail_item
 from pipeline.stages.generate.judging import judge
 from pipeline.stages.generate.reading import draft_from, draft_of, persona_card
 from pipeline.stages.generate.starting import items_of
 from pipeline.stages.generate.storing import store
+from pipeline.stages.model_account import LostLease
+
+if TYPE_CHECKING:
+    from datetime import date
+
+TELL_SECONDS: Final = 2.0
+"""Between two writes of how far a film is."""
 
 
 def draw(
@@ -24,16 +37,64 @@ def draw(
     """Draw every variant that is written next; no transaction is open meanwhile."""
     drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
     waiting = GeneratedItem.everywhere.filter(generation=generation, status="generating", deleted_at=None)
-    drawn = {}
-    for item in waiting.order_by("variant_index"):
+    # What a killed hand has drawn is there still.
+    drawn = dict(generation.answers.get("pictures", {}))
+    items = list(waiting.order_by("variant_index"))
+    for place, item in enumerate(items):
+        if str(item.variant_index) in drawn:
+            continue
         draft = drafts[item.variant_index] if item.variant_index < len(drafts) else None
         if draft is None or any(
             check.outcome == "failed" for check in judge(engine, draft, brief, source, persona)
         ):
             continue
         shown_on = source.published_at.date() if source.published_at else None
-        drawn[str(item.variant_index)] = pictures.draw(item, engine, draft, persona, shown_on=shown_on)
+        drawn[str(item.variant_index)] = _draw_one(
+            generation, item, engine, draft, persona, shown_on=shown_on, share=(place, len(items))
+        )
+        if engine.bucket == "video":
+            crash_point("generate.filmed")
+            # A film takes long enough to be worth a write of its own.
+            store(generation, "render", pictures=drawn)
     store(generation, "write", pictures=drawn)
+
+
+def _draw_one(
+    generation: Generation,
+    item: GeneratedItem,
+    engine: Engine,
+    draft: Draft,
+    persona: PersonaCard,
+    *,
+    shown_on: date | None,
+    share: tuple[int, int],
+) -> dict[str, Any]:
+    """`share` is which of how many it is, for the progress of the whole."""
+    if engine.bucket != "video":
+        return pictures.draw(item, engine, draft, persona, shown_on=shown_on)
+    tell = Teller(generation, *share)
+    try:
+        return videos.film(item, engine, draft, persona, on_progress=tell)
+    except RenderFailed as failed:
+        # Nobody else stops one: the lease is another hand's.
+        raise LostLease from failed
+
+
+class Teller:
+    """Keeps how far a film is, and the lease, every few seconds; False where the lease is lost."""
+
+    def __init__(self, generation: Generation, place: int, of: int) -> None:
+        self._generation, self._place, self._of = generation, place, max(of, 1)
+        self._next = 0.0
+
+    def __call__(self, share: float) -> bool:
+        now = monotonic()
+        if now < self._next:
+            return True
+        self._next = now + TELL_SECONDS
+        percent = min(99, int(100 * (self._place + share) / self._of))
+        lease = timedelta(seconds=settings.LEASE_SECONDS)
+        return self._generation.sleep_until(due.database_now() + lease, progress=percent)
 
 
 def redraw(generation: Generation) -> None:
@@ -50,7 +111,7 @@ def redraw(generation: Generation) -> None:
         raw = item.raw_item
         shown_on = raw.published_at.date() if raw is not None and raw.published_at else None
         persona = persona_card(generation.persona_id, generation.persona_version)
-        drawn = pictures.draw(item, engine, draft_of(item), persona, shown_on=shown_on)
+        drawn = _draw_one(generation, item, engine, draft_of(item), persona, shown_on=shown_on, share=(0, 1))
         store(generation, "write", pictures={str(item.variant_index): drawn})
         crash_point("generate.rendered")
     _write_redrawn(generation)
@@ -69,9 +130,11 @@ def _write_redrawn(generation: Generation) -> None:
                 continue
             if drawn["error"]:
                 error = drawn["error"]
-                fail_item(generation, item, error["code"], error["message"], now)
+                fail_item(
+                    generation, item, error["code"], error["message"], now, stage=error.get("stage", "")
+                )
                 continue
-            others = [check for check in item.checks if check["code"] != "portrait"]
+            others = [check for check in item.checks if check["code"] not in videos.OWN_CHECKS]
             states.move(item, "ready", checks=[*others, *drawn["checks"]], error=None, updated_at=now)
             pictures.replace_files(item, drawn, now=now, alt_texts=answers["redraw"]["alt_texts"])
         crash_point("generate.written")

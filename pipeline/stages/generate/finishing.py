@@ -45,8 +45,9 @@ def fail_item(
     now: datetime,
     *,
     checks: Sequence[Mapping[str, Any]] = (),
+    stage: str = "",
 ) -> None:
-    error = {"code": code, "message": message, "stage": generation.stage}
+    error = {"code": code, "message": message, "stage": stage or generation.stage}
     states.move(item, "failed", error=error, checks=list(checks), updated_at=now)
     tell(generation, item, "generated.failed", now)
 

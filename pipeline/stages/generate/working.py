@@ -13,6 +13,7 @@ from config.ground.crash import crash_point
 from pipeline import plugins
 from pipeline.engines.base import Brief, Engine, PersonaCard, SourceText
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from pipeline.render.video.job import Busy, NoRoom
 from pipeline.stages import model_account
 from pipeline.stages.generate import briefing, lane
 from pipeline.stages.generate.drafting import draft
@@ -39,6 +40,11 @@ def work(generation: Generation) -> None:
         _work(generation)
     except (LostLease, states.Overtaken) as error:
         log.info("overtaken", generation=generation.pk.hex, reason=str(error))
+    except Busy:
+        # Waiting for one's turn is no failed try.
+        generation.sleep_until(timezone.now() + limits.RENDER_TURN, attempts=0)
+    except NoRoom as error:
+        _wait(generation, error)
 
 
 def _work(generation: Generation) -> None:

@@ -70,7 +70,15 @@ def write(
             elif drawn is not None and drawn["error"]:
                 error = drawn["error"]
                 shown = [asdict(check) for check in checks]
-                fail_item(generation, item, error["code"], error["message"], now, checks=shown)
+                fail_item(
+                    generation,
+                    item,
+                    error["code"],
+                    error["message"],
+                    now,
+                    checks=shown,
+                    stage=error.get("stage", ""),
+                )
             else:
                 made_by = _generator(generation, engine, usage)
                 shown = [asdict(check) for check in checks]

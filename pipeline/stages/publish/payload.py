@@ -11,7 +11,7 @@ from config.ground.prepared import Prepared
 from pipeline import payloads
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.platforms.base import Payload, PayloadAsset
-from pipeline.stages import files
+from pipeline.stages import files, videos
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,11 @@ _REVISION: Final[Prepared[Revision]] = Prepared(
     lambda item, number: Revision.everywhere.filter(item_id=item, number=number)
 )
 _ASSETS: Final[Prepared[Asset]] = Prepared(
-    lambda item: Asset.everywhere.filter(item_id=item, revoked_at=None).order_by("position", "id")
+    lambda item: (
+        Asset.everywhere.filter(item_id=item, revoked_at=None)
+        .exclude(role__in=videos.SIDE_ROLES)
+        .order_by("position", "id")
+    )
 )
 
 

@@ -1,0 +1,175 @@
+"""The films of items: laid out by their engine, made in a process of their own, kept as files.
+
+As with pictures a file is written before its row, so a killed hand leaves nothing to see but a working folder, which
+is swept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.conf import settings
+
+from config.ground import limits
+from pipeline.engines.base import Check
+from pipeline.plugins import Refused
+from pipeline.render.plan import Media
+from pipeline.render.video import job as jobs
+from pipeline.render.video import reading
+from pipeline.stages import files, pictures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from pipeline.engines.base import Draft, Engine, PersonaCard
+    from pipeline.models import GeneratedItem
+    from pipeline.render.video.job import Made
+    from pipeline.render.video.storyboard import Storyboard
+
+log = structlog.get_logger(__name__)
+
+SHRINK: Final = 1
+"""Films are as large as their storyboard; tests make smaller ones."""
+PRESET: Final = "veryfast"
+OWN_CHECKS: Final = frozenset({"portrait", "film"})
+"""The checks that making a film adds to those of its words."""
+SIDE_ROLES: Final = frozenset({"storyboard"})
+"""Roles of files that stand beside a film and are handed to no platform."""
+_PIECE: Final = 1024 * 1024
+_NO_PORTRAIT: Final = "unusable_picture"
+
+
+def film(
+    item: GeneratedItem,
+    engine: Engine,
+    draft: Draft,
+    persona: PersonaCard,
+    *,
+    on_progress: Callable[[float], bool],
+) -> dict[str, Any]:
+    """Make the film and keep its files; runs outside any transaction.
+
+    Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `Busy` and `NoRoom`, which pass, and
+    `RenderFailed` with `render_stopped` where `on_progress` answers False.
+    """
+    reason = jobs.why_not()
+    if reason is not None:
+        return _failed("no_video", reason)
+    portrait, checks = pictures.portrait_of(item.workspace_id, persona)
+    try:
+        with jobs.slot(root(), jobs.side_by_side()):
+            try:
+                return _filmed(item, engine, (draft, persona), (portrait, checks), on_progress)
+            except Refused as refused:
+                if refused.code != _NO_PORTRAIT or portrait is None:
+                    raise
+                instead = (None, [pictures.warning(refused.message)])
+                return _filmed(item, engine, (draft, persona), instead, on_progress)
+    except jobs.RenderFailed as failed:
+        if failed.code == "render_stopped":
+            raise
+        log.warning("render_failed", item=item.pk.hex, code=failed.code, log=failed.log)
+        return _failed(failed.code, failed.message)
+    except Refused as refused:
+        return _failed(refused.code, refused.message)
+
+
+def root() -> Path:
+    """Where films are made: beside the database, not in the folder that is served."""
+    return Path(settings.DATA_DIR) / "renders"
+
+
+def sweep(now: datetime) -> int:
+    """Remove the working folders of killed processes; returns how many."""
+    return jobs.sweep(root(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp())
+
+
+def _failed(code: str, message: str) -> dict[str, Any]:
+    return {"files": [], "checks": [], "error": {"code": code, "message": message, "stage": "render"}}
+
+
+def _filmed(
+    item: GeneratedItem,
+    engine: Engine,
+    said: tuple[Draft, PersonaCard],
+    face_of: tuple[bytes | None, list[Check]],
+    on_progress: Callable[[float], bool],
+) -> dict[str, Any]:
+    """`said` is what is filmed and who says it, `face_of` the portrait and what was found wrong with it."""
+    portrait, checks = face_of
+    board = engine.film(*said, Media(has_portrait=portrait is not None, size=engine.sizes[0]))
+    if board is None:
+        return {"files": [], "checks": [asdict(check) for check in checks], "error": None}
+    with jobs.working_folder(root()) as folder:
+        face = None
+        if portrait is not None and board.needs_portrait:
+            face = folder / "portrait"
+            face.write_bytes(portrait)
+        begun = time.monotonic()
+        made = jobs.render(
+            jobs.Job(board, portrait=face, shrink=SHRINK, preset=PRESET), folder, on_progress=on_progress
+        )
+        log.info("filmed", item=item.pk.hex, seconds=round(time.monotonic() - begun, 1), length=made.duration)
+        kept = list(_kept(item, engine, board, made))
+    told = Check(
+        "film",
+        "passed",
+        f"The file was looked at: {board.frames} frames, {board.fps} a second, its colours tagged, its sound as long as "
+        "its picture.",
+    )
+    return {"files": kept, "checks": [asdict(check) for check in (*checks, told)], "error": None}
+
+
+def _kept(item: GeneratedItem, engine: Engine, board: Storyboard, made: Made) -> Iterator[dict[str, Any]]:
+    """Copy every file to where files are served from; the film is the first."""
+    stem = engine.kind.replace("_", "-")
+    for name, one in made.files.items():
+        is_film = name == "film.mp4"
+        suffix = Path(name).suffix
+        yield {
+            **_keep(item, one.path, suffix),
+            "role": "video" if is_film else "thumbnail",
+            "name": f"{stem}-{one.width}x{one.height}{suffix}",
+            "mime_type": "video/mp4" if is_film else "image/jpeg",
+            "width": one.width,
+            "height": one.height,
+            "duration": made.duration if is_film else None,
+            "alt_text": board.meta.alt_text,
+        }
+    words = json.dumps(reading.as_json(board), ensure_ascii=False).encode()
+    sha256 = hashlib.sha256(words).hexdigest()
+    path = f"{item.pk.hex}/{sha256}.json"
+    files.write(path, [words])
+    yield {
+        "path": path,
+        "sha256": sha256,
+        "bytes": len(words),
+        "role": "storyboard",
+        "name": f"{stem}-storyboard.json",
+        "mime_type": "application/json",
+        "width": None,
+        "height": None,
+        "duration": None,
+        "alt_text": "",
+    }
+
+
+def _keep(item: GeneratedItem, made: Path, suffix: str) -> dict[str, Any]:
+    with made.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    path = f"{item.pk.hex}/{sha256}{suffix}"
+    files.write(path, _pieces(made))
+    return {"path": path, "sha256": sha256, "bytes": made.stat().st_size}
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
