@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,7 @@ from django.conf import settings
 from config.ground import limits
 from pipeline.engines.base import Check
 from pipeline.plugins import Refused
+from pipeline.render.captions import to_srt, to_vtt
 from pipeline.render.plan import Media
 from pipeline.render.video import job as jobs
 from pipeline.render.video import reading
@@ -40,9 +42,10 @@ SHRINK: Final = 1
 PRESET: Final = "veryfast"
 OWN_CHECKS: Final = frozenset({"portrait", "film"})
 """The checks that making a film adds to those of its words."""
-SIDE_ROLES: Final = frozenset({"storyboard"})
+SIDE_ROLES: Final = frozenset({"captions", "frame", "storyboard"})
 """Roles of files that stand beside a film and are handed to no platform."""
 _PIECE: Final = 1024 * 1024
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _NO_PORTRAIT: Final = "unusable_picture"
 
 
@@ -132,33 +135,47 @@ def _kept(item: GeneratedItem, engine: Engine, board: Storyboard, made: Made) ->
     stem = engine.kind.replace("_", "-")
     for name, one in made.files.items():
         is_film = name == "film.mp4"
+        is_frame = name.startswith("frame-")
         suffix = Path(name).suffix
         yield {
             **_keep(item, one.path, suffix),
-            "role": "video" if is_film else "thumbnail",
-            "name": f"{stem}-{one.width}x{one.height}{suffix}",
+            "role": "video" if is_film else "frame" if is_frame else "thumbnail",
+            "name": f"{stem}-{name}" if is_frame else f"{stem}-{one.width}x{one.height}{suffix}",
             "mime_type": "video/mp4" if is_film else "image/jpeg",
             "width": one.width,
             "height": one.height,
             "duration": made.duration if is_film else None,
-            "alt_text": board.meta.alt_text,
+            "alt_text": "" if is_frame else board.meta.alt_text,
         }
-    words = json.dumps(reading.as_json(board), ensure_ascii=False).encode()
-    sha256 = hashlib.sha256(words).hexdigest()
-    path = f"{item.pk.hex}/{sha256}.json"
-    files.write(path, [words])
-    yield {
-        "path": path,
-        "sha256": sha256,
-        "bytes": len(words),
-        "role": "storyboard",
-        "name": f"{stem}-storyboard.json",
-        "mime_type": "application/json",
-        "width": None,
-        "height": None,
-        "duration": None,
-        "alt_text": "",
-    }
+    for name, role, mime_type, words in _texts(board):
+        data = words.encode()
+        sha256 = hashlib.sha256(data).hexdigest()
+        path = f"{item.pk.hex}/{sha256}{Path(name).suffix}"
+        files.write(path, [data])
+        yield {
+            "path": path,
+            "sha256": sha256,
+            "bytes": len(data),
+            "role": role,
+            "name": name,
+            "mime_type": mime_type,
+            "width": None,
+            "height": None,
+            "duration": None,
+            "alt_text": "",
+        }
+
+
+def _texts(board: Storyboard) -> Iterator[tuple[str, str, str, str]]:
+    """Name, role, kind and words of what stands beside a film."""
+    language = board.meta.language
+    said = board.captions or board.told
+    if said:
+        stem = f"captions.{language}" if _LANGUAGE.fullmatch(language) else "captions"
+        yield f"{stem}.srt", "captions", "application/x-subrip", to_srt(said, language=language)
+        yield f"{stem}.vtt", "captions", "text/vtt", to_vtt(said, language=language)
+    storyboard = json.dumps(reading.as_json(board), ensure_ascii=False)
+    yield "storyboard.json", "storyboard", "application/json", storyboard
 
 
 def _keep(item: GeneratedItem, made: Path, suffix: str) -> dict[str, Any]:

@@ -317,7 +317,7 @@ SCENARIOS = [
         of(
             f"generate.{name}",
             GENERATE,
-            expected=all_told(files=4),
+            expected=all_told(files=11),
             before=(("push_one", {"engines": ["Template Short"]}),),
             about="a film",
         )

@@ -103,13 +103,23 @@ def test_a_film_is_made_measured_and_kept(workspace, folders):
     item = make_film(workspace)
 
     assert (item.status, item.bucket, item.error) == ("ready", "video", None)
-    film, thumb, wide, board = files_of(item)
-    assert [(one.role, one.kind, one.name, one.mime_type) for one in (film, thumb, wide, board)] == [
+    film, thumb, wide, *frames, srt, vtt, board = files_of(item)
+    assert [
+        (one.role, one.kind, one.name, one.mime_type) for one in (film, thumb, wide, srt, vtt, board)
+    ] == [
         ("video", "video", "template-short-270x480.mp4", "video/mp4"),
         ("thumbnail", "image", "template-short-270x480.jpg", "image/jpeg"),
         ("thumbnail", "image", "template-short-1280x720.jpg", "image/jpeg"),
-        ("storyboard", "document", "template-short-storyboard.json", "application/json"),
+        ("captions", "document", "captions.srt", "application/x-subrip"),
+        ("captions", "document", "captions.vtt", "text/vtt"),
+        ("storyboard", "document", "storyboard.json", "application/json"),
     ]
+    assert [(one.role, one.name, one.height) for one in frames] == [
+        ("frame", f"template-short-frame-0{place}.jpg", 480) for place in (1, 2, 3, 4, 5)
+    ]
+    said = (folders / "media" / srt.path).read_text()
+    assert said.startswith("1\n00:00:00,000 --> 00:00:02,400\nHarbour ferries go electric\n")
+    assert said.count("-->") == 5
     root = folders / "media"
     kept = from_json(json.loads((root / board.path).read_text()))
     facts = verify.look(root / film.path)
@@ -280,7 +290,7 @@ def test_a_killed_hand_costs_at_most_one_film_and_no_words(
 
     assert [item.status for item in items_of(raw)] == ["ready", "ready"]
     assert (len(written), len(filmed)) == (1, 2 + filmed_again)
-    assert [len(files_of(item)) for item in items_of(raw)] == [4, 4]
+    assert [len(files_of(item)) for item in items_of(raw)] == [6, 6]
     assert balance(workspace) == (0, 0)
 
 
@@ -298,7 +308,10 @@ def test_an_edit_is_filmed_again_and_costs_nothing(workspace, filmed):
     again = reread(item)
     assert (again.status, again.body) == ("ready", words)
     assert len(filmed) == 2
-    assert [one.role for one in files_of(item)] == ["video", "thumbnail", "thumbnail", "storyboard"]
+    assert [one.role for one in files_of(item)] == [
+        *("video", "thumbnail", "thumbnail"),
+        *("captions", "captions", "storyboard"),
+    ]
     assert {one.pk for one in files_of(item)}.isdisjoint({one.pk for one in before})
     assert [check["code"] for check in again.checks].count("film") == 1
     assert balance(workspace) == (5, 0)

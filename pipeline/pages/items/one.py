@@ -76,7 +76,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """What every page of an item begins with."""
-    tone, icon, label = words.STATES[row.status]
+    tone, icon, label = words.state_of(row)
     return {
         "place": place,
         "item": row,
@@ -124,7 +124,7 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
         return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
     context = {
         "item": row,
-        "stage": words.STAGES.get(row.generation.stage, "") if row.status == "generating" else "",
+        "stage": words.stage_of(row),
         "outlets": [one["outlet__name"] for one in sent],
     }
     return look_again(request, _PART, "pages/item_progress.html", context, css="stack", seconds=_LIVE_SECONDS)

@@ -76,6 +76,23 @@ _CHECKS: Final[Mapping[str, _StrPromise]] = {
 }
 
 
+def state_of(item: GeneratedItem) -> tuple[str, str, str]:
+    """Tone, icon and words of an item's status; of one that is being filmed with how far it is."""
+    tone, icon, label = STATES[item.status]
+    percent = item.generation.progress if item.status == "generating" else 0
+    return tone, icon, _("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label)
+
+
+def stage_of(item: GeneratedItem) -> str:
+    """How far the run of an item is that is being made; empty for any other."""
+    if item.status != "generating":
+        return ""
+    run = item.generation
+    if run.stage == "render" and run.progress:
+        return _("The film is being made: %(percent)s %%.") % {"percent": run.progress}
+    return str(STAGES.get(run.stage, ""))
+
+
 @dataclass(frozen=True)
 class CheckSeen:
     label: str

@@ -75,17 +75,12 @@ def of(workspace: Workspace, raw: RawItem) -> Outcome:
 
 
 def _seen(item: GeneratedItem, pictures: tuple[Picture, ...]) -> Seen:
-<<<<<<< HEAD
-    tone, icon, label = words.STATES[item.status]
-=======
-    tone, icon, label = _STATES[item.status]
-    percent = item.generation.progress if item.status == "generating" else 0
->>>>>>> 2a90fd1 (Make Template Shorts)
+    tone, icon, label = words.state_of(item)
     return Seen(
         item=item,
         tone=tone,
         icon=icon,
-        label=_("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label),
+        label=label,
         words=item.body,
         error=str((item.error or {}).get("message", "")),
         pictures=pictures,

@@ -76,7 +76,7 @@ class MadeFile:
 
 @dataclass(frozen=True)
 class Made:
-    """Files in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`."""
+    """Files in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`, a `frame-01.jpg` for each scene."""
 
     files: Mapping[str, MadeFile]
     duration: float

@@ -30,6 +30,8 @@ FILM: Final = "film.mp4"
 UPRIGHT: Final = "thumb.jpg"
 WIDE: Final = "thumb-wide.jpg"
 WIDE_SIZE: Final = (1280, 720)
+STRIP_WIDTH: Final = 270
+"""Of the small frames by which people see a film at a glance."""
 THUMB_BYTES: Final = 2_000_000
 _QUALITIES: Final = (92, 85, 75, 60, 45)
 
@@ -70,7 +72,7 @@ def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> 
     partial.replace(folder / FILM)
     made = [{"name": FILM, "width": composer.size[0], "height": composer.size[1]}]
     if job["thumbnails"]:
-        made += _thumbnails(board, composer, folder)
+        made += _thumbnails(board, composer, folder) + _strip(board, composer, folder)
     return {"files": made, "duration": board.duration, "frames": board.frames}
 
 
@@ -90,6 +92,22 @@ def _thumbnails(board: Storyboard, composer: Composer, folder: Path) -> list[dic
     for name, one in ((UPRIGHT, picture), (WIDE, wide(picture))):
         _write(folder / name, as_jpeg(one))
         made.append({"name": name, "width": one.width, "height": one.height})
+    return made
+
+
+def _strip(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
+    """A small frame of each scene, from where everything in it has come and nothing has left."""
+    made = []
+    for place, scene in enumerate(board.scenes):
+        target = blank(*composer.size)
+        composer.draw(target, max(board.frame_at(scene.start), board.frame_at(scene.end) - board.fps // 2))
+        whole = Image.fromarray(to_rgb(target))
+        small = whole.resize(
+            (STRIP_WIDTH, round(STRIP_WIDTH * whole.height / whole.width)), Image.Resampling.LANCZOS
+        )
+        name = f"frame-{place + 1:02}.jpg"
+        _write(folder / name, as_jpeg(small))
+        made.append({"name": name, "width": small.width, "height": small.height})
     return made
 
 

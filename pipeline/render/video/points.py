@@ -21,6 +21,7 @@ from pipeline.render.video.storyboard import (
     HOOK,
     SAFE_AREA,
     SIZE,
+    Caption,
     Meta,
     Motion,
     Overlay,
@@ -28,6 +29,7 @@ from pipeline.render.video.storyboard import (
     Storyboard,
     Transition,
     Visual,
+    Word,
 )
 
 if TYPE_CHECKING:
@@ -184,6 +186,10 @@ class _Film:
         return Storyboard(
             scenes=scenes,
             overlays=tuple(overlays),
+            told=tuple(
+                Caption((Word(words, start, end),), start, end)
+                for start, end, (_, _, words) in zip(starts, ends, self._values.slots(), strict=True)
+            ),
             meta=Meta(
                 title=self._values.title,
                 alt_text=alt_text,

@@ -187,6 +187,8 @@ class Storyboard:
     overlays: tuple[Overlay, ...] = ()
     captions: tuple[Caption, ...] = ()
     caption_look: CaptionLook = field(default_factory=CaptionLook)
+    told: tuple[Caption, ...] = ()
+    """What stands in the caption files where it isn't the captions: of a silent film the words on the screen."""
     audio: Audio = field(default_factory=Audio)
     meta: Meta = field(default_factory=Meta)
     fps: int = FPS
@@ -233,10 +235,11 @@ def _faults(board: Storyboard) -> Iterator[str]:
         yield f"scenes: from 1 to {SCENES_MOST}, not {len(board.scenes)}."
         return
     yield from _faults_of_scenes(board)
-    if len(board.captions) > CAPTIONS_MOST or len(board.overlays) > OVERLAYS_MOST:
+    if max(len(board.captions), len(board.told)) > CAPTIONS_MOST or len(board.overlays) > OVERLAYS_MOST:
         yield f"captions: at most {CAPTIONS_MOST}, overlays: at most {OVERLAYS_MOST}."
         return
-    yield from _faults_of_captions(board)
+    yield from _faults_of_captions(board, "captions", board.captions)
+    yield from _faults_of_captions(board, "told", board.told)
     for place, overlay in enumerate(board.overlays):
         yield from _faults_of_overlay(board, place, overlay)
 
@@ -277,10 +280,10 @@ def _faults_of_visual(visual: Visual) -> Iterator[str]:
         yield "shade: from 0 to 1; since: 0 or later."
 
 
-def _faults_of_captions(board: Storyboard) -> Iterator[str]:
+def _faults_of_captions(board: Storyboard, named: str, cards: tuple[Caption, ...]) -> Iterator[str]:
     ends = 0.0
-    for place, card in enumerate(board.captions):
-        where = f"captions[{place}]"
+    for place, card in enumerate(cards):
+        where = f"{named}[{place}]"
         if not card.words or not all(word.t.strip() for word in card.words):
             yield f"{where}: has no words."
         if card.start < ends - _SLACK or board.frame_at(card.end) > board.frames or not card.start < card.end:

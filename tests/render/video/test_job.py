@@ -55,11 +55,13 @@ def test_a_child_makes_the_film_and_its_thumbnails(tmp_path):
 
     assert shares == [0.25, 0.5, 0.75, 1.0]
     assert made.duration == 2.0
-    assert left_in(tmp_path) == ["film.mp4", "thumb-wide.jpg", "thumb.jpg"]
+    frames = ["frame-01.jpg", "frame-02.jpg"]
+    assert left_in(tmp_path) == ["film.mp4", *frames, "thumb-wide.jpg", "thumb.jpg"]
     assert {name: (file.width, file.height) for name, file in made.files.items()} == {
         "film.mp4": (270, 480),
         "thumb.jpg": (270, 480),
         "thumb-wide.jpg": (1280, 720),
+        **dict.fromkeys(frames, (270, 480)),
     }
     facts = verify.look(made.files["film.mp4"].path)
     assert verify.faults(facts, frames=60, fps=30, size=(270, 480), is_final=False) == []

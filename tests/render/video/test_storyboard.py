@@ -47,6 +47,7 @@ def test_the_json_says_all_of_it():
         "overlays",
         "captions",
         "caption_look",
+        "told",
         "audio",
         "meta",
         "fps",
