@@ -90,7 +90,7 @@ def strange_addresses(words: str, brief: Brief, persona: PersonaCard, *, url: st
     listed = [one for one in (url, brief.url, *persona.links) if one]
     own = "\n".join(_own_words(persona))
     listed += [address for address in _addresses(own) if address not in listed]
-    hosts = {_host(one) for one in listed} - {""}
+    hosts = {form for one in listed for form in (_host(one), _host(one).removeprefix("www."))} - {""}
     return tuple(
         address
         for address in dict.fromkeys(found)

@@ -240,6 +240,10 @@ class Engine(ABC):
         """
         raise NotImplementedError
 
+    def drawn(self, draft: Draft) -> object:
+        """What of a draft stands in its pictures: an edit that changes it has them drawn again."""
+        return draft.body
+
     def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout | None:
         """What is to be drawn at `media.size`, one of `sizes`; None where nothing is.
 

@@ -78,7 +78,9 @@ def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
     """The checks `banned_words` and `required_structures`; none of a persona that demands nothing."""
     checks: list[Check] = []
     if persona.banned_words:
-        banned = banned_in(f"{draft.title}\n|\n{draft.body}", persona)
+        slides = draft.content.get("slides") or ()
+        shown = (str(words) for slide in slides if isinstance(slide, dict) for words in slide.values())
+        banned = banned_in("\n|\n".join((draft.title, draft.body, *shown)), persona)
         message = f"The persona never says: {_named(banned)}."
         passed = "None of the persona's banned words is said."
         checks.append(_check("banned_words", passed, message if banned else None))

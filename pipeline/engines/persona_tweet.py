@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.allow_list import strange_addresses
 from pipeline.engines.base import Check, Draft, Engine, variant_schema
+from pipeline.engines.picture_parts import (
+    brand_colours,
+    caption_fault,
+    check_glyphs,
+    check_picture_links,
+    face,
+    handle_of,
+    outcome,
+    with_url,
+)
 from pipeline.engines.short_post import ShortPost
 from pipeline.links import ascii_url, find_links
 from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.blocks import Style
-from pipeline.render.clusters import missing, named, split
 from pipeline.render.dates import say_date
-from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Disc, Layout, Media, Panel, Picture, Portrait, Words
-from pipeline.render.text import DoesNotFit, ink, layout
+from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Layout, Media, Panel, Picture, Words
+from pipeline.render.text import DoesNotFit, layout
 from pipeline.render.typeset import typeset
 from pipeline.weighted_length import LIMIT
 
@@ -50,17 +57,7 @@ _WORDS: Final = Style(weight=450, optical=26, line_height=1.32, hang=_INSET + _P
 _NAME: Final = Style(weight=700, optical=24, line_height=1.2)
 _HANDLE: Final = Style(weight=450, optical=20, line_height=1.25)
 _DATE: Final = Style(weight=450, optical=18, line_height=1.25)
-_INITIALS: Final = Style(weight=600, optical=28, line_height=1.2, align="center")
 
-_PALETTES: Final = (
-    ("#1f3a5f", "#d9663b"),
-    ("#0f5257", "#c9506b"),
-    ("#4a3f6b", "#c46a1b"),
-    ("#7a2e3b", "#2f6f73"),
-    ("#26547c", "#b5476d"),
-    ("#37513f", "#b3541e"),
-)
-"""For a persona without colours of its own: one that goes with its name."""
 _SEEN: Final = 1.25
 """The least contrast at which a coloured disc is seen on the card."""
 _MARKED: Final = re.compile(r"(?<![\w&/@#])[#@\uff03\uff20][^\W_][\w.\-]*\w|(?<![\w&/@#])[#@][^\W\d_]")
@@ -117,8 +114,8 @@ class PersonaTweet(Engine):
             _check_content(draft, brief, source, persona),
             length,
             *(check for check in judged if check.code not in _OWN_CHECKS),
-            _check_links(draft),
-            _check_glyphs(draft, persona),
+            check_picture_links(draft.body),
+            check_glyphs(draft.body, draft.language, persona),
             _check_fits(draft, persona),
         )
 
@@ -136,12 +133,7 @@ def _without_url(brief: Brief) -> Brief:
 
 def _as_card(post: Draft, brief: Brief) -> Draft:
     url = ascii_url(brief.url)
-    caption = f"{post.body}\n{url}" if url else post.body
-    return dataclasses.replace(post, content={"caption": caption, "slides": []})
-
-
-def _outcome(code: str, passed: str, fault: str | None) -> Check:
-    return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
+    return dataclasses.replace(post, content={"caption": with_url(post.body, url), "slides": []})
 
 
 def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
@@ -151,21 +143,9 @@ def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: Pers
         fault = "The picture has no words."
     elif not isinstance(caption, str) or draft.content.get("slides") != []:
         fault = "The content of a Persona Tweet is a caption and no slides."
-    elif strange_addresses(caption, brief, persona, url=source.url):
-        fault = "The caption has a link that is neither the source's nor the persona's."
-    return _outcome("content", "The picture has words and a caption.", fault)
-
-
-def _check_links(draft: Draft) -> Check:
-    found = [link.url for link in find_links(draft.body) if link.has_scheme]
-    fault = f"Nobody can follow a link in a picture: {', '.join(found[:3])}." if found else None
-    return _outcome("links_in_picture", "The words hold no link.", fault)
-
-
-def _check_glyphs(draft: Draft, persona: PersonaCard) -> Check:
-    absent = missing(f"{typeset(draft.body, draft.language)} {persona.name} {_handle(persona)}")
-    fault = f"The fonts for pictures have no glyphs for {named(absent)}." if absent else None
-    return _outcome("glyphs", "The bundled fonts draw every character.", fault)
+    else:
+        fault = caption_fault(draft, brief, source, persona)
+    return outcome("content", "The picture has words and a caption.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
@@ -176,23 +156,14 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
         except Refused as refused:
             fault = f"At {size[0]} × {size[1]} pixels: {refused.message}"
             break
-    return _outcome("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
-
-
-def _handle(persona: PersonaCard) -> str:
-    bare = persona.handle.strip().lstrip("@\uff20")
-    return f"@{bare}" if bare else ""
+    return outcome("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
 
 
 class _Colours:
     """The card's colours from the persona's two; what is read has a contrast of 4.5 or more."""
 
     def __init__(self, persona: PersonaCard) -> None:
-        own = _PALETTES[zlib.crc32(persona.name.encode()) % len(_PALETTES)]
-        primary = colour.parse(persona.brand.get("primary"))
-        accent = colour.parse(persona.brand.get("accent"))
-        self.ground = primary or own[0]
-        self.accent = accent or (primary or own[1])
+        self.ground, self.accent = brand_colours(persona)
         self.card = colour.WHITE
         self.words = colour.readable(colour.mix(self.ground, "#0b0d12", 0.88), self.card, 12.0)
         self.faint = colour.readable(colour.mix(self.words, self.card, 0.42), self.card)
@@ -247,7 +218,7 @@ class _Card:
             items.append(self._placed(day, self.left, y_words + words.height + _BEFORE_DATE, colours.faint))
         return Picture(
             name=f"persona-tweet-{self.width}x{self.height}.jpg",
-            role="image",
+            role="image" if self.media.size == SIZES[0] else "alternative",
             width=self.width,
             height=self.height,
             background=colours.ground,
@@ -278,7 +249,7 @@ class _Card:
             name_block = self._line(name, (beside, 52), _NAME, (42, 34), language)
         except DoesNotFit:
             name_block = self._line(name, (beside, 132), _NAME, (36, 24), language)
-        handle = _handle(self.persona)
+        handle = handle_of(self.persona)
         handle_block = self._line(handle, (beside, 84), _HANDLE, (34, 24), "en") if handle else None
         height = name_block.height + (handle_block.height if handle_block else 0.0)
         return name_block, handle_block, max(float(_PORTRAIT), height)
@@ -313,41 +284,14 @@ class _Card:
 
     def _face(self, y: float) -> list[Item]:
         x = self.right - _PORTRAIT if self.is_rtl else self.left
-        if self.media.has_portrait:
-            return [Portrait(x, round(y), _PORTRAIT)]
-        disc = Disc(x, round(y), _PORTRAIT, self.colours.disc)
-        initials = _initials(self.persona.name)
-        if not initials:
-            return [disc]
-        block = layout(
-            initials,
-            (_PORTRAIT * 0.8, _PORTRAIT),
-            _INITIALS,
-            largest=46,
-            smallest=20,
-            language=self.persona.language,
+        return face(
+            self.persona,
+            (x, y),
+            _PORTRAIT,
+            has_portrait=self.media.has_portrait,
+            disc=self.colours.disc,
+            on_disc=self.colours.initials,
         )
-        # What is drawn stands in the middle of the disc, not its line.
-        left, top, right, bottom = ink(block)
-        middle = _PORTRAIT / 2
-        place = (x + middle - (left + right) / 2, y + middle - (top + bottom) / 2)
-        return [disc, self._placed(block, *place, self.colours.initials)]
-
-
-def _initials(name: str) -> str:
-    """The first letters of the first and the last word; one of a name in a script without capitals."""
-    letters = [
-        word[0] for words in name.split() if (word := [one for one in split(words) if one[0].isalpha()])
-    ]
-    if not letters:
-        return ""
-    if letters[0].upper() == letters[0].lower():
-        return letters[0]
-    return (
-        "".join(dict.fromkeys((letters[0].upper(), letters[-1].upper())))
-        if len(letters) > 1
-        else letters[0].upper()
-    )
 
 
 PLUGIN = PersonaTweet()

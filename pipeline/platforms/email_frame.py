@@ -21,6 +21,7 @@ from pipeline.canonical import plain_text
 from pipeline.links import is_same_address
 from pipeline.markup import to_html
 from pipeline.newsletter import Section, read_more, sections_of
+from pipeline.platforms.rules import images_of
 from pipeline.render import colour
 from pipeline.render.bidi import is_rtl_language
 
@@ -136,7 +137,7 @@ def tell(payload: Payload, look: Look) -> Told:
     title = " ".join(payload.title.split())
     tag = _Tag(look.utm_source, title)
     sections = _sections(payload, title)
-    pictures = "".join(map(_picture, _shown(payload)))
+    pictures = "".join(map(_picture, images_of(payload.assets)))
     is_one = len(sections) == 1
     stories = "".join(_story(one, payload, tag, place, is_one=is_one) for place, one in enumerate(sections))
     preheader = str(payload.content.get("preheader") or "") if payload.bucket == "newsletter" else ""
@@ -243,10 +244,6 @@ def _sections(payload: Payload, title: str) -> tuple[Section, ...]:
     )
     one = sections[0]
     return (one if is_said else Section(one.headline, one.text, payload.link),)
-
-
-def _shown(payload: Payload) -> list[PayloadAsset]:
-    return [one for one in payload.assets if one.mime_type.startswith("image/") and one.role != "thumbnail"]
 
 
 def _picture(asset: PayloadAsset) -> str:

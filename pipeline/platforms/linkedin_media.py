@@ -11,6 +11,7 @@ from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, Adapted, PayloadAsset, Pending, Prepared, Ready
 from pipeline.platforms.calling import ask
 from pipeline.platforms.linkedin_errors import fail, headers
+from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer
 from pipeline.platforms.uploads import part_of
 from pipeline.plugins import Refused, TryLater
@@ -29,7 +30,7 @@ def files_of(post: Adapted) -> list[PayloadAsset]:
     return [
         one
         for one in post.payload.assets
-        if one.role != "thumbnail" and one.mime_type.startswith(("image/", "video/"))
+        if one.role not in UNSEEN and one.mime_type.startswith(("image/", "video/"))
     ]
 
 

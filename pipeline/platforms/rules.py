@@ -67,15 +67,19 @@ def problems_of(rule: BucketRule, adapted: Adapted) -> list[Problem]:
     return problems
 
 
+UNSEEN = frozenset({"thumbnail", "alternative"})
+"""Roles of pictures that aren't posted: one belongs to its video, one says the same as another in another size."""
+
+
 def images_of(assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
-    """The pictures that are shown; a thumbnail belongs to its video."""
-    return [one for one in assets if one.mime_type.startswith("image/") and one.role != "thumbnail"]
+    """The pictures that are shown."""
+    return [one for one in assets if one.mime_type.startswith("image/") and one.role not in UNSEEN]
 
 
 def left_out(rule: BucketRule, assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
-    """The files that a post of this bucket doesn't show; a thumbnail isn't one that anybody would miss."""
+    """The files that a post of this bucket doesn't show, without those that nobody would miss."""
     shown = [kind for kind, media in (("image/", rule.images), ("video/", rule.video)) if media is not None]
-    return [one for one in assets if one.role != "thumbnail" and not one.mime_type.startswith(tuple(shown))]
+    return [one for one in assets if one.role not in UNSEEN and not one.mime_type.startswith(tuple(shown))]
 
 
 def too_long(field: str, count: int, limit: int, unit: str) -> Problem:

@@ -10,6 +10,7 @@ from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, Adapted, PayloadAsset, Pending, Prepared, Ready
 from pipeline.platforms.calling import ask
 from pipeline.platforms.multipart import File, multipart
+from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer, end_of
 from pipeline.platforms.uploads import part_of
 from pipeline.plugins import Refused, TryLater
@@ -28,7 +29,7 @@ EARLIER: Final = timedelta(minutes=10)
 
 def files_of(post: Adapted) -> list[PayloadAsset]:
     """What the post shows, in its order; a thumbnail is X's own."""
-    return [one for one in post.payload.assets if one.role != "thumbnail" and _category(one)]
+    return [one for one in post.payload.assets if one.role not in UNSEEN and _category(one)]
 
 
 def _category(one: PayloadAsset) -> str:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
-from pipeline.render.colour import BLACK, WHITE, mix
-from pipeline.render.plan import Disc, Panel, Portrait
+from pipeline.render.colour import BLACK, WHITE, mix, rgb
+from pipeline.render.document import bind
+from pipeline.render.files import RenderedAsset, rendered
+from pipeline.render.plan import Disc, Panel, Portrait, Wash
 from pipeline.render.portrait import open_square
 from pipeline.render.text import draw
 
 if TYPE_CHECKING:
     from pipeline.render.plan import Item, Layout, Picture
 
+__all__ = ["QUALITY", "RenderedAsset", "draw_picture", "render"]
+
 QUALITY: Final = 92
 _FULL_COLOUR: Final = 0
 _OVERSAMPLING: Final = 8
+_LARGE_DISC: Final = 400
 _SHADOW_BLUR: Final = 24
 _SHADOW_SPREAD: Final = 64
 """How far the shadow reaches beyond its panel, in pixels: what lies further out is fainter than one level."""
@@ -29,40 +32,26 @@ _SHADOW_STRENGTH: Final = 0.24
 _DATE_OF_PROFILE: Final = slice(24, 36)
 
 
-@dataclass(frozen=True)
-class RenderedAsset:
-    """A file and what is known of it; `sha256` in hexadecimal."""
-
-    name: str
-    mime_type: str
-    width: int
-    height: int
-    bytes: bytes
-    sha256: str
-    alt_text: str
-    role: str
-
-
 def render(plan: Layout, *, portrait: bytes | None = None) -> tuple[RenderedAsset, ...]:
-    """Every picture of the layout, in its order.
+    """Every picture of the layout, in its order, and after them the document that binds them.
 
     `portrait` are the bytes as they were given, needed where `plan.needs_portrait`. Raises `UnusablePicture` for
     bytes that can't be shown, `ValueError` where they are needed and weren't given.
     """
-    return tuple(_encode(picture, draw_picture(picture, portrait=portrait)) for picture in plan.pictures)
+    pictures = tuple(_encode(picture, draw_picture(picture, portrait=portrait)) for picture in plan.pictures)
+    if not plan.document:
+        return pictures
+    return (*pictures, bind(pictures, name=plan.document, title=plan.title, language=plan.language))
 
 
 def _encode(picture: Picture, drawn: Image.Image) -> RenderedAsset:
     out = BytesIO()
     drawn.save(out, "JPEG", quality=QUALITY, subsampling=_FULL_COLOUR, icc_profile=_srgb())
-    data = out.getvalue()
-    return RenderedAsset(
+    return rendered(
+        out.getvalue(),
         name=picture.name,
         mime_type="image/jpeg",
-        width=picture.width,
-        height=picture.height,
-        bytes=data,
-        sha256=hashlib.sha256(data).hexdigest(),
+        size=(picture.width, picture.height),
         alt_text=picture.alt_text,
         role=picture.role,
     )
@@ -85,7 +74,9 @@ def draw_picture(picture: Picture, *, portrait: bytes | None = None) -> Image.Im
 
 
 def _draw_item(image: Image.Image, item: Item, background: str, portrait: bytes | None) -> None:
-    if isinstance(item, Panel):
+    if isinstance(item, Wash):
+        image.paste(_wash(item, image.height).resize(image.size, Image.Resampling.NEAREST))
+    elif isinstance(item, Panel):
         _draw_panel(image, item, background)
     elif isinstance(item, Disc):
         image.paste(item.colour, (item.x, item.y), _disc(item.size))
@@ -98,11 +89,27 @@ def _draw_item(image: Image.Image, item: Item, background: str, portrait: bytes 
         draw(image, item.block, (item.x, item.y), colour=item.colour, accent=item.accent)
 
 
+def _wash(item: Wash, height: int) -> Image.Image:
+    """One column of it."""
+    top, bottom = rgb(item.top), rgb(item.bottom)
+    column = Image.new("RGB", (1, height))
+    last = max(height - 1, 1)
+    column.putdata(
+        [
+            tuple(round(one + (other - one) * row / last) for one, other in zip(top, bottom, strict=True))
+            for row in range(height)
+        ]
+    )
+    return column
+
+
 @lru_cache(maxsize=32)
 def _disc(size: int) -> Image.Image:
-    large = Image.new("L", (size * _OVERSAMPLING, size * _OVERSAMPLING))
+    # A large one's edge is as smooth with fewer steps, and would take hundreds of megabytes with all.
+    steps = _OVERSAMPLING if size <= _LARGE_DISC else _OVERSAMPLING // 4
+    large = Image.new("L", (size * steps, size * steps))
     ImageDraw.Draw(large).ellipse((0, 0, large.width - 1, large.height - 1), fill=255)
-    return large.reduce(_OVERSAMPLING)
+    return large.reduce(steps)
 
 
 def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
@@ -111,8 +118,12 @@ def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
     pen = ImageDraw.Draw(image)
     x, y, radius = panel.x, panel.y, panel.radius
     right, bottom = x + panel.width, y + panel.height
-    pen.rectangle((x + radius, y, right - radius - 1, bottom - 1), fill=panel.colour)
-    pen.rectangle((x, y + radius, right - 1, bottom - radius - 1), fill=panel.colour)
+    for box in ((x + radius, y, right - radius, bottom), (x, y + radius, right, bottom - radius)):
+        # One that is all corners has no middle.
+        if box[0] < box[2] and box[1] < box[3]:
+            pen.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), fill=panel.colour)
+    if not radius:
+        return
     # Pillow's own round corners have steps.
     disc = _disc(2 * radius)
     for left, start_x in ((0, x), (radius, right - radius)):

@@ -43,6 +43,19 @@ def ink_of(text: str, pen: Pen) -> tuple[float, float, float, float]:
     return face.getbbox(text, direction=pen.direction, language=pen.language or None, anchor="ls")
 
 
+@lru_cache(maxsize=64)
+def seen_of(text: str, pen: Pen) -> tuple[float, float, float, float]:
+    """As `ink_of`, but only what is seen: that reaches to the pen and the baseline even where nothing is drawn."""
+    left, top, right, bottom = (round(edge) for edge in ink_of(text, pen))
+    mask = Image.new("L", (right - left + 2, bottom - top + 2))
+    face = fonts.face(pen.font, pen.size, pen.weight, pen.optical)
+    ImageDraw.Draw(mask).text(
+        (1 - left, 1 - top), text, 255, face, "ls", direction=pen.direction, language=pen.language or None
+    )
+    box = mask.getbbox() or (0, 0, mask.width, mask.height)
+    return left + box[0] - 1, top + box[1] - 1, left + box[2] - 1, top + box[3] - 1
+
+
 def emoji_scale(size: int) -> float:
     """From the emoji's one size to that of the text."""
     return _EMOJI_SCALE * size / fonts.STRIKE

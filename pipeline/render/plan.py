@@ -42,7 +42,18 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class Wash:
+    """The whole picture from one colour at the top to another at the bottom."""
+
+    top: str
+    bottom: str
+    kind: Literal["wash"] = "wash"
+
+
+@dataclass(frozen=True)
 class Disc:
+    """A circle; it may reach beyond the picture's edges."""
+
     x: int
     y: int
     size: int
@@ -70,12 +81,15 @@ class Words:
     kind: Literal["words"] = "words"
 
 
-Item = Panel | Disc | Portrait | Words
+Item = Wash | Panel | Disc | Portrait | Words
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One file: `items` from back to front, in pixels from the top left corner."""
+    """One file: `items` from back to front, in pixels from the top left corner.
+
+    The `role` is `image`, or `alternative` for one that says the same in another size and is never posted beside it.
+    """
 
     name: str
     role: str
@@ -88,10 +102,16 @@ class Picture:
 
 @dataclass(frozen=True)
 class Layout:
-    """The pictures of one item, in order. `version` rises when the same data would be drawn another way."""
+    """The pictures of one item, in order. `version` rises when the same data would be drawn another way.
+
+    `document` names a PDF that has each picture as a page, `title` what it is called; none where it is empty.
+    """
 
     pictures: tuple[Picture, ...]
     version: int = 1
+    document: str = ""
+    title: str = ""
+    language: str = ""
 
     @property
     def needs_portrait(self) -> bool:
@@ -112,7 +132,7 @@ def _plain(value: Any) -> Any:
 
 def from_json(data: Mapping[str, Any]) -> Layout:
     """The layout that `as_json` was given."""
-    return Layout(tuple(_picture(one) for one in data["pictures"]), data["version"])
+    return Layout(**{**data, "pictures": tuple(_picture(one) for one in data["pictures"])})
 
 
 def _picture(data: Mapping[str, Any]) -> Picture:
@@ -120,7 +140,12 @@ def _picture(data: Mapping[str, Any]) -> Picture:
 
 
 def _item(data: Mapping[str, Any]) -> Item:
-    kinds: dict[str, type[Panel | Disc | Portrait]] = {"panel": Panel, "disc": Disc, "portrait": Portrait}
+    kinds: dict[str, type[Wash | Panel | Disc | Portrait]] = {
+        "wash": Wash,
+        "panel": Panel,
+        "disc": Disc,
+        "portrait": Portrait,
+    }
     if data["kind"] == "words":
         return Words(**{**data, "block": _block(data["block"])})
     return kinds[data["kind"]](**data)

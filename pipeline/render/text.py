@@ -17,7 +17,7 @@ from pipeline.render import fonts
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language, levels
 from pipeline.render.breaks import pieces
 from pipeline.render.clusters import fonts_of, split
-from pipeline.render.measure import Pen, ink_of, sprite
+from pipeline.render.measure import Pen, ink_of, seen_of, sprite
 from pipeline.render.shape import Paragraph, Shape
 
 if TYPE_CHECKING:
@@ -133,6 +133,18 @@ def ink(block: Block) -> tuple[float, float, float, float]:
             boxes.append((run.x + left, line.baseline + top, run.x + right, line.baseline + bottom))
     if not boxes:
         return 0.0, 0.0, block.width, block.height
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def seen(block: Block) -> tuple[float, float, float, float]:
+    """As `ink`, but without the empty part between what is drawn and the baseline; slower, for ornaments."""
+    boxes = [
+        (run.x + box[0], line.baseline + box[1], run.x + box[2], line.baseline + box[3])
+        for line in block.lines
+        for run in line.runs
+        for box in (seen_of(run.text, _pen(block, run)),)
+    ]
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 

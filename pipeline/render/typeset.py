@@ -27,6 +27,12 @@ _DOTS: Final = re.compile(r"(?<!\.)\.\.\.(?!\.)")
 _KEPT_AS_TYPED: Final = frozenset({"ar", "fa", "he", "ur", "yi", "ps"})
 
 
+def marks_of(language: str) -> tuple[str, str]:
+    """The quotation marks around somebody's words."""
+    opening, closing = _PAIRS.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH)
+    return opening.strip(), closing.strip()
+
+
 def typeset(text: str, language: str) -> str:
     """For drawing only: the words themselves are stored and quoted as they are."""
     tag = language.lower().replace("_", "-").partition("-")[0]

@@ -14,7 +14,7 @@ from pipeline.stages.publish.queueing import default_queue
 if TYPE_CHECKING:
     from accounts.models import Workspace
 
-STARTING_BUCKETS = frozenset({"text", "image"})
+STARTING_ENGINES = ("persona_tweet", "short_post")
 
 
 def furnish(workspace: Workspace) -> WorkspaceDefaults:
@@ -52,9 +52,8 @@ def furnish(workspace: Workspace) -> WorkspaceDefaults:
 
 
 def starting_engines() -> list[str]:
-    """Names of the engine outputs that exist for text and image."""
-    engines = plugins.every("engines", Engine)
-    return [engine.name for engine in engines if engine.bucket in STARTING_BUCKETS]
+    """One engine output for text and one for image: what else there is, people choose themselves."""
+    return [plugins.get("engines", kind, Engine).name for kind in STARTING_ENGINES]
 
 
 def persona_content(persona: Persona) -> dict[str, Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
+    from pipeline.engines.base import Draft
 
 WORDS: Final = frozenset({"title", "body", "content", "overrides"})
 """What makes a new revision when it changes; outlets and alt texts are no words of the item."""
@@ -117,7 +118,7 @@ def edit(
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
         if "body" in values:
             values["excerpt"] = generate.excerpt_of(values["body"], row.body_format)
-        is_redrawn = _is_drawn(row) and values.get("body", row.body) != row.body
+        is_redrawn = _is_drawn(row) and _changes_drawing(row, values)
         if is_redrawn:
             _refuse_undrawable(row, values)
         if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
@@ -143,18 +144,31 @@ def _is_drawn(row: GeneratedItem) -> bool:
     )
 
 
+def _changes_drawing(row: GeneratedItem, values: Mapping[str, Any]) -> bool:
+    engine = push.engine_named(row.engine_output)
+    return engine.drawn(_draft_with(row, values)) != engine.drawn(generate.draft_of(row))
+
+
+def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
+    return generate.draft_of(
+        row, **{name: values[name] for name in ("title", "body", "content") if name in values}
+    )
+
+
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
     if row.status == "scheduled":
         message = "Its words are drawn in a picture that is scheduled. Cancel what is scheduled first, then edit it."
-        raise Conflict(Detail("body", "drawn_words", message, {"status": row.status}))
+        field = "body" if values.get("body", row.body) != row.body else "content"
+        raise Conflict(Detail(field, "drawn_words", message, {"status": row.status}))
     engine = push.engine_named(row.engine_output)
-    draft = generate.draft_of(row, body=values["body"])
+    draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:
         pictures.refuse_undrawable(engine, draft, persona)
     except Refused as refused:
-        raise Invalid.one(field="body", code=refused.code, message=refused.message) from refused
+        field = refused.field or "body"
+        raise Invalid.one(field=field, code=refused.code, message=refused.message) from refused
 
 
 def _draw_again(row: GeneratedItem, alt_texts: Mapping[UUID, str], now: datetime) -> None:

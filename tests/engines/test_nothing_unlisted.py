@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 URL = "https://news.example.org/tram"
 PLAIN = "The council voted 14 to 9 on Tuesday to build the tram line to the harbour."
+OTHER = "Retailers in Mill Street fear for their sales while the works go on."
 PERSONA = PersonaCard(
     "Ann",
     handle="ann",
@@ -80,7 +81,7 @@ def answer_of(engine: Engine, words: str, fact: str) -> dict[str, Any]:
 
 def filled(kind: Mapping[str, Any], words: str) -> Any:
     if kind["type"] == "array":
-        return [filled(kind["items"], words)]
+        return [filled(kind["items"], words)] * 2
     if kind["type"] == "object":
         return {name: filled(member, words) for name, member in kind["properties"].items()}
     return kind["enum"][0] if "enum" in kind else words
@@ -111,15 +112,16 @@ def test_model_that_repeats_the_sources_words_is_stopped(engine: Engine, words: 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.kind)
 @pytest.mark.parametrize(("words", "code"), ATTACKS.values(), ids=ATTACKS)
 def test_words_without_ai_leave_the_sentence_out(engine: Engine, words: str, code: str) -> None:
-    brief, _ = read(words, PLAIN)
+    brief, _ = read(words, PLAIN, OTHER)
     drafts = engine.offline(brief, PERSONA, variants=3, seed="s")
-    assert [draft.body.partition("\n")[0] for draft in drafts] == [PLAIN], code
+    assert {claim.quote for draft in drafts for claim in draft.claims} == {PLAIN, OTHER}, code
+    assert [draft for draft in drafts if words in f"{draft.title}{draft.body}{draft.content}"] == []
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.kind)
 @pytest.mark.parametrize("words", [words for words, _ in ATTACKS.values()], ids=ATTACKS)
 def test_title_that_leads_to_strangers_is_not_the_items(engine: Engine, words: str) -> None:
-    brief, source = read(PLAIN, title=words)
+    brief, source = read(PLAIN, OTHER, title=words)
     made = engine.draft_from(answer_of(engine, PLAIN, "f1"), brief, PERSONA, "story")
     for draft in (made, *engine.offline(brief, PERSONA, variants=1, seed="s")):
         # A headline that the model wrote, or the first words.

@@ -195,6 +195,52 @@ def test_payload_of_the_sample_is_valid(case: Case) -> None:
     assert length.count >= 1
 
 
+SLIDE = PayloadAsset(
+    "https://media.example.com/1.jpg", "image/jpeg", "image", "1/4: Trams run", 160_000, "1.jpg", 1080, 1350
+)
+
+
+def slides(case: Case, count: int) -> Adapted:
+    """A carousel as the image bucket has it: its slides, one in another size, and a document."""
+    shown = [
+        dataclasses.replace(SLIDE, url=f"https://media.example.com/{place}.jpg", name=f"{place}.jpg")
+        for place in range(1, count + 1)
+    ]
+    square = dataclasses.replace(SLIDE, role="alternative", height=1080)
+    document = PayloadAsset(
+        "https://media.example.com/c.pdf", "application/pdf", "document", "", 900_000, "c.pdf"
+    )
+    payload = dataclasses.replace(
+        case.payload,
+        bucket="image",
+        title="Trams run",
+        body="Trams run every seven minutes.",
+        body_format="text",
+        content={"caption": "Trams run.", "slides": []},
+        assets=(*shown, square, document),
+    )
+    return case.platform.adapt(case.account, payload)
+
+
+@pytest.mark.parametrize(
+    "case", [one for one in PLATFORMS if "image" in one.buckets], indirect=True, ids=lambda one: one.kind
+)
+def test_several_pictures_are_posted_and_a_document_is_left_out(case: Case) -> None:
+    """As many as the platform takes in one post; with one more it says so, and nothing is dropped in silence."""
+    rule = case.platform.rules_for(case.account, "image")
+    images = rule.images if rule is not None else None
+    most = images.most if images is not None else 10
+    post = slides(case, most)
+
+    assert [(one.field, one.code) for one in case.platform.validate(case.account, post)] == []
+    if images is None:
+        return
+    named = [step.message for step in post.steps if step.code == "files_left_out"]
+    assert [message.partition(",")[0] for message in named] == ["1 file was left out"]
+    over = case.platform.validate(case.account, slides(case, most + 1))
+    assert {(one.field, one.code) for one in over} == {("assets", "too_many_files")}
+
+
 def test_text_over_the_limit_is_named(case: Case) -> None:
     limit = case.platform.length(case.account, case.post).limit
     body = "x" * ((limit or 0) + 1)

@@ -100,7 +100,10 @@ def test_number_of_files() -> None:
     assert found(assets=(PICTURE,) * 3) == [("assets", "too_many_files")]
     # What only announces a video is no picture of the post.
     thumbnail = dataclasses.replace(PICTURE, role="thumbnail")
-    assert found(assets=(PICTURE, PICTURE, thumbnail)) == []
+    # And what says the same in another size is no further one.
+    square = dataclasses.replace(PICTURE, role="alternative", width=30)
+    assert found(assets=(PICTURE, PICTURE, thumbnail, square)) == []
+    assert found(dataclasses.replace(RULE, needs="image"), assets=(square,)) == [("assets", "no_image")]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from PIL import Image, ImageCms
 
 from pipeline.render.blocks import Style
 from pipeline.render.image import RenderedAsset, draw_picture, render
-from pipeline.render.plan import Disc, Layout, Panel, Picture, Portrait, Words, as_json, from_json
+from pipeline.render.plan import Disc, Layout, Panel, Picture, Portrait, Wash, Words, as_json, from_json
 from pipeline.render.portrait import UnusablePicture
 from pipeline.render.text import layout
 
@@ -140,3 +140,34 @@ def test_accents_take_the_second_colour() -> None:
 
 def test_no_pictures_make_no_files() -> None:
     assert render(Layout(())) == ()
+
+
+def test_wash_runs_from_one_colour_to_the_other() -> None:
+    image = draw_picture(Picture("w.jpg", "image", 40, 101, "#000000", (Wash("#000000", "#c86432"),), ""))
+
+    assert [image.getpixel((20, y)) for y in (0, 50, 100)] == [(0, 0, 0), (100, 50, 25), (200, 100, 50)]
+    assert image.getpixel((0, 30)) == image.getpixel((39, 30))
+
+
+def test_panel_may_be_all_corners_or_have_none() -> None:
+    items = (Panel(0, 10, 60, 6, 3, "#ffffff"), Panel(0, 30, 60, 6, 0, "#ffffff"))
+    image = draw_picture(Picture("p.jpg", "image", 60, 40, "#000000", items, ""))
+
+    assert [image.getpixel((30, y)) for y in (9, 10, 15, 16)] == [
+        (0, 0, 0),
+        (255,) * 3,
+        (255,) * 3,
+        (0, 0, 0),
+    ]
+    assert image.getpixel((0, 10)) != (255, 255, 255) == image.getpixel((0, 30))
+
+
+def test_large_disc_may_leave_the_picture() -> None:
+    image = draw_picture(
+        Picture("d.jpg", "image", 60, 60, "#000000", (Disc(-500, -500, 1000, "#ffffff"),), "")
+    )
+
+    assert image.getpixel((0, 0)) == (255, 255, 255)
+    far = Disc(-1000, -1000, 1000, "#ffffff")
+    bare = draw_picture(Picture("d.jpg", "image", 60, 60, "#000000", (far,), ""))
+    assert bare.getcolors() == [(3600, (0, 0, 0))]

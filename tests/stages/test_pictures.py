@@ -73,7 +73,7 @@ def test_card_has_both_sizes_with_the_words_as_alt_text(workspace, media_root):
     files = files_of(item)
     assert [(one.name, one.width, one.height, one.position, one.role, one.kind) for one in files] == [
         (NAMES[0], 1080, 1350, 0, "image", "image"),
-        (NAMES[1], 1080, 1080, 1, "image", "image"),
+        (NAMES[1], 1080, 1080, 1, "alternative", "image"),
     ]
     for one in files:
         data = (media_root / one.path).read_bytes()
@@ -385,3 +385,132 @@ def test_retry_of_a_redraw_that_broke_keeps_the_words_and_costs_nothing(workspac
 
     assert (drawn.status, drawn.body, drawn.error) == ("ready", "Other words stand on the card.", None)
     assert LedgerEntry.everywhere.filter(workspace=workspace).count() == entries
+
+
+# --- Several pictures ------------------------------------------------------------------------------------------------
+
+ARTICLE = (
+    "The council voted 14 to 9 on Tuesday for the tram line to the harbour. “We have waited long enough for this,” said "
+    "Mayor Ellen Okafor. Retailers in Mill Street fear for their sales. Construction begins next spring with the gas pipes."
+)
+
+
+def make_slides(workspace):
+    return make_items(workspace, engines=["Carousel"], body=ARTICLE)[0]
+
+
+def slides_of(item, place, **words):
+    return [{**one, **words} if index == place else one for index, one in enumerate(item.content["slides"])]
+
+
+def test_carousel_has_a_file_for_each_slide_and_one_of_them_all(workspace, media_root):
+    item = make_slides(workspace)
+    files = files_of(item)
+    slides = item.content["slides"]
+    assert (item.status, item.bucket, len(slides)) == ("ready", "image", 7)
+    assert [(one.name, one.role, one.kind, one.position) for one in files] == [
+        *((f"carousel-{place + 1:02d}.jpg", "image", "image", place) for place in range(7)),
+        ("carousel.pdf", "document", "document", 7),
+    ]
+    assert [one.alt_text for one in files[:2]] == [f"1/7: {slides[0]['title']}", f"2/7: {slides[1]['text']}"]
+    document = (media_root / files[-1].path).read_bytes()
+    assert [(media_root / one.path).read_bytes() in document for one in files[:-1]] == [True] * 7
+    assert on_disk(media_root) == sorted(one.path for one in files)
+
+
+def test_quotation_is_one_picture_in_two_sizes(workspace):
+    item = make_items(workspace, engines=["Quote Graphic"], body=ARTICLE)[0]
+    assert item.body == f"“{ARTICLE.partition(' “')[0]}”\n– {item.body.rpartition('– ')[2]}"
+    assert [(one.role, one.height) for one in files_of(item)] == [("image", 1350), ("alternative", 1080)]
+
+
+def test_edited_slide_is_drawn_again_with_its_alt_text(workspace):
+    item = make_slides(workspace)
+    before = files_of(item)
+    content = {**item.content, "slides": slides_of(item, 1, text="The tram comes.")}
+    edited = edit(item, content=content, alt_texts={before[2].pk: "Said by hand."})
+    assert (edited.status, edited.revision) == ("generating", 2)
+    done = run_all(item)
+    after = files_of(item)
+    assert (done.status, done.content, len(after)) == ("ready", content, 8)
+    assert [one.alt_text for one in after[1:3]] == ["2/7: The tram comes.", "Said by hand."]
+    assert [one.sha256 for one in after[2:7]] == [one.sha256 for one in before[2:7]]
+    assert {one.secret for one in before} & {one.secret for one in after} == set()
+
+
+def test_words_beside_the_slides_are_not_drawn(workspace):
+    item = make_slides(workspace)
+    before = [one.secret for one in files_of(item)]
+    edited = edit(item, body="Other words.", content={**item.content, "caption": "Read this."})
+    assert (edited.status, [one.secret for one in files_of(item)]) == ("ready", before)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ({"text": f"A {CUNEIFORM} sign"}, "missing_glyphs"),
+        ({"text": "tram " * 46}, "too_many_words"),
+        ({"text": "W" * 2000}, "does_not_fit"),
+        ({"kind": "poll"}, "invalid_slide"),
+    ],
+)
+def test_slide_that_can_not_be_drawn_is_refused_at_its_place(workspace, words, code):
+    item = make_slides(workspace)
+    with pytest.raises(Invalid) as raised:
+        edit(item, content={**item.content, "slides": slides_of(item, 2, **words)})
+    assert [(one.field, one.code) for one in raised.value.detail] == [("content.slides[2]", code)]
+    assert reread(item).status == "ready"
+
+
+def test_too_few_slides_are_refused(workspace):
+    item = make_slides(workspace)
+    for slides in (item.content["slides"][:2], []):
+        with pytest.raises(Invalid) as raised:
+            edit(item, content={**item.content, "slides": slides})
+        assert [(one.field, one.code) for one in raised.value.detail] == [("content.slides", "slide_count")]
+
+
+def test_slides_are_not_edited_while_they_are_scheduled(workspace, feed):
+    item = make_slides(workspace)
+    promise(item, feed)
+    with pytest.raises(Conflict) as raised:
+        edit(reread(item), content={**item.content, "slides": slides_of(item, 1, text="Other.")})
+    assert [(one.field, one.code) for one in raised.value.detail] == [("content", "drawn_words")]
+
+
+def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, media_root, monkeypatch):
+    raw = push_raw(workspace, engines=["Carousel"], body=ARTICLE).raw_item
+    write, written = pictures.files.write, []
+
+    def die(kept, chunks):
+        if len(written) == 3:
+            raise SystemExit
+        written.append(kept)
+        write(kept, chunks)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pictures.files, "write", die)
+        with pytest.raises(SystemExit):
+            generate.work(claimed(Generation.everywhere.get()))
+    assert (Asset.everywhere.count(), on_disk(media_root)) == (0, sorted(written))
+    monkeypatch.setattr(Extractive, "draft", None)
+    run_generations(raw)
+    item = items_of(raw)[0]
+    assert (item.status, len(files_of(item))) == ("ready", 8)
+    assert on_disk(media_root) == sorted(one.path for one in files_of(item))
+
+
+def test_regenerated_carousel_has_files_of_its_own(workspace):
+    item = make_items(workspace, engines=["Carousel"], body=f"{ARTICLE} {LONGER}")[0]
+    variant = review.regenerate(item, workspace=workspace, now=NOON)
+    done = run_all(variant)
+    assert (done.status, done.variant_index) == ("ready", 1)
+    assert done.content["slides"] != item.content["slides"]
+    assert {one.item_id for one in files_of(done)} == {done.pk}
+    assert files_of(done)[-1].name == "carousel.pdf"
+
+
+LONGER = (
+    "Eight stops are planned along the old harbour road. A single ticket costs the same as on buses. The operator "
+    "expects 38,000 passengers on every working day. The depot stands on the site of a former rope factory."
+)

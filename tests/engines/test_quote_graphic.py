@@ -1,0 +1,367 @@
+"""Quote Graphic: which words it takes, what it stops, where everything stands on the picture."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import ImageChops
+
+from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText
+from pipeline.engines.quote_graphic import LEAST_SIZE, MOST, SIZES, Quotation, QuoteGraphic, quotation_in
+from pipeline.engines.speakers import speech_in
+from pipeline.plugins import Refused
+from pipeline.render.clusters import MissingGlyphs
+from pipeline.render.colour import contrast
+from pipeline.render.image import draw_picture
+from pipeline.render.plan import MARGIN, Disc, Media, Panel, Picture, Portrait, Wash, Words
+from pipeline.render.text import DoesNotFit, ink, seen
+
+ENGINE = QuoteGraphic()
+ANN = PersonaCard("Ann Whitfield", handle="ann", brand={"primary": "#1d3557", "accent": "#e63946"})
+URL = "https://www.example.com/news"
+VOTE = "The council voted 14 to 9 on Tuesday for the tram line to the harbour."
+MAYOR = "“We have waited long enough for this line,” said Mayor Ellen Okafor on Tuesday."
+HIRSCH = "Nobody has told us how customers are supposed to reach the door."
+QUOTE = "“We have waited long enough for this line”\n– Mayor Ellen Okafor"
+ARABIC = "قرر المجلس في 12 نوفمبر 2026 أن يبدأ مشروع Tram 2030 (المرحلة الأولى) بتكلفة 1,500 مليون."
+
+
+def brief_of(
+    *quotes: str, title: str = "Tram approved", url: str = URL, text: str = ""
+) -> tuple[Brief, SourceText]:
+    text = text or "\n".join(quotes)
+    places = [(quote, text.index(quote)) for quote in quotes]
+    facts = tuple(
+        Fact(f"f{place}", quote, quote, start, start + len(quote))
+        for place, (quote, start) in enumerate(places)
+    )
+    return Brief(title, "en", url, facts), SourceText(title, text, url)
+
+
+def draft_of(body: str, language: str = "en", **content: Any) -> Draft:
+    return Draft("Title", body, "text", {"caption": body, "slides": [], **content}, (), language)
+
+
+def outcomes(
+    body: str, *quotes: str, text: str = "", persona: PersonaCard = ANN, **content: Any
+) -> dict[str, str]:
+    """What isn't passed, by code."""
+    brief, source = brief_of(*(quotes or (VOTE, MAYOR)), text=text)
+    fact = brief.facts[0]
+    claim = Claim(fact.quote, fact.quote, fact.start, fact.end)
+    draft = dataclasses.replace(draft_of(body, **content), claims=(claim,))
+    checks = ENGINE.check(draft, brief, source, persona)
+    return {check.code: check.message for check in checks if check.outcome != "passed"}
+
+
+def offline(*quotes: str, persona: PersonaCard = ANN, variants: int = 1, **changes: Any) -> list[str]:
+    brief, _ = brief_of(*quotes, **changes)
+    return [draft.body for draft in ENGINE.offline(brief, persona, variants=variants, seed="s")]
+
+
+def picture_of(body: str = QUOTE, persona: PersonaCard = ANN, language: str = "en", **media: Any) -> Picture:
+    (picture,) = ENGINE.plan(draft_of(body, language), persona, Media(**media)).pictures
+    return picture
+
+
+def blocks(picture: Picture) -> list[Words]:
+    return [item for item in picture.items if isinstance(item, Words)]
+
+
+def said(item: Words) -> str:
+    return " ".join(line.text for line in item.block.lines)
+
+
+# --- Its words -------------------------------------------------------------------------------------------------------
+
+
+def test_speech_with_its_speaker_comes_first() -> None:
+    assert offline(VOTE, MAYOR) == [QUOTE]
+
+
+def test_sentence_is_attributed_to_the_sources_site() -> None:
+    assert offline(VOTE) == [f"“{VOTE}”\n– example.com"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "by"),
+    [({"url": ""}, "Tram approved"), ({"url": "", "title": ""}, "Ann Whitfield")],
+    ids=["title", "persona"],
+)
+def test_sentence_without_an_address_is_attributed_to_what_there_is(changes: dict[str, str], by: str) -> None:
+    assert offline(VOTE, **changes) == [f"“{VOTE}”\n– {by}"]
+
+
+def test_line_without_a_source_is_the_personas_own() -> None:
+    brief, _ = brief_of(VOTE)
+    lane = dataclasses.replace(brief, lane=Lane("tram"))
+
+    assert ENGINE.offline(lane, ANN, variants=1, seed="s")[0].body.endswith("\n– Ann Whitfield")
+
+
+def test_caption_has_the_address_and_the_claim_its_place() -> None:
+    brief, _ = brief_of(VOTE, MAYOR)
+    (draft,) = ENGINE.offline(brief, ANN, variants=1, seed="s")
+
+    assert draft.content == {"caption": f"{QUOTE}\n{URL}", "slides": []}
+    assert draft.claims == (
+        Claim("We have waited long enough for this line", MAYOR, len(VOTE) + 1, len(VOTE) + 1 + len(MAYOR)),
+    )
+
+
+def test_variants_are_different_quotations() -> None:
+    assert len(set(offline(VOTE, MAYOR, HIRSCH, variants=3))) == 3
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "He said it would be built before the year was out.",
+        "But nobody has told us how customers reach the door.",
+        "Yes.",
+        "x" * (MOST + 1),
+        "“That is enough for us all.”",
+    ],
+    ids=["dangling", "connected", "short", "long", "nobody said it"],
+)
+def test_sentence_that_is_no_quotation_is_left_out(sentence: str) -> None:
+    with pytest.raises(Refused, match=r"^The source has no sentence of 20 to 220 characters.*\.$") as refusal:
+        offline(sentence)
+    assert refusal.value.code == "nothing_to_say"
+
+
+def test_title_alone_is_declined() -> None:
+    assert ENGINE.why_not(SourceText("Tram", "", URL)) == (
+        "This item has only a title: a quotation needs words of the source itself."
+    )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words", "speaker"),
+    [
+        ('"It is late," said Ellen Okafor.', "It is late", "Ellen Okafor"),
+        ("“It is late!” Dr. Miriam Castle, who studies transport, said.", "It is late!", "Dr. Miriam Castle"),
+        ("“It is late!” Dr. Miriam Castle said.", "It is late!", "Dr. Miriam Castle"),
+        ("Ellen van der Berg said: “It is late.”", "It is late.", "Ellen van der Berg"),
+        ("„Es ist spät“, sagte Bürgermeisterin Anna Schmidt am Dienstag.", "Es ist spät", "Bürgermeisterin Anna Schmidt"),
+        ("« Il est tard », a déclaré Anne Hidalgo.", "Il est tard", "Anne Hidalgo"),
+        ('"It is late," she said.', "", ""),
+        ('"It is late." The mayor left.', "", ""),
+        ('"It is late," said the woman at the door.', "", ""),
+        ('The "old harbour" line opens.', "", ""),
+    ],
+)  # fmt: skip
+def test_speaker_is_who_the_sentence_names(sentence: str, words: str, speaker: str) -> None:
+    assert [(one.words, one.speaker) for one in speech_in(sentence)] == ([(words, speaker)] if words else [])
+
+
+# --- A model's words -------------------------------------------------------------------------------------------------
+
+
+def answer(quote: str, speaker: str = "") -> dict[str, Any]:
+    return {"angle": "story", "quote": quote, "speaker": speaker, "claims": [{"text": quote, "fact": "f0"}]}
+
+
+@pytest.mark.parametrize(
+    "quote", ["We have waited long enough for this line", "“We have waited long enough for this line”"]
+)
+def test_model_gives_quotation_and_speaker(quote: str) -> None:
+    brief, source = brief_of(MAYOR)
+    draft = ENGINE.draft_from(answer(quote, "Mayor Ellen Okafor"), brief, ANN, "number")
+
+    assert (draft.body, draft.angle) == (QUOTE, "number")
+    assert [c for c in ENGINE.check(draft, brief, source, ANN) if c.outcome != "passed"] == []
+
+
+def test_without_a_speaker_the_source_is_named() -> None:
+    brief, _ = brief_of(VOTE)
+
+    assert ENGINE.draft_from(answer(VOTE), brief, ANN, "story").body == f"“{VOTE}”\n– example.com"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("“We have waited too long for this line”\n– Mayor Ellen Okafor", "quote"),
+        ("“We have waited enough for this line”\n– Mayor Ellen Okafor", "quote"),
+        ("“The council voted 14 to 9”\n– example.com", "quote"),
+        ("“have waited long enough for this line”\n– Mayor Ellen Okafor", "quote"),
+        ("“We have waited long enough for this line”\n– Mayor Paul Hirsch", "attribution"),
+        ("“We have waited long enough for this line”", "attribution"),
+        (f"“{'We have waited long enough. ' * 9}”\n– Mayor Ellen Okafor", "quote_length"),
+        ("“”\n– Mayor Ellen Okafor", "content"),
+    ],
+    ids=["edited", "shortened", "no end", "no beginning", "another's", "nobody's", "too long", "empty"],
+)
+def test_what_the_source_does_not_say_is_stopped(body: str, code: str) -> None:
+    assert code in outcomes(body)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("The tram is dead.", "The source doesn't say this word for word: “The tram is dead.”."),
+        ("the tram is dead.", "The quotation leaves out the beginning or the end of its sentence."),
+    ],
+)
+def test_negation_is_not_cut_off(words: str, message: str) -> None:
+    assert outcomes(f"“{words}”\n– example.com", "It is not true that the tram is dead.")["quote"] == message
+
+
+def test_speaker_who_is_named_elsewhere_is_a_warning() -> None:
+    text = f"{VOTE} {'Trams run on rails. ' * 40}{MAYOR}"
+    brief, source = brief_of(VOTE, text=text)
+    draft = dataclasses.replace(draft_of(f"“{VOTE}”\n– Mayor Ellen Okafor"))
+    (check,) = (one for one in ENGINE.check(draft, brief, source, ANN) if one.code == "attribution")
+
+    assert (check.outcome, check.message) == (
+        "warning",
+        "The source names Mayor Ellen Okafor far from the quotation: see whether it is theirs.",
+    )
+
+
+def test_slides_and_strange_links_are_stopped() -> None:
+    assert outcomes(QUOTE, slides=[{}])["content"] == "A Quote Graphic has no slides."
+    assert outcomes(QUOTE, caption="See https://evil.example/x")["content"].startswith(
+        "The caption has a link"
+    )
+
+
+def test_missing_glyphs_are_named() -> None:
+    words = "The tram line to 東京 opens on Tuesday."
+
+    assert sorted(outcomes(f"“{words}”\n– example.com", words)) == ["fits", "glyphs"]
+
+
+def test_body_that_a_person_typed_is_read() -> None:
+    assert quotation_in("Ship it now.\n— K") == Quotation("Ship it now.", "K")
+    assert quotation_in("«Ship it.\nNow.»") == Quotation("Ship it.\nNow.", "")
+    assert quotation_in("– not a name") == Quotation("– not a name", "")
+    assert quotation_in("") == Quotation("", "")
+
+
+# --- The picture -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_picture_says_who_said_what_and_who_shows_it(size: tuple[int, int]) -> None:
+    picture = picture_of(size=size)
+
+    assert [said(item) for item in blocks(picture)] == [
+        "“",
+        "We have waited long enough for this line",
+        "Mayor Ellen Okafor",
+        "@ann",
+        "AW",
+        "Ann Whitfield",
+    ]
+    assert picture.name == f"quote-graphic-{size[0]}x{size[1]}.jpg"
+    assert picture.alt_text == "“We have waited long enough for this line” – Mayor Ellen Okafor"
+    assert picture.role == ("image" if size == SIZES[0] else "alternative")
+
+
+def test_handle_stands_at_the_lower_right() -> None:
+    (handle,) = (item for item in blocks(picture_of()) if said(item) == "@ann")
+    line = handle.block.lines[0]
+
+    assert round(handle.x + line.x + line.width) == 1080 - MARGIN
+    assert handle.y > 1350 - MARGIN - 80
+
+
+def test_right_to_left_is_mirrored() -> None:
+    left = picture_of(has_portrait=True)
+    right = picture_of(f"“{ARABIC}”\n– رئيسة البلدية", language="ar", has_portrait=True)
+    faces = [next(item for item in one.items if isinstance(item, Portrait)) for one in (left, right)]
+    marks = [blocks(one)[0] for one in (left, right)]
+    edges = [(item.x + seen(item.block)[0], item.x + seen(item.block)[2]) for item in marks]
+    (handle,) = (item for item in blocks(right) if said(item) == "@ann")
+
+    assert faces[0].x + faces[1].x + faces[1].size == 1080
+    assert edges[0][0] == pytest.approx(MARGIN, abs=1)
+    assert edges[1][1] == pytest.approx(1080 - MARGIN, abs=1)
+    assert handle.x + handle.block.lines[0].x == pytest.approx(MARGIN, abs=1)
+
+
+def quote_block(picture: Picture) -> Words:
+    return blocks(picture)[1]
+
+
+def test_short_words_are_larger_than_long_ones_and_never_too_small() -> None:
+    short = quote_block(picture_of("“Ship it on Friday.”\n– K")).block
+    long = quote_block(picture_of(f"“{'We have waited long enough. ' * 8}”\n– K")).block
+
+    assert short.size > 1.5 * long.size
+    assert long.size >= LEAST_SIZE
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_quotation_takes_at_most_its_share(size: tuple[int, int]) -> None:
+    words = "We have waited long enough for it. " * 6
+
+    assert quote_block(picture_of(f"“{words.strip()}”\n– K", size=size)).block.height <= 0.56 * size[1]
+
+
+def test_other_sizes_are_our_own_fault() -> None:
+    with pytest.raises(ValueError, match="not \\(500, 500\\)"):
+        picture_of(size=(500, 500))
+
+
+COLOURS = ["#ffffff", "#000000", "#ffff00", "#808080", "#7a7a7a", "#95d5b2", "#3a86ff", "nonsense", None]
+
+
+@pytest.mark.parametrize("primary", COLOURS)
+@pytest.mark.parametrize("accent", COLOURS)
+def test_everything_can_be_read(primary: object, accent: object) -> None:
+    picture = picture_of(persona=PersonaCard("Ann", "ann", brand={"primary": primary, "accent": accent}))
+    wash = next(item for item in picture.items if isinstance(item, Wash))
+    disc = next(item for item in picture.items if isinstance(item, Disc))
+    for item in blocks(picture):
+        grounds = [disc.colour] if said(item) == "A" else [wash.top, wash.bottom]
+        assert min(contrast(item.colour, ground) for ground in grounds) >= 4.5, said(item)
+
+
+WORDS = st.text(
+    st.sampled_from("abcdeilnorstuw     WM-–/.,!?()’@#0123456789אבגשלם  قردالملة🔥🇩🇪\u0301éÄß\n"),
+    min_size=1,
+    max_size=MOST,
+)
+NAMES = st.text(st.sampled_from("abcde WMאבג قرد🔥é-.'"), max_size=120)
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORDS, NAMES, NAMES, st.sampled_from(SIZES), st.sampled_from(["en", "de", "ar"]))
+def test_everything_stands_inside_the_margins(
+    words: str, by: str, name: str, size: tuple[int, int], language: str
+) -> None:
+    try:
+        picture = picture_of(f"“{words}”\n– {by}", PersonaCard(name, "ann", language), language, size=size)
+    except (DoesNotFit, MissingGlyphs):
+        return
+    for item in blocks(picture):
+        left, top, right, bottom = seen(item.block) if said(item) in "“”" else ink(item.block)
+        assert item.x + left >= MARGIN - 1
+        assert item.x + right <= size[0] - MARGIN + 1
+        assert item.y + top >= MARGIN - 1
+        assert item.y + bottom <= size[1] - MARGIN + 1
+    lines = [item for item in picture.items if isinstance(item, Panel)]
+    assert [one for one in lines if one.x < MARGIN or one.x + one.width > size[0] - MARGIN] == []
+
+
+@settings(max_examples=8, deadline=None)
+@given(WORDS, st.sampled_from(SIZES))
+def test_no_pixel_leaves_the_margins(words: str, size: tuple[int, int]) -> None:
+    try:
+        picture = picture_of(f"“{words}”\n– K", size=size)
+    except (DoesNotFit, MissingGlyphs):
+        return
+    bare = dataclasses.replace(picture, items=picture.items[:1])
+    drawn = ImageChops.difference(draw_picture(picture), draw_picture(bare)).getbbox()
+
+    assert drawn is not None
+    assert min(drawn[:2]) >= MARGIN - 1
+    assert drawn[2] <= size[0] - MARGIN + 1
+    assert drawn[3] <= size[1] - MARGIN + 1
