@@ -47,7 +47,7 @@ _TITLE: Final = Style(weight=700, optical=32, line_height=1.16)
 _TEXT: Final = Style(weight=450, optical=28, line_height=1.36)
 _ALONE: Final = Style(weight=550, optical=32, line_height=1.26)
 _MARK: Final = Style(weight=600, optical=20, line_height=1.2)
-_BIG_NUMBER: Final = 150
+_BIG_NUMBER: Final = 168
 _BAR: Final = (96, 10)
 _SWIPE: Final = (34, 30, 66)
 """Of the pill that says where to go: its type, what is left at its sides, its height."""
@@ -168,7 +168,9 @@ class _Page(Board):
         who = typeset(" ".join(self.persona.name.split()), self.persona.language) or handle_of(self.persona)
         if who:
             name = self.text(who, (self.room - 240, 44), _MARK, (32, 14), language=self.persona.language)
-            items.append(self.words(name, self.leading(name.width), MARGIN, tones.ink))
+            # On one line, whatever script the name is written in.
+            y = MARGIN + count.lines[0].baseline - name.lines[0].baseline
+            items.append(self.words(name, self.leading(name.width), y, tones.ink))
         return items
 
     @staticmethod
@@ -237,9 +239,9 @@ class _Page(Board):
         number, number_height = self.ornament(str(self.point), _BIG_NUMBER, 0, weight=800)
         room = self._floor - self._top - number_height - _GAP - 16
         if self.slide.title and self.slide.text:
-            title, text = self._pair(room, _TITLE, (84, 48), _TEXT, (54, LEAST_SIZE))
+            title, text = self._pair(room, _TITLE, (104, 48), _TEXT, (60, LEAST_SIZE))
         else:
-            alone = self.text(self._said(self.slide.words), (self.room, room), _ALONE, (76, LEAST_SIZE))
+            alone = self.text(self._said(self.slide.words), (self.room, room), _ALONE, (92, LEAST_SIZE))
             title, text = alone, None
         height = number_height + _GAP + 16 + self._height(title, text)
         y = self._middle(height, self._floor)
@@ -248,11 +250,11 @@ class _Page(Board):
 
     def _recap(self) -> list[Item]:
         title = self.text(
-            self._said(self.slide.title or self.fixed.recap), (self.room, 220), _TITLE, (84, 52)
+            self._said(self.slide.title or self.fixed.recap), (self.room, 220), _TITLE, (96, 52)
         )
         lines = [line.strip() for line in self.slide.text.splitlines() if line.strip()]
         room = self._floor - self._top - title.height - _GAP
-        size = 54
+        size = 58
         while True:
             blocks = self._points(lines, room, size)
             if blocks is not None:

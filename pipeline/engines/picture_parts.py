@@ -35,6 +35,9 @@ _PALETTES: Final = (
 )
 """For a persona without colours of its own: one that goes with its name."""
 _DARK: Final = "#0b0d12"
+_BLACKISH: Final = 0.012
+_SEEN: Final = 3.0
+"""The least contrast of what is large or an ornament, by WCAG 2.2, 1.4.11."""
 _INITIALS: Final = Style(weight=600, optical=28, line_height=1.2, align="center")
 _SIGNED: Final = Style(weight=600, optical=22, line_height=1.2)
 _TAGGED: Final = Style(weight=500, optical=20, line_height=1.2)
@@ -89,10 +92,16 @@ def full_tones(persona: PersonaCard) -> Tones:
 
 
 def paper_tones(persona: PersonaCard) -> Tones:
-    """A picture on paper with a breath of the persona's colour."""
+    """A picture on paper with a breath of the persona's colour; on a shade of it where its accent wants the dark."""
     ground, accent = brand_colours(persona)
     paper = colour.mix(colour.WHITE, ground, 0.06)
     ink = colour.readable(colour.mix(ground, _DARK, 0.86), paper, 12.0)
+    shade = colour.mix(
+        ground, *((colour.BLACK, 0.3) if colour.luminance(ground) > _BLACKISH else (colour.WHITE, 0.07))
+    )
+    # A light accent has to be darkened on paper until it is another colour, such as olive for yellow.
+    if colour.contrast(accent, paper) < _SEEN <= colour.READABLE <= colour.contrast(accent, shade):
+        paper, ink = shade, colour.WHITE
     return _toned(paper, paper, paper, ink, accent)
 
 

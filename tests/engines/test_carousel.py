@@ -353,7 +353,7 @@ def test_everything_stands_inside_the_margins(slides: list[tuple[str, str, str]]
         return
     for picture in layout.pictures:
         for item in blocks(picture):
-            is_number = said(item).isdigit() and item.block.size == 150
+            is_number = said(item).isdigit() and item.block.size == 168
             left, top, right, bottom = seen(item.block) if is_number else ink(item.block)
             assert item.x + left >= MARGIN - 1
             assert item.x + right <= 1080 - MARGIN + 1

@@ -1,0 +1,159 @@
+"""Samples of every engine that draws, to be looked at: `python -m tools.gallery <folder>` writes them and an index.
+
+They hold what usually breaks a picture: long and short words, long compounds, other directions of writing, emoji, light
+and dark and grey brands, with and without portrait and handle.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PIL import Image, ImageDraw
+
+from pipeline import plugins
+from pipeline.engines.base import Draft, Engine, PersonaCard
+from pipeline.render.image import render
+from pipeline.render.plan import Media
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.render.files import RenderedAsset
+
+
+class Sample(NamedTuple):
+    name: str
+    kind: str
+    persona: PersonaCard
+    language: str
+    body: str
+    slides: tuple[tuple[str, str, str], ...] = ()
+    has_portrait: bool = True
+
+
+ANN = PersonaCard("Ann Whitfield", "annwhitfield", brand={"primary": "#1d3557", "accent": "#e63946"})
+STUDIO = PersonaCard(
+    "Studio Okafor & Partners International",
+    "okafor.partners",
+    brand={"primary": "#f4f1de", "accent": "#e07a5f"},
+)
+NOTES = PersonaCard("DevNotes", brand={"primary": "#111111", "accent": "#ffd60a"})
+WEEKLY = PersonaCard("Bright Side Weekly", "brightside", brand={"primary": "#ffd60a", "accent": "#003566"})
+GREY = PersonaCard("Ines Duarte", "ines", brand={"primary": "#808080", "accent": "#808080"})
+JOERG = PersonaCard("Jörg Müller-Lüdenscheidt", "jmuelu", "de", brand={"primary": "#2d6a4f"})
+LAYLA = PersonaCard("ليلى حداد", "layla", "ar", brand={"primary": "#5f0f40", "accent": "#ff9e00"})
+NOA = PersonaCard("נועה לוי", "noa", "he", brand={"primary": "#e9ecef", "accent": "#3a86ff"})
+PLAIN = PersonaCard("Harrow Herald", "herald")
+
+LONG = (
+    "The forecasts were cautious, and every single one of them was beaten within a year: in Dijon the trams were full "
+    "before the second line had even been drawn on paper, and nobody there asks for the car park back"
+)
+GERMAN = (
+    "Die Donaudampfschifffahrtsgesellschaft darf ihre Kapitänsmützenverordnung behalten, und das "
+    "Bundesverfassungsgericht bestätigt es."
+)
+ARABIC = "قرر المجلس في 12 نوفمبر 2026 أن يبدأ مشروع Tram 2030 (المرحلة الأولى) بتكلفة 1,500 مليون."
+HEBREW = "המועצה אישרה ב-12 בנובמבר 2026 את פרויקט Tram 2030."
+TRAM = (
+    ("hook", "Harrow gets its tram. Mill Street pays first.", ""),
+    ("point", "The vote: 14 to 9", "After almost eleven years the council decided to build it."),
+    ("point", "What it costs", "£214 million, of which the government pays £92 million."),
+    ("point", "", "Retailers in Mill Street expect sales to fall by a third while the street is closed."),
+    (
+        "recap",
+        "In short",
+        "Approved 14 to 9\n£214 million, open in March 2029\nMill Street closed for 18 months",
+    ),
+    ("cta", "Would you close your street for it?", "news.example.org\nFollow @annwhitfield"),
+)
+RIGHT_TO_LEFT = (
+    ("hook", "المجلس يوافق على مشروع الترام", ""),
+    ("point", "التكلفة", ARABIC),
+    ("recap", "باختصار", "يبدأ العمل في الربيع المقبل\nيستمر ثلاث سنوات"),
+    ("cta", "اقرأ القصة كاملة", "example.org\nتابعوا @layla"),
+)
+COMPOUNDS = (
+    ("hook", "Geschwindigkeitsbegrenzung bestätigt: Was das Bundesverfassungsgericht entschied", ""),
+    ("point", "", GERMAN),
+    ("recap", "Kurz gesagt", "Tempolimit gilt\nMütze bleibt"),
+    ("cta", "Die ganze Geschichte lesen", "recht.example.de"),
+)
+
+SAMPLES = (
+    Sample("short", "quote_graphic", ANN, "en", "“We have waited long enough for this”\n– Mayor Ellen Okafor"),
+    Sample("long", "quote_graphic", STUDIO, "en", f"“{LONG}”\n– Dr. Miriam Castle", has_portrait=False),
+    Sample("dark", "quote_graphic", NOTES, "en", f"“{LONG}”\n– news.example.org", has_portrait=False),
+    Sample("yellow", "quote_graphic", WEEKLY, "en", "“Eight stops are planned, and trams are to run every seven minutes.”\n– Northline Transit"),
+    Sample("grey", "quote_graphic", GREY, "en", "“One outage 🔥, louder alarms 🚨 and, at last, a night of sleep 😴”\n– Ines Duarte", has_portrait=False),
+    Sample("german", "quote_graphic", JOERG, "de", f"„{GERMAN}“\n– Bürgermeisterin Anna Schmidt"),
+    Sample("arabic", "quote_graphic", LAYLA, "ar", f"“{ARABIC}”\n– رئيسة البلدية"),
+    Sample("hebrew", "quote_graphic", NOA, "he", f"“{HEBREW}”\n– example.co.il", has_portrait=False),
+    Sample("no-brand", "quote_graphic", PLAIN, "en", "“Nobody has told us how customers are supposed to reach the door”\n– Paul Hirsch"),
+    Sample("tram", "carousel", ANN, "en", "Harrow gets its tram.", TRAM),
+    Sample("yellow", "carousel", WEEKLY, "en", "Harrow gets its tram.", TRAM, has_portrait=False),
+    Sample("dark", "carousel", NOTES, "en", "Harrow gets its tram.", TRAM, has_portrait=False),
+    Sample("german", "carousel", JOERG, "de", "Tempolimit gilt.", COMPOUNDS),
+    Sample("arabic", "carousel", LAYLA, "ar", "المجلس يوافق", RIGHT_TO_LEFT),
+    Sample("short", "persona_tweet", ANN, "en", "The council voted 14 to 9 for the tram."),
+    Sample("german", "persona_tweet", JOERG, "de", GERMAN),
+    Sample("arabic", "persona_tweet", LAYLA, "ar", ARABIC, has_portrait=False),
+)  # fmt: skip
+
+
+def portrait() -> bytes:
+    """Somebody, drawn."""
+    image = Image.new("RGB", (600, 600), "#c9a27e")
+    pen = ImageDraw.Draw(image)
+    pen.ellipse((165, 90, 435, 405), fill="#f0cfae")
+    pen.ellipse((90, 390, 510, 840), fill="#2c3e50")
+    pen.pieslice((157, 60, 443, 390), 180, 360, fill="#3b2a1e")
+    out = BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def draw(sample: Sample, face: bytes) -> Iterator[RenderedAsset]:
+    """All files of a sample, in each of its engine's sizes."""
+    engine = plugins.get("engines", sample.kind, Engine)
+    slides: list[dict[str, Any]] = [
+        dict(zip(("kind", "title", "text"), slide, strict=True)) for slide in sample.slides
+    ]
+    content = {"caption": sample.body, "slides": slides}
+    draft = Draft("Sample", sample.body, "text", content, (), sample.language)
+    for size in engine.sizes:
+        layout = engine.plan(draft, sample.persona, Media(sample.has_portrait, size))
+        if layout is not None:
+            yield from render(layout, portrait=face if sample.has_portrait else None)
+
+
+def write(folder: Path) -> int:
+    """The number of files that were written beside the index."""
+    folder.mkdir(parents=True, exist_ok=True)
+    face = portrait()
+    rows = []
+    count = 0
+    for sample in SAMPLES:
+        shown = []
+        for asset in draw(sample, face):
+            name = f"{sample.kind}-{sample.name}-{asset.name}"
+            (folder / name).write_bytes(asset.bytes)
+            count += 1
+            alt = html.escape(asset.alt_text)
+            is_picture = asset.mime_type.startswith("image/")
+            inside = f'<img src="{name}" alt="{alt}" height="480">' if is_picture else asset.name
+            shown.append(f'<a href="{name}">{inside}</a>')
+        rows.append(f"<h2>{sample.kind}: {sample.name}</h2><p>{' '.join(shown)}</p>")
+    page = f'<!doctype html><meta charset="utf-8"><title>Samples</title>{"".join(rows)}'
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    return count
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Give the folder into which the samples are written.")
+    print(f"{write(Path(sys.argv[1]))} files")
