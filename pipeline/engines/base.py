@@ -202,6 +202,8 @@ class Engine(ABC):
     """What it needs, as the API says it: `text`, `image`, `video`, `topic`."""
     draft_tokens: ClassVar[int] = 2_000
     """What a model may use to answer for all variants, its thinking included."""
+    shows_photo: ClassVar[bool] = False
+    """Whether a photo of the raw item may be its ground."""
     sizes: ClassVar[tuple[tuple[int, int], ...]] = ()
     """In which `plan` lays it out, in pixels, the preferred one first; none for what isn't drawn."""
 

@@ -14,7 +14,7 @@ from pipeline.render import colour
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.blocks import Style
 from pipeline.render.clusters import missing, named, split
-from pipeline.render.plan import MARGIN, Disc, Panel, Portrait, Words
+from pipeline.render.plan import MARGIN, Disc, Panel, Photo, Portrait, Words
 from pipeline.render.text import DoesNotFit, ink, layout, seen
 from pipeline.render.typeset import typeset
 
@@ -35,6 +35,8 @@ _PALETTES: Final = (
 )
 """For a persona without colours of its own: one that goes with its name."""
 _DARK: Final = "#0b0d12"
+_VEIL: Final = 0.66
+"""How much of a photo a veil takes away."""
 _BLACKISH: Final = 0.012
 _SEEN: Final = 3.0
 """The least contrast of what is large or an ornament, by WCAG 2.2, 1.4.11."""
@@ -89,6 +91,20 @@ def full_tones(persona: PersonaCard) -> Tones:
         )
     )
     return _toned(ground, top, bottom, ink, accent)
+
+
+def photo_tones(persona: PersonaCard) -> tuple[Tones, Photo]:
+    """A picture on any photo: under a dark veil of the persona's colour even a white one is dark enough for white."""
+    ground, accent = brand_colours(persona)
+    veil = colour.mix(ground, _DARK, 0.7)
+    lightest = colour.mix(colour.WHITE, veil, _VEIL)
+    if colour.contrast(colour.WHITE, lightest) < colour.READABLE:
+        veil = _DARK
+        lightest = colour.mix(colour.WHITE, veil, _VEIL)
+    tones = _toned(lightest, lightest, lightest, colour.WHITE, accent)
+    # Only ornaments have it here, and more of it would be lost than on a ground that is known.
+    seen_accent = colour.readable(accent, lightest, _SEEN)
+    return dataclasses.replace(tones, accent=seen_accent), Photo(veil, _VEIL)
 
 
 def paper_tones(persona: PersonaCard) -> Tones:

@@ -19,6 +19,7 @@ from pipeline.engines.picture_parts import (
     check_picture_links,
     full_tones,
     outcome,
+    photo_tones,
     with_url,
 )
 from pipeline.engines.short_post import MAX_HASHTAGS, THREAD_MARK, ShortPost
@@ -131,6 +132,7 @@ class QuoteGraphic(Engine):
     credits = 2
     made_from = ("text", "topic")
     sizes = SIZES
+    shows_photo = True
 
     def __init__(self) -> None:
         self._post = ShortPost()
@@ -383,7 +385,11 @@ class _Graphic(Board):
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: Media) -> None:
         self.quote = quotation_in(draft.body)
-        super().__init__(persona, media, full_tones(persona), words=self.quote.words, language=draft.language)
+        self.tones = full_tones(persona)
+        self.ground: Item = Wash(self.tones.top, self.tones.bottom)
+        if media.has_photo:
+            self.tones, self.ground = photo_tones(persona)
+        super().__init__(persona, media, self.tones, words=self.quote.words, language=draft.language)
 
     def picture(self) -> Picture:
         tones, size = self.tones, self.media.size
@@ -397,7 +403,7 @@ class _Graphic(Board):
         top = MARGIN + max(0.0, floor - MARGIN - used) * _OPTICAL_CENTRE
         mark = dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2))
         y = top + mark_height + _AFTER_ORNAMENT
-        items: list[Item] = [Wash(tones.top, tones.bottom), mark]
+        items: list[Item] = [self.ground, mark]
         items.append(self.words(words, MARGIN, y, tones.ink))
         if by:
             items += self._by_line(by, y + words.height + _BEFORE_BY)

@@ -11,12 +11,12 @@ from PIL import Image, ImageCms, ImageDraw, ImageFilter
 from pipeline.render.colour import BLACK, WHITE, mix, rgb
 from pipeline.render.document import bind
 from pipeline.render.files import RenderedAsset, rendered
-from pipeline.render.plan import Disc, Panel, Portrait, Wash
-from pipeline.render.portrait import open_square
+from pipeline.render.plan import Disc, Panel, Photo, Portrait, Wash
+from pipeline.render.portrait import open_cover, open_square
 from pipeline.render.text import draw
 
 if TYPE_CHECKING:
-    from pipeline.render.plan import Item, Layout, Picture
+    from pipeline.render.plan import Layout, Picture, Words
 
 __all__ = ["QUALITY", "RenderedAsset", "draw_picture", "render"]
 
@@ -32,13 +32,17 @@ _SHADOW_STRENGTH: Final = 0.24
 _DATE_OF_PROFILE: Final = slice(24, 36)
 
 
-def render(plan: Layout, *, portrait: bytes | None = None) -> tuple[RenderedAsset, ...]:
+def render(
+    plan: Layout, *, portrait: bytes | None = None, photo: bytes | None = None
+) -> tuple[RenderedAsset, ...]:
     """Every picture of the layout, in its order, and after them the document that binds them.
 
-    `portrait` are the bytes as they were given, needed where `plan.needs_portrait`. Raises `UnusablePicture` for
-    bytes that can't be shown, `ValueError` where they are needed and weren't given.
+    `portrait` and `photo` are the bytes as they were given, needed where the layout shows one. Raises
+    `UnusablePicture` for bytes that can't be shown, `ValueError` where they are needed and weren't given.
     """
-    pictures = tuple(_encode(picture, draw_picture(picture, portrait=portrait)) for picture in plan.pictures)
+    pictures = tuple(
+        _encode(picture, draw_picture(picture, portrait=portrait, photo=photo)) for picture in plan.pictures
+    )
     if not plan.document:
         return pictures
     return (*pictures, bind(pictures, name=plan.document, title=plan.title, language=plan.language))
@@ -65,15 +69,30 @@ def _srgb() -> bytes:
     return bytes(profile)
 
 
-def draw_picture(picture: Picture, *, portrait: bytes | None = None) -> Image.Image:
+def draw_picture(
+    picture: Picture, *, portrait: bytes | None = None, photo: bytes | None = None
+) -> Image.Image:
     """As an RGB image; see `render`."""
     image = Image.new("RGB", (picture.width, picture.height), picture.background)
     for item in picture.items:
-        _draw_item(image, item, picture.background, portrait)
+        if isinstance(item, Photo):
+            _draw_photo(image, item, photo)
+        else:
+            _draw_item(image, item, picture.background, portrait)
     return image
 
 
-def _draw_item(image: Image.Image, item: Item, background: str, portrait: bytes | None) -> None:
+def _draw_photo(image: Image.Image, item: Photo, photo: bytes | None) -> None:
+    if photo is None:
+        message = "The layout shows a photo, and none was given."
+        raise ValueError(message)
+    veil = Image.new("RGB", image.size, item.veil)
+    image.paste(Image.blend(open_cover(photo, image.size, behind=WHITE), veil, item.strength))
+
+
+def _draw_item(
+    image: Image.Image, item: Wash | Panel | Disc | Portrait | Words, background: str, portrait: bytes | None
+) -> None:
     if isinstance(item, Wash):
         image.paste(_wash(item, image.height).resize(image.size, Image.Resampling.NEAREST))
     elif isinstance(item, Panel):

@@ -25,6 +25,16 @@ class Media:
     has_portrait: bool = False
     size: tuple[int, int] = UPRIGHT
     shown_on: date | None = None
+    has_photo: bool = False
+
+
+@dataclass(frozen=True)
+class Photo:
+    """The photo that was given, over the whole picture, under a `veil` of that `strength`, 0 to 1."""
+
+    veil: str
+    strength: float
+    kind: Literal["photo"] = "photo"
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class Words:
     kind: Literal["words"] = "words"
 
 
-Item = Wash | Panel | Disc | Portrait | Words
+Item = Wash | Photo | Panel | Disc | Portrait | Words
 
 
 @dataclass(frozen=True)
@@ -140,8 +150,9 @@ def _picture(data: Mapping[str, Any]) -> Picture:
 
 
 def _item(data: Mapping[str, Any]) -> Item:
-    kinds: dict[str, type[Wash | Panel | Disc | Portrait]] = {
+    kinds: dict[str, type[Wash | Photo | Panel | Disc | Portrait]] = {
         "wash": Wash,
+        "photo": Photo,
         "panel": Panel,
         "disc": Disc,
         "portrait": Portrait,

@@ -1,4 +1,4 @@
-"""A portrait that somebody gave us: bytes from anywhere, judged before they are decoded."""
+"""A portrait or a photo that somebody gave us: bytes from anywhere, judged before they are decoded."""
 
 from __future__ import annotations
 
@@ -21,29 +21,45 @@ Image.MAX_IMAGE_PIXELS = MOST_PIXELS
 
 
 class UnusablePicture(Refused):
-    """The bytes aren't a picture that may be drawn; the message says why."""
+    """The bytes aren't a picture that may be drawn; the message says why, `field` which picture it was."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, code="unusable_picture", field="brand.portrait")
+    def __init__(self, message: str, *, field: str = "brand.portrait") -> None:
+        super().__init__(message, code="unusable_picture", field=field)
 
 
 def open_square(data: bytes, size: int, *, behind: str) -> Image.Image:
-    """The middle of the picture as an RGB square of `size` pixels, upright, without any of its metadata.
+    """The middle of a portrait as an RGB square of `size` pixels, upright, without any of its metadata.
 
     What is transparent shows the colour `behind`. Of moving pictures the first frame is taken. Raises
     `UnusablePicture`.
     """
+    return _opened(data, (size, size), behind, finer=2, what="portrait", field="brand.portrait")
+
+
+def open_cover(data: bytes, size: tuple[int, int], *, behind: str) -> Image.Image:
+    """As `open_square`, a photo that covers so many pixels; a tall one keeps its upper part."""
+    return _opened(data, size, behind, finer=1, what="photo", field="media")
+
+
+def _opened(
+    data: bytes, size: tuple[int, int], behind: str, *, finer: int, what: str, field: str
+) -> Image.Image:
+    def unusable(why: str) -> UnusablePicture:
+        return UnusablePicture(f"The {what} {why}", field=field)
+
     if len(data) > MOST_BYTES:
-        message = f"The portrait has {len(data) / 2**20:.0f} MiB; {MOST_BYTES // 2**20} are the most."
-        raise UnusablePicture(message)
+        msg = f"has {len(data) / 2**20:.0f} MiB; {MOST_BYTES // 2**20} are the most."
+        raise unusable(msg)
     try:
-        return _square(data, size, behind)
+        return _fitted(data, size, behind, finer)
+    except _TooSmall as small:
+        why = f"is {small.width} × {small.height} pixels; {LEAST_SIDE} × {LEAST_SIDE} are the least."
+        raise unusable(why) from None
     except UnidentifiedImageError:
-        message = "The portrait is not a JPEG, PNG or WebP picture."
-        raise UnusablePicture(message) from None
+        raise unusable("is not a JPEG, PNG or WebP picture.") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        message = f"The portrait has more than {MOST_PIXELS // 1_000_000} million pixels."
-        raise UnusablePicture(message) from None
+        msg = f"has more than {MOST_PIXELS // 1_000_000} million pixels."
+        raise unusable(msg) from None
     # What Pillow raises for damaged data, by its decoders' sources: all mean that nothing can be shown.
     except (
         OSError,
@@ -56,8 +72,7 @@ def open_square(data: bytes, size: int, *, behind: str) -> Image.Image:
         OverflowError,
         MemoryError,
     ):
-        message = "The portrait is damaged: it can't be read to its end."
-        raise UnusablePicture(message) from None
+        raise unusable("is damaged: it can't be read to its end.") from None
 
 
 def square_png(data: bytes, size: int, *, behind: str) -> bytes:
@@ -67,23 +82,32 @@ def square_png(data: bytes, size: int, *, behind: str) -> bytes:
     return out.getvalue()
 
 
-def _square(data: bytes, size: int, behind: str) -> Image.Image:
+class _TooSmall(Exception):
+    def __init__(self, width: int, height: int) -> None:
+        super().__init__()
+        self.width, self.height = width, height
+
+
+def _fitted(data: bytes, size: tuple[int, int], behind: str, finer: int) -> Image.Image:
     with Image.open(BytesIO(data), formats=FORMATS) as first:
         width, height = first.size
         if width * height > MOST_PIXELS:
             raise Image.DecompressionBombError
         if min(width, height) < LEAST_SIDE:
-            message = f"The portrait is {width} × {height} pixels; {LEAST_SIDE} × {LEAST_SIDE} are the least."
-            raise UnusablePicture(message)
+            raise _TooSmall(width, height)
         # It looks at the checksums without decoding, and leaves the file unusable after that.
         first.verify()
     with Image.open(BytesIO(data), formats=FORMATS) as opened:
-        # JPEG is decoded at a half, a quarter or an eighth where that is still large enough.
-        opened.draft("RGB", (2 * size, 2 * size))
+        # JPEG is decoded at a half, a quarter or an eighth where that is still large enough; a photo may lie on its
+        # side, so both of its sides have to be.
+        least = finer * max(size)
+        opened.draft("RGB", (least, least))
         opened.load()
         upright = ImageOps.exif_transpose(opened)
-        box = _crop(*upright.size)
-        small = _in_colour(upright).resize((size, size), Image.Resampling.LANCZOS, box=box, reducing_gap=3.0)
+        box = _crop(*upright.size, size[0] / size[1])
+        # Under its veil a photo looks the same with the cheaper one.
+        kernel = Image.Resampling.LANCZOS if finer > 1 else Image.Resampling.BILINEAR
+        small = _in_colour(upright).resize(size, kernel, box=box, reducing_gap=3.0)
     if small.mode == "RGBA":
         ground = Image.new("RGBA", small.size, behind)
         small = Image.alpha_composite(ground, small).convert("RGB")
@@ -101,8 +125,9 @@ def _in_colour(image: Image.Image) -> Image.Image:
     return image if image.mode == wanted else image.convert(wanted)
 
 
-def _crop(width: int, height: int) -> tuple[float, float, float, float]:
-    side = min(width, height)
-    left = (width - side) / 2
-    top = min(max(height * _EYE_LEVEL - side / 2, 0), height - side) if height > width else 0.0
-    return left, top, left + side, top + side
+def _crop(width: int, height: int, ratio: float) -> tuple[float, float, float, float]:
+    """The largest part of that ratio of width to height."""
+    across, down = min(float(width), height * ratio), min(float(height), width / ratio)
+    left = (width - across) / 2
+    top = min(max(height * _EYE_LEVEL - down / 2, 0), height - down) if height > down else 0.0
+    return left, top, left + across, top + down

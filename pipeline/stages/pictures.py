@@ -6,7 +6,7 @@ path follows from its bytes, so drawing the same again finds it there.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from pipeline.plugins import Refused
 from pipeline.render.image import render
 from pipeline.render.plan import Media
 from pipeline.render.portrait import UnusablePicture
-from pipeline.stages import files
+from pipeline.stages import files, uploads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from pipeline.render.image import RenderedAsset
 
 INITIALS_INSTEAD: Final = "Initials are drawn in its place."
+COLOUR_INSTEAD: Final = "The persona's colour is the ground in its place."
+LEAST_PHOTO: Final = 720
+"""Pixels of the shorter side: a smaller one would be blurred as the ground of a picture."""
+OF_FILES: Final = frozenset({"portrait", "photo", "film"})
+"""Checks that are of the files that were drawn, and not of the words."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    shown_on: date | None
+    portrait: bytes | None
+    photo: bytes | None
 
 
 def draw(
@@ -41,14 +53,23 @@ def draw(
     Returns `{"files", "checks", "error"}` as a generation stores it; `error` where the words can't be drawn.
     """
     portrait, checks = portrait_of(item.workspace_id, persona)
-    try:
+    photo = _photo_of(item) if engine.shows_photo else None
+    given = _Given(shown_on, portrait, photo)
+    while True:
         try:
-            rendered = _render(engine, draft, persona, shown_on, portrait)
+            rendered = _render(engine, draft, persona, given)
+            break
         except UnusablePicture as unusable:
-            checks = [warning(unusable.message)]
-            rendered = _render(engine, draft, persona, shown_on, None)
-    except Refused as refused:
-        return {"files": [], "checks": [], "error": {"code": refused.code, "message": refused.message}}
+            # Without it the same is drawn; there are two, so this comes to an end.
+            if unusable.field == "media":
+                given = replace(given, photo=None)
+                checks.append(Check("photo", "warning", f"{unusable.message} {COLOUR_INSTEAD}"))
+            else:
+                given = replace(given, portrait=None)
+                checks.append(warning(unusable.message))
+        except Refused as refused:
+            error = {"code": refused.code, "message": refused.message}
+            return {"files": [], "checks": [], "error": error}
     kept = [_keep(item.pk, one) for one in rendered]
     return {"files": kept, "checks": [asdict(check) for check in checks], "error": None}
 
@@ -102,17 +123,40 @@ def files_of(item: GeneratedItem) -> list[dict[str, Any]]:
     return _SERVED.ask(item=item.pk)
 
 
-def _render(
-    engine: Engine, draft: Draft, persona: PersonaCard, shown_on: date | None, portrait: bytes | None
-) -> list[RenderedAsset]:
+def _render(engine: Engine, draft: Draft, persona: PersonaCard, given: _Given) -> list[RenderedAsset]:
     rendered: list[RenderedAsset] = []
     for size in engine.sizes:
-        layout = engine.plan(
-            draft, persona, Media(has_portrait=portrait is not None, size=size, shown_on=shown_on)
+        media = Media(
+            has_portrait=given.portrait is not None,
+            size=size,
+            shown_on=given.shown_on,
+            has_photo=given.photo is not None,
         )
+        layout = engine.plan(draft, persona, media)
         if layout is not None:
-            rendered += render(layout, portrait=portrait)
+            rendered += render(layout, portrait=given.portrait, photo=given.photo)
     return rendered
+
+
+def _photo_of(item: GeneratedItem) -> bytes | None:
+    """The first picture that came with the raw item as a file and is large enough to be looked at."""
+    raw = item.raw_item
+    if raw is None or raw.deleted_at is not None:
+        return None
+    keys = uploads.ids_in(raw.media)
+    found = Upload.everywhere.filter(
+        workspace_id=item.workspace_id,
+        pk__in=keys,
+        kind="image",
+        width__gte=LEAST_PHOTO,
+        height__gte=LEAST_PHOTO,
+    )
+    paths = dict(found.values_list("pk", "path"))
+    kept = next((paths[key] for key in keys if key in paths), None)
+    try:
+        return files.path_of(kept).read_bytes() if kept else None
+    except OSError:
+        return None
 
 
 def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None, list[Check]]:

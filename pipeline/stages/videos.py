@@ -40,8 +40,6 @@ log = structlog.get_logger(__name__)
 SHRINK: Final = 1
 """Films are as large as their storyboard; tests make smaller ones."""
 PRESET: Final = "veryfast"
-OWN_CHECKS: Final = frozenset({"portrait", "film"})
-"""The checks that making a film adds to those of its words."""
 SIDE_ROLES: Final = frozenset({"captions", "frame", "storyboard"})
 """Roles of files that stand beside a film and are handed to no platform."""
 _PIECE: Final = 1024 * 1024

@@ -15,9 +15,9 @@ from pipeline.engines.quote_graphic import LEAST_SIZE, MOST, SIZES, Quotation, Q
 from pipeline.engines.speakers import speech_in
 from pipeline.plugins import Refused
 from pipeline.render.clusters import MissingGlyphs
-from pipeline.render.colour import contrast
+from pipeline.render.colour import contrast, mix
 from pipeline.render.image import draw_picture
-from pipeline.render.plan import MARGIN, Disc, Media, Panel, Picture, Portrait, Wash, Words
+from pipeline.render.plan import MARGIN, Disc, Media, Panel, Photo, Picture, Portrait, Wash, Words
 from pipeline.render.text import DoesNotFit, ink, seen
 
 ENGINE = QuoteGraphic()
@@ -322,6 +322,29 @@ def test_everything_can_be_read(primary: object, accent: object) -> None:
     for item in blocks(picture):
         grounds = [disc.colour] if said(item) == "A" else [wash.top, wash.bottom]
         assert min(contrast(item.colour, ground) for ground in grounds) >= 4.5, said(item)
+
+
+@pytest.mark.parametrize("primary", COLOURS)
+@pytest.mark.parametrize("accent", COLOURS)
+def test_everything_can_be_read_on_any_photo(primary: object, accent: object) -> None:
+    persona = PersonaCard("Ann", "ann", brand={"primary": primary, "accent": accent})
+    picture = picture_of(persona=persona, has_photo=True)
+    ground = picture.items[0]
+    assert isinstance(ground, Photo)
+    under_white = mix("#ffffff", ground.veil, ground.strength)
+    disc = next(item for item in picture.items if isinstance(item, Disc))
+    for item in blocks(picture):
+        least = 3.0 if said(item) == "“" else 4.5
+        assert contrast(item.colour, disc.colour if said(item) == "A" else under_white) >= least, said(item)
+    # What is darker than white is darker under the veil too, and everything that is written is light.
+    assert {item.colour for item in blocks(picture)[1:3]} == {"#ffffff"}
+
+
+def test_photo_is_the_ground_of_every_size() -> None:
+    kinds = [picture_of(size=size, has_photo=True).items[0].kind for size in SIZES]
+
+    assert (ENGINE.shows_photo, kinds) == (True, ["photo", "photo"])
+    assert picture_of().items[0].kind == "wash"
 
 
 WORDS = st.text(

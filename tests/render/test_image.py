@@ -13,7 +13,18 @@ from PIL import Image, ImageCms
 
 from pipeline.render.blocks import Style
 from pipeline.render.image import RenderedAsset, draw_picture, render
-from pipeline.render.plan import Disc, Layout, Panel, Picture, Portrait, Wash, Words, as_json, from_json
+from pipeline.render.plan import (
+    Disc,
+    Layout,
+    Panel,
+    Photo,
+    Picture,
+    Portrait,
+    Wash,
+    Words,
+    as_json,
+    from_json,
+)
 from pipeline.render.portrait import UnusablePicture
 from pipeline.render.text import layout
 
@@ -171,3 +182,13 @@ def test_large_disc_may_leave_the_picture() -> None:
     far = Disc(-1000, -1000, 1000, "#ffffff")
     bare = draw_picture(Picture("d.jpg", "image", 60, 60, "#000000", (far,), ""))
     assert bare.getcolors() == [(3600, (0, 0, 0))]
+
+
+def test_photo_lies_under_its_veil() -> None:
+    layout = Layout((Picture("q.jpg", "image", 40, 50, "#000000", (Photo("#000000", 0.6),), ""),))
+    image = draw_picture(layout.pictures[0], photo=portrait())
+
+    assert from_json(as_json(layout)) == layout
+    assert near(image.getpixel((20, 25)), (0, 68, 0))
+    with pytest.raises(ValueError, match="shows a photo, and none was given"):
+        render(layout)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from pipeline.render.portrait import MOST_BYTES, UnusablePicture, open_square
+from pipeline.render.portrait import MOST_BYTES, UnusablePicture, open_cover, open_square
 
 SIZE = 64
 
@@ -181,3 +181,51 @@ def test_no_bytes_do_worse_than_a_refusal(seed: bytes, changes: list[tuple[int, 
     except UnusablePicture:
         return
     assert size == (SIZE, SIZE)
+
+
+@pytest.mark.parametrize("size", [(200, 200), (400, 100), (100, 400)])
+def test_photo_covers_what_it_has_to(size: tuple[int, int]) -> None:
+    cover = open_cover(encoded(halves(size), "JPEG"), (108, 135), behind="#ffffff")
+
+    assert (cover.mode, cover.size) == ("RGB", (108, 135))
+    assert near(cover.getpixel((54, 4)), (255, 0, 0))
+
+
+def test_photo_is_not_stretched() -> None:
+    image = Image.new("RGB", (1000, 500), "#0000ff")
+    image.paste("#ff0000", (450, 200, 550, 300))
+    cover = open_cover(encoded(image), (100, 100), behind="#ffffff")
+    reds = [(x, y) for x in range(100) for y in range(100) if near(cover.getpixel((x, y)), (255, 0, 0))]
+
+    assert (min(x for x, _ in reds), max(x for x, _ in reds)) == pytest.approx((40, 59), abs=1)
+    assert (min(y for _, y in reds), max(y for _, y in reds)) == pytest.approx((40, 59), abs=1)
+
+
+def test_photo_that_lies_on_its_side_is_sharp() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    stripes = Image.new("RGB", (2000, 1600), "#000000")
+    for x in range(0, 2000, 8):
+        stripes.paste("#ffffff", (x, 0, x + 4, 1600))
+    cover = open_cover(encoded(stripes, "JPEG", exif=exif), (1080, 1350), behind="#ffffff")
+    column = [cover.getpixel((500, y)) for y in range(60)]
+
+    assert max(pixel[0] for pixel in column) - min(pixel[0] for pixel in column) > 150  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"GIF89a", "The photo is not a JPEG, PNG or WebP picture."),
+        (header_of(8_000, 8_000), "The photo has more than 40 million pixels."),
+        (b"\xff\xd8\xff" + b"\0" * MOST_BYTES, "The photo has 20 MiB; 20 are the most."),
+        (encoded(halves((8, 200))), "The photo is 8 × 200 pixels; 16 × 16 are the least."),
+        (encoded(halves(), "JPEG")[:400], "The photo is damaged: it can't be read to its end."),
+    ],
+    ids=["other format", "bomb", "heavy", "speck", "torn"],
+)
+def test_photo_that_is_none_is_refused_as_media(data: bytes, message: str) -> None:
+    with pytest.raises(UnusablePicture) as refusal:
+        open_cover(data, (108, 135), behind="#ffffff")
+
+    assert (refusal.value.message, refusal.value.field) == (message, "media")

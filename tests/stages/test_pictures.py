@@ -16,7 +16,7 @@ from config.ground.ids import encode
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Persona, PersonaVersion, Revision
 from pipeline.render.text import DoesNotFit
-from pipeline.stages import furnish, generate, pictures, push, review
+from pipeline.stages import furnish, generate, pictures, push, review, uploads
 from pipeline.writers.extractive import Extractive
 from tests.stages.steps import (
     NOON,
@@ -514,3 +514,76 @@ LONGER = (
     "Eight stops are planned along the old harbour road. A single ticket costs the same as on buses. The operator "
     "expects 38,000 passengers on every working day. The depot stands on the site of a former rope factory."
 )
+
+
+# --- The photo -------------------------------------------------------------------------------------------------------
+
+
+def photo(colour="#00ff00", size=(900, 800), form="JPEG"):
+    out = BytesIO()
+    Image.new("RGB", size, colour).save(out, form)
+    return out.getvalue()
+
+
+def quote_with(workspace, *given):
+    """A quotation of an item that was pushed with these files; each is the bytes, and what is kept instead."""
+    media = []
+    for data, kept in given:
+        row = uploads.keep(
+            workspace, uploads.Given(BytesIO(data), len(data), "photo"), test=False, actor="alice"
+        )
+        if kept is None:
+            pictures.files.path_of(row.path).unlink()
+        else:
+            pictures.files.path_of(row.path).write_bytes(kept)
+        media.append({"upload": encode("upl", row.pk)})
+    return make_items(workspace, engines=["Quote Graphic"], body=ARTICLE, media=media)[0]
+
+
+def ground_of(media_root, item):
+    with Image.open(media_root / files_of(item)[0].path) as picture:
+        red, green, blue = picture.convert("RGB").getpixel((20, 20))
+    return "photo" if green > red + 60 and green > blue + 60 else "colour"
+
+
+def test_photo_of_the_raw_item_is_the_ground(workspace, media_root):
+    item = quote_with(workspace, (data := photo(), data))
+    assert (item.status, ground_of(media_root, item)) == ("ready", "photo")
+    assert {check["outcome"] for check in item.checks} == {"passed"}
+
+
+def test_photo_that_is_too_small_is_passed_by(workspace, media_root):
+    small, large = photo("#ff0000", (719, 900)), photo()
+    assert ground_of(media_root, quote_with(workspace, (small, small), (large, large))) == "photo"
+
+
+@pytest.mark.parametrize("kept", [b"\xff\xd8\xff no picture", None], ids=["damaged", "gone"])
+def test_photo_that_can_not_be_shown_is_left_out(workspace, media_root, kept):
+    item = quote_with(workspace, (photo(), kept))
+    warnings = [(one["code"], one["message"]) for one in item.checks if one["outcome"] != "passed"]
+    assert (item.status, ground_of(media_root, item)) == ("ready", "colour")
+    assert warnings == (
+        []
+        if kept is None
+        else [
+            (
+                "photo",
+                "The photo is not a JPEG, PNG or WebP picture. The persona's colour is the ground in its place.",
+            )
+        ]
+    )
+
+
+def test_cards_and_slides_show_no_photo(workspace, media_root):
+    data = photo()
+    row = uploads.keep(workspace, uploads.Given(BytesIO(data), len(data), "photo"), test=False, actor="alice")
+    item = make_items(workspace, engines=CARD, media=[{"upload": encode("upl", row.pk)}])[0]
+    assert ground_of(media_root, item) == "colour"
+
+
+def test_edited_quotation_keeps_its_photo(workspace, media_root):
+    item = quote_with(workspace, (data := photo(), data))
+    edit(item, body="“The tram comes.”\n– Ann")
+    done = run_all(item)
+    assert (done.status, ground_of(media_root, done)) == ("ready", "photo")
+    assert files_of(done)[0].alt_text == "“The tram comes.” – Ann"

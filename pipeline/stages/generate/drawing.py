@@ -134,7 +134,7 @@ def _write_redrawn(generation: Generation) -> None:
                     generation, item, error["code"], error["message"], now, stage=error.get("stage", "")
                 )
                 continue
-            others = [check for check in item.checks if check["code"] not in videos.OWN_CHECKS]
+            others = [check for check in item.checks if check["code"] not in pictures.OF_FILES]
             states.move(item, "ready", checks=[*others, *drawn["checks"]], error=None, updated_at=now)
             pictures.replace_files(item, drawn, now=now, alt_texts=answers["redraw"]["alt_texts"])
         crash_point("generate.written")
