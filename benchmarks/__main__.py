@@ -141,6 +141,10 @@ def main() -> int:
         from benchmarks import video  # noqa: PLC0415  it needs libraries of its own
 
         return video.main(sys.argv[1:])
+    if "grounding" in sys.argv:
+        from benchmarks import grounding  # noqa: PLC0415  the others need none of it
+
+        return grounding.main()
     is_quick = "--quick" in sys.argv
     wanted = [name for name in sys.argv[1:] if not name.startswith("-")] or ["sqlite", "postgres"]
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)

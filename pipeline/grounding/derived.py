@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
+from pipeline.grounding.kinds import Reading
 from pipeline.grounding.quantities import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.grounding.quantities import Parsed, Quantity, Reading
+    from pipeline.grounding.kinds import Parsed, Quantity
 
 FREE: Final = frozenset({Fraction(1), Fraction(100)})
 """What a sum may use without the source: for a change in percent."""
@@ -22,6 +23,7 @@ _MOST_WAYS: Final = 256
 _LONGEST: Final = 200
 _OPERATORS: Final = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-", ":": "/"})
 _PIECE: Final = re.compile(r"\s*(?:(?P<mark>[-+*/()])|(?P<operand>[^-+*/()]+))")
+_ENGLISH_DECIMAL: Final = re.compile(r"\d+\.\d+")
 _DECIMALS: Final = re.compile(r"\d[.,](\d{1,2}|\d{4,})(?!\d)")
 
 
@@ -108,6 +110,16 @@ def _pieces(expression: str, known: Parsed, language: str) -> Iterator[_Piece]:
 def _operand(written: str, known: Parsed, language: str) -> tuple[_Term, ...]:
     """What the number can be: each value that the source gives these figures."""
     found = parse(written, language or known.language).quantities
+    if len(found) == 1 and _ENGLISH_DECIMAL.fullmatch(written):
+        # A sum is often written with points, whatever the language.
+        value = Fraction(written)
+        found = [
+            replace(
+                found[0],
+                readings=[*found[0].readings, Reading(value, "", value)],
+                said=found[0].said | {value},
+            )
+        ]
     if len(found) != 1 or not found[0].readings:
         msg = f"\u201c{written}\u201d in the sum isn't a number."
         raise _Wrong(msg)
@@ -181,14 +193,14 @@ class _Sum:
         while (mark := self._next()) in {"+", "-"}:
             self.place += 1
             right = self._multiplied()
-            if "free" not in {left.unit, right.unit} and left.unit != right.unit:
+            if not _add_up(left.unit, right.unit):
                 raise _Wrong("The sum adds or subtracts numbers of different units.")
             is_share = left.unit == right.unit == "ratio" and mark == "+"
             if left == _WHOLE and right.unit == "ratio":
                 # What is left of a hundred percent.
                 left, is_share = _Term(Fraction(1), "ratio"), True
             value = left.value + right.value if mark == "+" else left.value - right.value
-            unit = left.unit if left.unit != "free" else right.unit
+            unit = left.unit if left.unit not in {"free", ""} else right.unit
             left = _Term(value, unit, is_share or (unit != "ratio" and (left.is_ratio or right.is_ratio)))
         return left
 
@@ -231,6 +243,13 @@ class _Sum:
         return piece
 
 
+def _add_up(one: str, other: str) -> bool:
+    """Whether numbers of these units can be added: of one unit, or one of them without, as in "1.2 million more"."""
+    if one == other or "free" in {one, other}:
+        return True
+    return "" in {one, other} and (one or other).startswith("cur:")
+
+
 def _is_result(reading: Reading, result: Fraction, unit: str, digits: int, *, is_ratio: bool) -> bool:
     """Whether what was computed, rounded to the written places, is what is said."""
     if reading.unit == "ratio":
@@ -250,7 +269,17 @@ def _is_result(reading: Reading, result: Fraction, unit: str, digits: int, *, is
         return True
     # "1.6 million" is rounded in its millions.
     scale = _scale_of(reading)
-    return _rounded(result / factor / scale, digits) * scale == reading.plain
+    if _rounded(result / factor / scale, digits) * scale == reading.plain:
+        return True
+    return _is_round(reading.plain, result / factor)
+
+
+def _is_round(said: Fraction, result: Fraction) -> bool:
+    """Whether a whole number that ends in zeros is the result rounded to them, by no more than a hundredth."""
+    if said.denominator != 1 or not said or abs(said - result) > abs(said) / 100:
+        return False
+    zeros = len(str(said.numerator)) - len(str(said.numerator).rstrip("0"))
+    return zeros > 0 and _rounded(result / 10**zeros, 0) * 10**zeros == said
 
 
 def _scale_of(reading: Reading) -> Fraction:

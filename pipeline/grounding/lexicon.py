@@ -212,7 +212,7 @@ def words_of(language: str) -> dict[str, tuple[str, int]]:
         found |= {"ciento": ("hundreds", 100), "docena": ("dozen", 12)}
     for word, value in SCALES[language].items():
         if word.isalpha() and len(word) > 3:
-            found[word] = ("scale", value)
+            found.setdefault(word, ("scale", value))
     return found
 
 
@@ -265,9 +265,17 @@ _SCALES: Final[Mapping[str, Mapping[str, int]]] = {
         "mm": 10**6, "m": 10**6, "k": 10**3, "docena": 12,
     },
 }  # fmt: skip
+_EVERYWHERE: Final = {
+    "مليون": 10**6,
+    "ملايين": 10**6,
+    "مليار": 10**9,
+    "مليارات": 10**9,
+    "ألف": 10**3,
+    "آلاف": 10**3,
+}
 SCALES: Final[Mapping[str, Mapping[str, int]]] = {
-    **_SCALES,
-    "": {word: value for name in reversed(LANGUAGES) for word, value in _SCALES[name].items()},
+    **{name: {**table, **_EVERYWHERE} for name, table in _SCALES.items()},
+    "": _EVERYWHERE | {word: value for name in reversed(LANGUAGES) for word, value in _SCALES[name].items()},
 }
 """What multiplies the number before it. A billion has nine zeros in English and twelve in the three others."""
 
@@ -315,7 +323,7 @@ FRACTIONS: Final = _by_language(
     ("de", 6, "sechstel"), ("de", 8, "achtel"), ("de", 10, "zehntel"),
     ("fr", 2, "moitié"), ("fr", 3, "tiers"), ("fr", 4, "quart quarts"), ("fr", 5, "cinquième cinquièmes"),
     ("fr", 10, "dixième dixièmes"),
-    ("es", 2, "mitad"), ("es", 3, "tercio tercios"), ("es", 4, "cuarto cuartos"), ("es", 5, "quinto quintos"),
+    ("es", 2, "mitad"), ("es", 3, "tercio tercios terceras"), ("es", 4, "cuarto cuartos cuartas"), ("es", 5, "quinto quintos quintas"),
 )  # fmt: skip
 """The part that each word names: 3 for a third."""
 TIMES: Final = _by_language(
@@ -348,13 +356,22 @@ def atoms_of(language: str) -> dict[str, tuple[str, Fraction]]:
     for role, table in (("times", TIMES), ("many", MANY)):
         found |= {word: (role, value) for word, value in table[language].items()}
     found |= {word: (role, Fraction(value)) for word, (role, value) in words_of(language).items()}
+    found |= {word: ("part", Fraction(part)) for word, part in _ARABIC_PARTS.items()}
+    for name, words in _POINTS.items():
+        if language in {name, ""}:
+            found |= dict.fromkeys(words.split(), ("point", Fraction(0)))
     return found
+
+
+_POINTS: Final[Mapping[str, str]] = {"en": "point", "de": "komma", "fr": "virgule", "es": "coma"}
+"""What stands between the whole and the digits of a number that is spoken."""
+_ARABIC_PARTS: Final[Mapping[str, int]] = {"نصف": 2, "ثلث": 3, "ربع": 4, "خمس": 5}
 
 
 # --- Units -----------------------------------------------------------------------------------------------------------
 
 _UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
-    ("% percent percents pct prozent per+cent pour+cent por+ciento ٪", "ratio", Fraction(1, 100)),
+    ("% ％ パーセント percent percents pct prozent per+cent pour+cent por+ciento ٪", "ratio", Fraction(1, 100)),
     ("‰ promille per+mille", "ratio", Fraction(1, 1000)),
     (("pp ppt percentage+point percentage+points prozentpunkt prozentpunkte prozentpunkten point+de+pourcentage "
      "points+de+pourcentage puntos+porcentuales punto+porcentual %-points pts"), "pp", 1),
@@ -362,9 +379,10 @@ _UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
     ("$ dollar dollars dólar dólares", "cur:$", 1),
     ("usd us$ us+dollar us+dollars u+s+dollars", "cur:USD", 1), ("a$ aud", "cur:AUD", 1), ("c$ cad", "cur:CAD", 1),
     ("hk$ hkd", "cur:HKD", 1), ("nz$ nzd", "cur:NZD", 1), ("r$ brl reais", "cur:BRL", 1),
+    ("دينار دنانير dinar dinars", "cur:dinar", 1),
     ("€ eur euro euros", "cur:EUR", 1), ("£ gbp sterling quid", "cur:GBP", 1),
     ("pound pounds pfund", "cur:GBP|g", Fraction("453.59237")),
-    ("¥ jpy yen", "cur:JPY", 1), ("cny rmb yuan renminbi", "cur:CNY", 1), ("₹ inr rupee rupees", "cur:INR", 1),
+    ("¥ jpy yen 円", "cur:JPY", 1), ("cny rmb yuan renminbi", "cur:CNY", 1), ("₹ inr rupee rupees", "cur:INR", 1),
     ("₩ krw", "cur:KRW", 1), ("₽ rub rouble roubles ruble rubles", "cur:RUB", 1),
     ("chf franken francs franc fr.", "cur:CHF", 1), ("sek nok dkk kronor kroner krone krona", "cur:kr", 1),
     ("peso pesos mxn", "cur:peso", 1), ("cent cents centimes céntimos céntimo", "cur:*", Fraction(1, 100)),
@@ -376,7 +394,7 @@ _UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
     ("mile miles mi meile meilen", "m", Fraction("1609.344")), ("yard yards yd", "m", Fraction("0.9144")),
     ("ft feet foot fuß", "m", Fraction("0.3048")), ("inch inches zoll", "m", Fraction("0.0254")),
     ("km² sqkm square+kilometres square+kilometers square+kilometre quadratkilometer quadratkilometern km2", "m2", 10**6),
-    ("m² sqm square+metres square+meters quadratmeter quadratmetern m2 mètres+carrés metros+cuadrados", "m2", 1),
+    ("m² 平方メートル sqm square+metres square+meters quadratmeter quadratmetern m2 mètres+carrés metros+cuadrados", "m2", 1),
     ("hectare hectares ha hektar hectáreas", "m2", 10**4), ("acre acres", "m2", Fraction("4046.8564224")),
     ("square+miles square+mile", "m2", Fraction("2589988.110336")),
     ("square+feet square+foot sqft", "m2", Fraction("0.09290304")),
@@ -394,8 +412,8 @@ _UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
     ("h hr hrs hour hours stunde stunden heure heures hora horas", "s", 3600),
     ("day days tage tagen jour jours día días", "s", 86400),
     ("week weeks woche wochen semaine semaines semana semanas", "s", 604800), ("fortnight", "s", 1209600),
-    ("month months monat monate monaten mois mes meses", "month", 1),
-    ("year years yr yrs jahr jahre jahren ans année années año años", "month", 12),
+    ("month months شهر شهرا أشهر monat monate monaten mois mes meses", "month", 1),
+    ("year years سنة سنوات 歳 yr yrs jahr jahre jahren ans année années año años", "month", 12),
     ("year+old years+old jährige jähriger jährigen jährig", "month", 12),
     ("decade decades jahrzehnt jahrzehnte jahrzehnten décennie décennies década décadas", "month", 120),
     ("century centuries jahrhundert jahrhunderte jahrhunderten siècle siècles siglo siglos", "month", 1200),
@@ -444,7 +462,6 @@ STRETCHING: Final = frozenset(
         "working",
         "solid",
         "other",
-        "last",
         "short",
         "weitere",
         "weiteren",
@@ -454,12 +471,8 @@ STRETCHING: Final = frozenset(
         "lange",
         "ganzen",
         "good",
-        "past",
-        "next",
-        "first",
         "entire",
         "metric",
-        "new",
     ]
 )
 """Words that may stand between a number and its unit."""
@@ -468,6 +481,7 @@ MONTHS: Final[Mapping[str, int]] = {
     for names in (
         "january february march april may june july august september october november december",
         "jan feb mar apr _ jun jul aug sept oct nov dec",
+        "يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر",
         "_ _ _ _ _ _ _ _ sep okt _ dez",
         "januar februar märz april mai juni juli august september oktober november dezember",
         "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.grounding.lexicon import is_common, language_of
+from pipeline.grounding.lexicon import MONTHS, atoms_of, is_common, language_of, units
 from pipeline.links import without_links
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _SENTENCE_END: Final = re.compile(
 _BETWEEN: Final = re.compile(
     r"[ \u00a0](?:(?:of|the|de|del|la|von|van|der|du|des|and|&|y|et|und)[ \u00a0]){0,2}|\.[ \u00a0]"
 )
+_LATIN: Final = re.compile(r"[A-Za-z\s]")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s?$")
 _STEM: Final = 4
 _TITLE_SHARE: Final = 0.75
@@ -61,7 +62,7 @@ def strange_names(draft: str, known: Iterable[str], *, language: str = "") -> tu
     texts = tuple(known)
     words, pairs, initials = _known(texts)
     # In another language days and months have other names.
-    foreign = _CALENDAR if told and language_of(" ".join(texts)) not in {told, ""} else frozenset()
+    foreign = _CALENDAR if told and _is_other_language(" ".join(texts), told) else frozenset()
     strange: list[str] = []
     for run, is_first in _runs(text):
         kept, opens = list(run), is_first
@@ -71,6 +72,13 @@ def strange_names(draft: str, known: Iterable[str], *, language: str = "") -> tu
         if len(kept) == 1 and (opens or (told == "de" and not kept[0].isupper())):
             continue
         bare = [_bare(word) for word in kept]
+        if all(
+            len(low) == 1 or low in units() or low in MONTHS or low in atoms_of(told) for low in bare
+        ) and not any(low in _CALENDAR for low in bare):
+            # Units and numbers are compared by their value, elsewhere.
+            continue
+        if told == "de" and any(low in units() or low in atoms_of("de") for low in bare):
+            continue
         missing = [
             word
             for word, low in zip(kept, bare, strict=True)
@@ -80,12 +88,19 @@ def strange_names(draft: str, known: Iterable[str], *, language: str = "") -> tu
             len(bare) > 1
             and told != "de"
             and any(
-                pair not in pairs and words.get(pair[0]) == words.get(pair[1]) == "capital"
+                pair not in pairs
+                and words.get(pair[0]) == words.get(pair[1]) == "capital"
+                and not _CALENDAR.intersection(pair)
                 for pair in itertools.pairwise(bare)
             )
         ):
             strange.append(" ".join(kept))
     return tuple(dict.fromkeys(strange))
+
+
+def _is_other_language(text: str, told: str) -> bool:
+    other = language_of(text)
+    return other != told if other else len(_LATIN.findall(text)) * 2 < len(text)
 
 
 def _runs(text: str) -> list[tuple[tuple[str, ...], bool]]:
@@ -123,7 +138,10 @@ def _runs(text: str) -> list[tuple[tuple[str, ...], bool]]:
                 run = [word] if is_name else []
                 if is_name:
                     head = line[max(0, match.start() - _LOOKED_BACK) : match.start()]
-                    opens = not line[: match.start()].strip() or _SENTENCE_END.search(head) is not None
+                    opens = (
+                        not re.search(r"[^\W\d_]", line[: match.start()])
+                        or _SENTENCE_END.search(head) is not None
+                    )
             last_end = match.end()
         if run:
             found.append((tuple(run), opens))
@@ -156,6 +174,11 @@ def _known(texts: tuple[str, ...]) -> tuple[dict[str, str], frozenset[tuple[str,
             elif not is_common(low, "en"):
                 run = ""
     return words, frozenset(pairs), frozenset(initials)
+
+
+def forget() -> None:
+    """The same as for numbers."""
+    _known.cache_clear()
 
 
 def _bare(word: str) -> str:

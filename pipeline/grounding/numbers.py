@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.grounding.lexicon import BOUNDS, MONTHS, is_common
 from pipeline.grounding.quantities import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from fractions import Fraction
 
-    from pipeline.grounding.quantities import Parsed, Quantity, Reading
+    from pipeline.grounding.kinds import Parsed, Quantity, Reading
 
 Reason = Literal["absent", "unit", "counted", "bound"]
 _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f](?=\s|$)|\n")
@@ -28,6 +29,13 @@ _SAME_STEM: Final = 5
 _MANY_MOST: Final = {12: 120, 100: 1_000, 1_000: 1_000_000, 10**6: 10**9, 10**9: 10**12, 10**12: 10**15}
 _AGE: Final = 1_560
 """130 years in months: "Anna, 42," says how old she is without a unit."""
+_AT: Final = re.compile(r"\b(?:at|from|until|till|by|um|ab|bis|à|las?)\s$", re.IGNORECASE)
+_SCORE: Final = re.compile(r"\s?[-\u2013:]\s?|\s(?:to|zu|à|a)\s")
+_LIST: Final = re.compile(r"[\d\s,.\u2013-]*(?:(?:or|and|und|oder|et|ou|y|o)\s*)?(?:\d+\s*)?")
+_LONGEST_LIST: Final = 6
+_OFTEN: Final = 20
+"""Said with "times", more than this counts occasions."""
+_LARGEST_SCORE: Final = 200
 _FOLLOWS: Final = re.compile(r"\s+([^\W\d_]+)")
 _VERBAL: Final = re.compile(r"(?:ed|en|ing|t|é|ée|és|ado|ada)$")
 
@@ -91,6 +99,8 @@ class _Judge:
             return "absent"
         if not matches:
             return "unit"
+        if self._is_other_score(quantity):
+            return "absent"
         if self._is_swapped(quantity, matches):
             return "counted"
         return "bound" if self._is_bound_otherwise(quantity, matches) else None
@@ -110,6 +120,8 @@ class _Judge:
                 has_value = True
                 if reading.unit != its.unit and self._goes_with(quantity, reading, other, its):
                     found.append(other)
+        if not found and self._is_elliptic(quantity):
+            return [quantity]
         if not found and self._is_one_unit(quantity):
             return [quantity]
         if not found and self._is_first(quantity):
@@ -119,36 +131,55 @@ class _Judge:
     def _goes_with(self, quantity: Quantity, said: Reading, other: Quantity, its: Reading) -> bool:
         """Whether numbers of the same figures but of other units can say the same."""
         if said.unit == "":
+            if its.unit == "times" and its.plain >= _OFTEN:
+                return True
             if _counted(self.said, quantity):
                 return False
             if its.unit in {"ratio", "pp"} or its.unit.startswith("cur"):
-                return self._says_unit_nearby(quantity, its.unit)
+                return _says_unit_nearby(self.said, quantity, its.unit)
             return True
         if its.unit != "":
             return said.unit == "ord" and its.unit.startswith("date:")
         if said.unit == "month":
             return said.value <= _AGE and not _counted(self.known, other)
         if said.unit == "clock":
-            return said.value % 60 == 0 and not _counted(self.known, other)
+            before = self.known.text[max(0, other.start - 8) : other.start]
+            return said.value % 60 == 0 and _AT.search(before) is not None and not _counted(self.known, other)
+        if said.unit.startswith("cur:"):
+            # "14.8 million euros, 1.2 million more than planned".
+            return (
+                said.plain not in other.said
+                and not _counted(self.known, other)
+                and _says_unit_nearby(self.known, other, said.unit)
+            )
         if said.unit.startswith("date:"):
             return said.unit in self._months() and not _counted(self.known, other)
         return False
 
-    def _says_unit_nearby(self, quantity: Quantity, unit: str) -> bool:
-        """In "from 38 percent to 48" the unit is said once for both."""
-        ends = [match.end() for match in _SENTENCE.finditer(self.said.text)]
-        begin = max((end for end in ends if end <= quantity.start), default=0)
-        stop = min((end for end in ends if end >= quantity.end), default=len(self.said.text))
-        return any(
-            _is_same_unit(reading.unit, unit)
-            for one in self.said.quantities
-            if one is not quantity and begin <= one.start < stop
-            for reading in one.readings
-        )
-
     def _months(self) -> frozenset[str]:
         words = re.findall(r"\b[^\W\d_]{3,}", self.known.text)
         return frozenset(f"date:{MONTHS[word.lower()]}" for word in words if word.lower() in MONTHS)
+
+    def _is_elliptic(self, quantity: Quantity) -> bool:
+        """In "13.6 million euros were planned and 14.8 spent" unit and scale are said once for both."""
+        if any(reading.unit for reading in quantity.readings) or _counted(self.said, quantity):
+            return False
+        scaled = {
+            (reading.unit, reading.plain / said)
+            for one in _others_in_sentence(self.said, quantity)
+            for reading in one.readings
+            for said in one.said
+            if said and reading.plain != said
+        }
+        return any(
+            (its.unit, its.plain / said) in scaled
+            for reading in quantity.readings
+            for other in self.known.quantities
+            if reading.plain in other.said
+            for its in other.readings
+            for said in (reading.plain,)
+            if said
+        )
 
     def _is_one_unit(self, quantity: Quantity) -> bool:
         """One day is said by "a day" too."""
@@ -169,6 +200,27 @@ class _Judge:
             one for one in self.known.quantities if any(reading.unit == "ord" for reading in one.readings)
         ]
         return not any(_share(nouns, _counted(self.known, one)) for one in others)
+
+    def _is_other_score(self, quantity: Quantity) -> bool:
+        """Whether a result such as 4-1 has both its numbers in the source, but nowhere together."""
+        for one, other in pairwise(self.said.quantities):
+            if quantity not in (one, other) or not _SCORE.fullmatch(self.said.text, one.end, other.start):
+                continue
+            pair = [_plain_score(part) for part in (one, other)]
+            if None in pair or _counted(self.said, other):
+                continue
+            if not any(set(pair) == known for known in self._neighbours()):
+                return True
+        return False
+
+    def _neighbours(self) -> Iterator[set[Fraction | None]]:
+        """The source's small numbers by twos: next to each other, or in one list."""
+        known = self.known.quantities
+        for place, one in enumerate(known):
+            for other in known[place + 1 : place + _LONGEST_LIST]:
+                between = self.known.text[one.end : other.start]
+                if other is known[place + 1] or _LIST.fullmatch(between):
+                    yield {_plain_score(one), _plain_score(other)}
 
     # --- What is counted, and what bounds it -------------------------------------------------------------------------
 
@@ -211,6 +263,29 @@ class _Judge:
                     if its.unit != "many" and 2 * reading.value <= its.plain < most:
                         return True
         return False
+
+
+def _plain_score(quantity: Quantity) -> Fraction | None:
+    """A small number without a unit; None for any other."""
+    found = [reading for reading in quantity.readings if reading.unit == ""]
+    is_small = bool(found) and len(found) == len(quantity.readings) and found[0].plain < _LARGEST_SCORE
+    return found[0].plain if is_small and found[0].plain.denominator == 1 else None
+
+
+def _says_unit_nearby(parsed: Parsed, quantity: Quantity, unit: str) -> bool:
+    """In "from 38 percent to 48" the unit is said once for both."""
+    return any(
+        _is_same_unit(reading.unit, unit)
+        for one in _others_in_sentence(parsed, quantity)
+        for reading in one.readings
+    )
+
+
+def _others_in_sentence(parsed: Parsed, quantity: Quantity) -> list[Quantity]:
+    ends = [match.end() for match in _SENTENCE.finditer(parsed.text)]
+    begin = max((end for end in ends if end <= quantity.start), default=0)
+    stop = min((end for end in ends if end >= quantity.end), default=len(parsed.text))
+    return [one for one in parsed.quantities if one is not quantity and begin <= one.start < stop]
 
 
 def _is_same_unit(one: str, other: str) -> bool:

@@ -36,6 +36,10 @@ _FOLDED: Final = str.maketrans(
 )
 _SPACE: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"\w+")
+_BARE_WORD: Final = re.compile(r"\w+(?:[.,']\w+)*")
+_ENDS: Final = re.compile(r"[.!?,;:](?=\s|$)")
+_LEAST_TRANSCRIPT: Final = 40
+_WORDS_A_MARK: Final = 60
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,18 @@ def fold(text: str) -> str:
 @lru_cache(maxsize=32)
 def _folded_source(text: str) -> str:
     return fold(text)
+
+
+@lru_cache(maxsize=32)
+def _is_unpunctuated(text: str) -> bool:
+    """Whether it is a transcript that has hardly any marks: whoever quotes it has to set them."""
+    words = len(_WORD.findall(text))
+    return words >= _LEAST_TRANSCRIPT and len(_ENDS.findall(text)) * _WORDS_A_MARK < words
+
+
+def _bare(text: str) -> str:
+    """The words alone, small, as they follow each other."""
+    return f" {' '.join(_BARE_WORD.findall(fold(text).casefold()))} "
 
 
 def quotations(text: str) -> tuple[str, ...]:
@@ -82,14 +98,17 @@ def misquoted(draft: str, source: str) -> tuple[Misquoted, ...]:
 
     A closing comma or full stop inside the marks belongs to the draft's sentence and isn't compared, and a first
     letter may have become a capital or a small one. Nothing else may differ: what is left out, with dots or without,
-    makes another quotation.
+    makes another quotation. A source without marks, as transcripts are, is compared by its words alone.
     """
     quoted = quotations(draft)
     if not quoted:
         return ()
     folded = _folded_source(source)
+    bare = _bare(source) if _is_unpunctuated(source) else None
     return tuple(
-        Misquoted(words, nearest_passage(words, source)) for words in quoted if not _stands_in(words, folded)
+        Misquoted(words, nearest_passage(words, source))
+        for words in quoted
+        if not _stands_in(words, folded) and not (bare is not None and _bare(words) in bare)
     )
 
 

@@ -1,0 +1,153 @@
+"""Numbers that aren't amounts: dates, times of day, telephone numbers, versions, names with digits, marks of lists."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+from pipeline.grounding.kinds import Quantity, Reading
+from pipeline.grounding.lexicon import MONTHS, units
+from pipeline.grounding.number_words import Core, Words
+from pipeline.grounding.readings import ascii_digits
+
+_LABEL_BEFORE: Final = re.compile(r"[A-Za-z\u00c0-\u058f]+\Z|\b[^\W\d_]*[A-Z][^\W_]*-\Z")
+_ORDINAL_END: Final = re.compile(r"(?:st|nd|rd|th|ste|te|er|ère|re|ème|e|º|ª|\.º|o)\b")
+_CLOCK: Final = re.compile(
+    r"(?P<h>[01]?\d|2[0-4])(?:(?P<sep>[:.]|\s?h\s?)(?P<m>[0-5]\d))?(?!\d|[:.]\d)(?:\s?(?P<half>[ap]\.?\s?m\b\.?)|(?P<uhr>\s?Uhr\b(?:\s(?P<m2>[0-5]\d)\b)?))?"
+)
+_ISO: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_DATE: Final = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}|\d\d)(?!\d|[./]\d)")
+_SHORT_DATE: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?!\d)")
+_MARKER: Final = re.compile(r"\ufe0f?\u20e3")
+_COUNTER: Final = re.compile(r"\d{1,2}/\d{1,2}(?=[ \t]*(?:\n|$))")
+_PHONE: Final = re.compile(r"\d[\d\s().\-/\u2011\u2013]{5,}\d")
+_LEAST_PHONE: Final = 7
+_DATE_JOIN: Final = re.compile(r"(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?")
+_DAYS: Final = 31
+_HUNDRED: Final = 100
+MONEY_BEFORE: Final = re.compile(
+    r"(?:(?P<code>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|CHF|AUD|CAD|JPY|INR|Rs))[ \u00a0]?)$"
+)
+
+
+class SpecialNumbers(Words):
+    def is_mark(self, core: Core) -> bool:
+        """Whether it numbers a list or a thread, and says nothing."""
+        return _MARKER.match(self.text, core.end) is not None or self._is_counter(core)
+
+    def _is_counter(self, core: Core) -> bool:
+        """The `2/5` at the end of a post of a thread."""
+        start = core.start
+        if self.text[start - 1 : start] == "/":
+            start -= (
+                2
+                if self.text[start - 2 : start - 1].isdigit()
+                and not self.text[start - 3 : start - 2].isdigit()
+                else 3
+            )
+        counter = _COUNTER.match(self.text, max(0, start))
+        before = self.text[: max(0, start)].rstrip(" ")
+        return counter is not None and (not before or before[-1] in '\n.!?\u2026"\u201d)')
+
+    def date_or_clock(self, core: Core) -> Quantity | None:
+        text, start = self.text, core.start
+        iso = _ISO.match(text, start)
+        if iso:
+            year, month, day = (Fraction(int(ascii_digits(one))) for one in iso.groups())
+            return Quantity(start, iso.end(), [Reading(day, f"date:{month}", day), Reading(year, "", year)])
+        numeric = _DATE.match(text, start)
+        if numeric:
+            first, second, of = (int(ascii_digits(numeric.group(place))) for place in (1, 3, 4))
+            days = [(first, second), (second, first)] if numeric.group(2) == "/" else [(first, second)]
+            if any(day <= _DAYS and month <= 12 for day, month in days):
+                found = [
+                    Reading(Fraction(day), f"date:{month}", Fraction(day))
+                    for day, month in days
+                    if month <= 12
+                ]
+                return Quantity(start, numeric.end(), [*found, Reading(Fraction(of), "", Fraction(of))])
+        phone = _PHONE.match(text, start)
+        if phone and len(re.findall(r"\d", phone.group())) >= _LEAST_PHONE and self._opens_phone(start):
+            first = start - 1 if text[start - 1 : start] in {"+", "("} else start
+            return Quantity(
+                first, phone.end(), [], label="".join(re.findall(r"\d", ascii_digits(phone.group())))
+            )
+        short = _SHORT_DATE.match(text, start) if self.reads("de") else None
+        if short and int(short.group(2)) <= 12 and 0 < int(short.group(1)) <= _DAYS:
+            day = Fraction(int(short.group(1)))
+            return Quantity(start, short.end(), [Reading(day, f"date:{int(short.group(2))}", day)])
+        clock = _CLOCK.match(text, start)
+        if (
+            clock
+            and "h" in (clock["sep"] or "")
+            and (self.language == "en" or re.match(r"\s?min", text[clock.end() : clock.end() + 5]))
+        ):
+            clock = None
+        if clock and (
+            ((clock["sep"] or "").strip() in {":", "h"} and clock["m"]) or clock["half"] or clock["uhr"]
+        ):
+            hours, minutes = int(clock["h"]), int(clock["m"] or clock["m2"] or 0)
+            half = (clock["half"] or "").lower()[:1]
+            options = [hours % 12 + (12 if half == "p" else 0)] if half else [hours]
+            if not half and not clock["uhr"] and hours < 12:
+                options.append(hours + 12)
+            found = [Reading(Fraction(one * 60 + minutes), "clock", Fraction(hours)) for one in options]
+            return Quantity(start, clock.end(), found)
+        return None
+
+    def _opens_phone(self, start: int) -> bool:
+        before = self.text[max(0, start - 1) : start]
+        return (
+            before in {"+", "("}
+            or self.text[start] == "0"
+            or re.match(r"\d{3}-\d{3}-\d{4}", self.text[start : start + 12]) is not None
+        )
+
+    def label(self, core: Core) -> Quantity | None:
+        text = self.text
+        before = text[max(0, core.start - 12) : core.start]
+        attached = _LABEL_BEFORE.search(before)
+        written = text[core.start : core.end]
+        if attached and not MONEY_BEFORE.search(before):
+            name = attached.group().lower()
+            name = name if name[:-1] not in {"mid", "pre", "post"} else name[:-1]
+            if name == "q" and core.values and core.values[0] <= 4:
+                return Quantity(core.start - 1, core.end, [Reading(core.values[0], "ord", core.values[0])])
+            if name not in {"v", "mid", "pre", "post"}:
+                tail = re.compile(r"[^\W_]*").match(text, core.end)
+                end = tail.end() if tail else core.end
+                label = f"{name.rstrip('-')}-{text[core.start : end]}".lower()
+                return Quantity(core.start - len(attached.group()), end, [], label=label)
+        if not core.values:
+            return Quantity(core.start, core.end, [], label=ascii_digits(written))
+        tail = re.compile(r"[A-Za-z\u00b2-\u058f][^\W_]*").match(text, core.end)
+        if tail is None:
+            return None
+        letters = tail.group().lower()
+        if letters in {"s", "er"} and core.values[0] >= 10 and core.values[0] % 10 == 0:
+            year = core.values[0] if core.values[0] >= _HUNDRED else 1900 + core.values[0]
+            return Quantity(core.start, tail.end(), [Reading(year, "era", year)])
+        if _ORDINAL_END.fullmatch(letters):
+            value = core.values[0]
+            month = self.month_at(core.start, tail.end())
+            found = [Reading(value, "ord", value)]
+            return Quantity(
+                core.start, tail.end(), [Reading(value, f"date:{month}", value)] if month else found
+            )
+        if letters in self.scales or letters in units() or letters.rstrip("²") in units():
+            return None
+        return Quantity(core.start, tail.end(), [], label=f"{written}{letters}".lower())
+
+    def month_at(self, start: int, end: int) -> int:
+        """The month that a day stands beside; 0 where none does."""
+        after = _DATE_JOIN.match(self.text, end)
+        word = re.compile(r"[^\W\d_]+").match(self.text, after.end() if after else end)
+        if word and after and (not word.group()[:1].islower() or self.language in {"fr", "es"}):
+            month = MONTHS.get(word.group().lower(), 0)
+            if month:
+                return month
+        before = re.search(r"([^\W\d_]+)\.?\s(?:the\s)?$", self.text[max(0, start - 16) : start])
+        if before and before.group(1)[:1].isupper():
+            return MONTHS.get(before.group(1).lower(), 0)
+        return 0
