@@ -32,7 +32,8 @@ from pipeline.engines.picture_parts import (
     outcome,
     with_url,
 )
-from pipeline.engines.short_post import MAX_HASHTAGS, THREAD_MARK, ShortPost
+from pipeline.engines.short_post import ShortPost
+from pipeline.engines.verbatim import MAX_HASHTAGS, THREAD_MARK
 from pipeline.links import ascii_url, find_links
 from pipeline.plugins import Refused
 from pipeline.render.plan import UPRIGHT, Layout, Media

@@ -22,8 +22,9 @@ from pipeline.engines.picture_parts import (
     photo_tones,
     with_url,
 )
-from pipeline.engines.short_post import MAX_HASHTAGS, THREAD_MARK, ShortPost
+from pipeline.engines.short_post import ShortPost
 from pipeline.engines.speakers import speech_in
+from pipeline.engines.verbatim import MAX_HASHTAGS, THREAD_MARK
 from pipeline.grounding import fold
 from pipeline.links import ascii_url, find_links
 from pipeline.plugins import Refused
