@@ -219,6 +219,17 @@ def test_progress_is_followed_until_all_is_there(editor, newsroom):
         assert editor.get(address).status_code == 200
 
 
+def test_slides_are_shown_and_their_document_is_handed_out(editor, newsroom):
+    raw = push_raw(newsroom, engines=["Carousel"]).raw_item
+    hands.work_all_due("pipeline.generate")
+    text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
+    item = GeneratedItem.everywhere.get(raw_item=raw)
+    (document,) = re.findall(r'<a href="(/media/[^"]+)" download="carousel.pdf">', text)
+    answer = editor.get(document)
+    assert text.count('<img src="/media/') == len(item.content["slides"]) >= 4
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
+
+
 def test_what_can_t_be_made_says_why(editor, newsroom):
     raw = push_raw(newsroom, title="", body="", url="https://news.example/only").raw_item
     assert raw.status == "skipped"

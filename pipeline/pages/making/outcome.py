@@ -28,6 +28,7 @@ class Picture:
     width: int | None
     height: int | None
     alt_text: str
+    kind: str = "image"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Seen:
     words: str
     error: str
     pictures: tuple[Picture, ...]
+    documents: tuple[Picture, ...]
     call: Call | None
     flag: str
     """What to do about what befell its source after it was published; empty where nothing did."""
@@ -83,7 +85,8 @@ def _seen(item: GeneratedItem, pictures: tuple[Picture, ...]) -> Seen:
         label=label,
         words=item.body,
         error=str((item.error or {}).get("message", "")),
-        pictures=pictures,
+        pictures=tuple(one for one in pictures if one.kind == "image"),
+        documents=tuple(one for one in pictures if one.kind == "document"),
         call=_call(item),
         flag=str(FLAGS[item.flagged]) if item.flagged else "",
     )
@@ -101,7 +104,8 @@ def _call(item: GeneratedItem) -> Call | None:
 def _pictures(workspace: Workspace, items: list[GeneratedItem]) -> dict[str, tuple[Picture, ...]]:
     rows = Asset.objects.of(workspace).filter(item__in=[one.pk for one in items], revoked_at=None)
     found: dict[str, tuple[Picture, ...]] = {}
-    for row in rows.filter(kind="image").order_by("item_id", "position", "id"):
-        shown = Picture(f"/media/{row.secret}/{row.name}", row.name, row.width, row.height, row.alt_text)
+    for row in rows.filter(kind__in=("image", "document")).order_by("item_id", "position", "id"):
+        address = f"/media/{row.secret}/{row.name}"
+        shown = Picture(address, row.name, row.width, row.height, row.alt_text, row.kind)
         found[row.item_id.hex] = (*found.get(row.item_id.hex, ()), shown)
     return found
