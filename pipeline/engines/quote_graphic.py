@@ -406,7 +406,7 @@ class _Graphic(Board):
         y = top + mark_height + _AFTER_ORNAMENT
         items: list[Item] = [self.ground, mark]
         items.append(self.words(words, MARGIN, y, tones.ink))
-        if by:
+        if by and by.lines:
             items += self._by_line(by, y + words.height + _BEFORE_BY)
         items += self.signature(foot)
         said = f"\u2013 {self.quote.by}" if self.quote.by else ""

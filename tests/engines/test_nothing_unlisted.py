@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 URL = "https://news.example.org/tram"
 PLAIN = "The council voted 14 to 9 on Tuesday to build the tram line to the harbour."
 OTHER = "Retailers in Mill Street fear for their sales while the works go on."
+THIRD = "Construction begins next spring with the gas pipes."
+FOURTH = "Eight stops are planned along the old road."
 PERSONA = PersonaCard(
     "Ann",
     handle="ann",
@@ -81,7 +83,7 @@ def answer_of(engine: Engine, words: str, fact: str) -> dict[str, Any]:
 
 def filled(kind: Mapping[str, Any], words: str) -> Any:
     if kind["type"] == "array":
-        return [filled(kind["items"], words)] * 2
+        return [filled(kind["items"], words)] * 3
     if kind["type"] == "object":
         return {name: filled(member, words) for name, member in kind["properties"].items()}
     return kind["enum"][0] if "enum" in kind else words
@@ -112,20 +114,20 @@ def test_model_that_repeats_the_sources_words_is_stopped(engine: Engine, words: 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.kind)
 @pytest.mark.parametrize(("words", "code"), ATTACKS.values(), ids=ATTACKS)
 def test_words_without_ai_leave_the_sentence_out(engine: Engine, words: str, code: str) -> None:
-    brief, _ = read(words, PLAIN, OTHER)
+    brief, _ = read(words, PLAIN, OTHER, THIRD)
     drafts = engine.offline(brief, PERSONA, variants=3, seed="s")
-    assert {claim.quote for draft in drafts for claim in draft.claims} == {PLAIN, OTHER}, code
+    assert {claim.quote for draft in drafts for claim in draft.claims} == {PLAIN, OTHER, THIRD}, code
     assert [draft for draft in drafts if words in f"{draft.title}{draft.body}{draft.content}"] == []
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.kind)
 @pytest.mark.parametrize("words", [words for words, _ in ATTACKS.values()], ids=ATTACKS)
 def test_title_that_leads_to_strangers_is_not_the_items(engine: Engine, words: str) -> None:
-    brief, source = read(PLAIN, OTHER, title=words)
+    brief, source = read(PLAIN, OTHER, THIRD, FOURTH, title=words)
     made = engine.draft_from(answer_of(engine, PLAIN, "f1"), brief, PERSONA, "story")
     for draft in (made, *engine.offline(brief, PERSONA, variants=1, seed="s")):
-        # A headline that the model wrote, or the first words.
-        assert draft.title in {PLAIN, "The council voted 14 to 9 on Tuesday to build the tram…"}
+        # A headline that the model wrote, the first words, or a whole sentence that stands over the others.
+        assert draft.title in {PLAIN, OTHER, "The council voted 14 to 9 on Tuesday to build the tram…"}
         checks = engine.check(draft, brief, source, PERSONA)
         assert [check for check in checks if check.outcome == "failed" and check.code in CODES] == []
 

@@ -365,7 +365,7 @@ def test_everything_stands_inside_the_margins(
     except (DoesNotFit, MissingGlyphs):
         return
     for item in blocks(picture):
-        left, top, right, bottom = seen(item.block) if said(item) in "“”" else ink(item.block)
+        left, top, right, bottom = seen(item.block) if said(item) in {"“", "”"} else ink(item.block)
         assert item.x + left >= MARGIN - 1
         assert item.x + right <= size[0] - MARGIN + 1
         assert item.y + top >= MARGIN - 1

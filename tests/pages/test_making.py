@@ -226,6 +226,7 @@ def test_slides_are_shown_and_their_document_is_handed_out(editor, newsroom):
     item = GeneratedItem.everywhere.get(raw_item=raw)
     (document,) = re.findall(r'<a href="(/media/[^"]+)" download="carousel.pdf">', text)
     answer = editor.get(document)
+    assert b"".join(answer).startswith(b"%PDF-")
     assert text.count('<img src="/media/') == len(item.content["slides"]) >= 4
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
 
