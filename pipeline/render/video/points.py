@@ -81,6 +81,7 @@ _PERSON: Final = Style(weight=700, optical=28, line_height=1.2)
 _INITIALS: Final = Style(weight=650, optical=32, line_height=1.2, align="center")
 
 _LABELLED: Final = re.compile(r"([^:：]{2,24})[:：]\s+(\S.*)", re.DOTALL)
+_COUNTED: Final = re.compile(r"(?<=\d) (?=[^\W\d_])")
 _PALETTES: Final = (
     ("#14324f", "#ff8a4c"),
     ("#0f4a4a", "#ffb454"),
@@ -294,7 +295,8 @@ class _Film:
         room = SLOTS[slot]
         try:
             return layout(
-                typeset(words, self._language),
+                # A number stays with what it counts.
+                _COUNTED.sub("\u00a0", typeset(words, self._language)),
                 (room.width, room.height),
                 style,
                 largest=room.largest,

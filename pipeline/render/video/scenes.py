@@ -63,9 +63,12 @@ class Colour(Ground):
 
 def _gradient(first: str, last: str, size: tuple[int, int]) -> Planes:
     width, height = size
-    steps = np.linspace(rgb(first), rgb(last), height)[:, None, :]
-    grain = np.random.default_rng(_SEED).uniform(-0.5, 0.5, (height, width, 1))
-    return of_rgb(np.clip(np.rint(steps + grain), 0, 255).astype(np.uint8))
+    steps = np.linspace(rgb(first), rgb(last), height, dtype=np.float32)[:, None, :]
+    grain = np.random.default_rng(_SEED).random((height, width, 1), dtype=np.float32)
+    # Adding up to one and cutting off the fraction rounds by chance; in place, for it is a large picture.
+    grained = steps + grain
+    np.clip(grained, 0, 255, out=grained)
+    return of_rgb(grained.astype(np.uint8))
 
 
 class Still(Ground):
