@@ -55,7 +55,10 @@ _SOURCE: Final = {
     "uk": "Джерело",
 }
 _FROM_SHORT_POST: Final = frozenset(
-    {"link_origin", "mentions", "contacts", "characters", "numbers", "quotations", "claims", "instructions"}
+    {
+        *("link_origin", "hashtags", "mentions", "contacts"),
+        *("characters", "numbers", "quotations", "claims", "instructions"),
+    }
 )
 _RULES: Final = f"""\
 A Template Short is a silent film of about 15 seconds: a title, three points that come one after the other, an end card.
@@ -127,9 +130,6 @@ class TemplateShort(Engine):
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """The end card and the source's address are added here: a model neither sees nor writes them."""
         said = [line for one in answer["points"] if (line := collapse(one.replace("\n", " ")))]
-        if len(said) != POINTS:
-            message = f"There are {len(said)} points; there have to be exactly {POINTS}."
-            raise Refused(message, code="wrong_count")
         title = collapse(answer["title"].replace("\n", " "))
         language = persona.language or brief.language
         values = Values(title, tuple(said), _end(brief, persona, language))
@@ -230,15 +230,10 @@ def _title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -
     """The source's title; where it is too long or isn't there, the best short sentence, which then is no point."""
     most = SLOTS["title"].characters
     whole = collapse(brief.title.replace("\n", " "))
-    for title in (whole, drop_asides(whole)):
-        if (
-            title
-            and len(title) <= most
-            and is_clean(title)
-            and not find_links(title)
-            and not missing(typeset(title, brief.language))
-            and is_allowed(title, brief, persona)
-        ):
+    # What leads away isn't taken for an aside.
+    is_harmless = is_clean(whole) and not find_links(whole) and is_allowed(whole, brief, persona)
+    for title in (whole, drop_asides(whole)) if is_harmless else ():
+        if title and len(title) <= most and not missing(typeset(title, brief.language)):
             return title
     for place, (sentence, _) in enumerate(usable):
         if len(sentence) <= most:

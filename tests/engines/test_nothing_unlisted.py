@@ -71,6 +71,9 @@ ATTACKS = {
 CODES = {code for _, code in ATTACKS.values()}
 ENGINES = [one for one in plugins.every("engines", Engine) if one.draft_schema() is not None]
 
+# A film takes three sentences and a title: test_template_short.py.
+OF_TWO_SENTENCES = [one for one in ENGINES if one.kind != "template_short"]
+
 
 def answer_of(engine: Engine, words: str, fact: str) -> dict[str, Any]:
     """What a model answers that writes the same words into each of the engine's own fields."""
@@ -111,7 +114,7 @@ def test_model_that_repeats_the_sources_words_is_stopped(engine: Engine, words: 
     assert code in failed
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.kind)
+@pytest.mark.parametrize("engine", OF_TWO_SENTENCES, ids=lambda engine: engine.kind)
 @pytest.mark.parametrize(("words", "code"), ATTACKS.values(), ids=ATTACKS)
 def test_words_without_ai_leave_the_sentence_out(engine: Engine, words: str, code: str) -> None:
     brief, _ = read(words, PLAIN, OTHER, THIRD)
@@ -120,7 +123,7 @@ def test_words_without_ai_leave_the_sentence_out(engine: Engine, words: str, cod
     assert [draft for draft in drafts if words in f"{draft.title}{draft.body}{draft.content}"] == []
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.kind)
+@pytest.mark.parametrize("engine", OF_TWO_SENTENCES, ids=lambda engine: engine.kind)
 @pytest.mark.parametrize("words", [words for words, _ in ATTACKS.values()], ids=ATTACKS)
 def test_title_that_leads_to_strangers_is_not_the_items(engine: Engine, words: str) -> None:
     brief, source = read(PLAIN, OTHER, THIRD, FOURTH, title=words)

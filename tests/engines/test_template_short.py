@@ -15,6 +15,7 @@ from pipeline.render.plan import Media, Words
 from pipeline.render.video.points import POINTS, SLOTS
 from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import HOOK, SAFE_AREA, faults, outside
+from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read
 
 TITLE = "Harbour ferries go electric"
 SENTENCES = (
@@ -157,9 +158,21 @@ def test_an_answer_becomes_a_draft():
     assert (one.angle, one.language) == ("number", "en")
 
 
-def test_an_answer_with_other_points_than_three_is_sent_back():
-    with pytest.raises(Refused, match="There are 2 points; there have to be exactly 3"):
-        PLUGIN.draft_from({**ANSWER, "points": ANSWER["points"][:2]}, brief(), ANN, "number")
+def test_an_answer_with_other_points_than_three_is_stopped():
+    one = PLUGIN.draft_from({**ANSWER, "points": ANSWER["points"][:2]}, brief(), ANN, "number")
+
+    assert failed(one)["slots"].endswith("There are 4 lines.")
+
+
+@pytest.mark.parametrize("words", [words for words, _ in ATTACKS.values()], ids=ATTACKS)
+def test_what_leads_to_strangers_is_neither_title_nor_point(words):
+    """The way that other engines go in test_nothing_unlisted.py, which have enough with two sentences."""
+    led, _ = read(words, *SENTENCES, title=words)
+
+    made = PLUGIN.offline(led, PERSONA, variants=3, seed="s")
+
+    assert made[0].title == SENTENCES[0]
+    assert [one for one in made if words in f"{one.title}{one.body}{one.content}"] == []
 
 
 def test_the_schema_and_the_rules_are_the_same_each_time():
