@@ -43,6 +43,22 @@ UPLOAD_VIDEO_BYTES: Final = 200 * 1024 * 1024
 """Bytes of an uploaded video."""
 UPLOAD_BODY_BYTES: Final = UPLOAD_VIDEO_BYTES + 64 * 1024
 """Bytes of a `POST /uploads` body: the largest file and what stands around it."""
+MEDIA_VIDEO_BYTES: Final = 2 * 1024 * 1024 * 1024
+"""Bytes of a video that is looked into: two hours of good 1080p."""
+MEDIA_SECONDS: Final = 2 * 60 * 60
+"""Seconds of a video or a sound that something is made from; longer ones are cut by their owner."""
+MEDIA_FRAME_PIXELS: Final = 3840 * 2160
+"""Pixels of a video's frame: 2160p. A short has a quarter of them."""
+MEDIA_FRAME_SIDE: Final = 4096
+"""Pixels of a frame's longer side: strips are no videos, and cost a decoder as much."""
+MEDIA_FRAMES_PER_SECOND: Final = 60
+"""Frames a second of a video; what more a camera gives is seen by nobody and costs as much again."""
+MEDIA_STREAMS: Final = 16
+"""Streams in one file: picture, languages, subtitles. Hundreds are an attack."""
+MEDIA_PROBE_SECONDS: Final = 30
+"""Seconds by the clock within which a file must say what it is: 2 GiB are read through in about five."""
+MEDIA_PROBE_MEMORY: Final = 1024 * 1024 * 1024
+"""Bytes of address space in which a file must say what it is; a frame of 2160p takes 12 MB, its decoder 200."""
 MEDIA_FETCH_BYTES: Final = 50 * 1024 * 1024
 """Bytes of a file that is fetched for an engine; it is held in memory."""
 MEDIA_FETCH_SECONDS: Final = 60
