@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from rest_framework.request import Request
 
+    from pipeline.stages.uploads.sniffing import Sniffed
+
 _FIELD = "file"
 _BODY = {
     "multipart/form-data": {
@@ -44,9 +46,15 @@ class UploadView(PipelineResource):
     body_limit: ClassVar[int] = limits.UPLOAD_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {"create": "raw:write"}
 
+    judged: Sniffed | None = None
+
     def sent(self, request: Request) -> bytes:
-        """The file and its name: each sending has another boundary, and a video has no place in memory."""
+        """The file and its name: each sending has another boundary, and a video has no place in memory.
+
+        It is judged here, before the transaction of the answer begins: a child takes its time with a video.
+        """
         given = _read_file(request, self.body_limit)
+        self.judged = uploads.judge(given)
         return json.dumps([given.name, given.digest()]).encode()
 
     @extend_schema(
@@ -59,7 +67,9 @@ class UploadView(PipelineResource):
     def create(self, request: Request) -> Response:
         """One file as `multipart/form-data`, in the field `file`; what it is, is seen from its bytes."""
         given = _read_file(request, self.body_limit)
-        row = uploads.keep(self.caller.workspace, given, test=self.caller.test, actor=self.caller.actor)
+        row = uploads.keep(
+            self.caller.workspace, given, test=self.caller.test, actor=self.caller.actor, judged=self.judged
+        )
         shown = payloads.upload(payloads.row_of(row))
         # There is no address to read it from: whoever has the id names it in a raw item.
         return Response(shown, status=201)

@@ -84,19 +84,23 @@ class Probed:
 def probe(file: BinaryIO | Path) -> Probed:
     """Look at a whole file, which is opened nowhere but in the child. Raises `Refused`, or `TryLater` for a busy machine.
 
-    An open file is read from its beginning, wherever it stands; afterwards it stands anywhere.
+    An open file is read from its beginning, and stands afterwards where it stood.
     """
     if isinstance(file, Path):
         with file.open("rb") as opened:
             return probe(opened)
+    place = file.tell()
     if not _has_descriptor(file):
         # No name of ours is near it, and it is gone with the last who has it open.
         with tempfile.TemporaryFile() as copy:
             file.seek(0)
             while piece := file.read(_COPIED):
                 copy.write(piece)
+            file.seek(place)
             copy.flush()
             return probe(copy)
+    # To where it stands: what was written and not flushed would be missing.
+    file.seek(place)
     size = os.fstat(file.fileno()).st_size
     if size == 0:
         raise _no("empty", {})

@@ -8,7 +8,9 @@ line of JSON: what was found, or `{"refused": code, "told": {…}}`.
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -40,6 +42,37 @@ class _No(Exception):
         super().__init__(code)
         self.code = code
         self.told = told
+
+
+class Held(io.RawIOBase):
+    """The open file at the input, read without moving the place at which our parent has it open too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._place = 0
+        self._size = os.fstat(0).st_size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any, /) -> int:
+        count = os.preadv(0, [target], self._place)
+        self._place += count
+        return count
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
+        if begin + offset < 0:
+            message = "before the beginning"
+            raise OSError(message)
+        self._place = begin + offset
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
 
 
 def refuse_to_open(url: str, flags: int, options: Any) -> NoReturn:
@@ -245,8 +278,7 @@ def main(demuxer: str, limits: dict[str, Any]) -> dict[str, Any]:
     from pipeline.render.confine import confine  # noqa: PLC0415  it stands on a path of the arguments
 
     confine(memory=limits["memory"], seconds=limits["clock"])
-    file = sys.stdin.buffer
-    file.seek(0)
+    file = io.BufferedReader(Held(), _BUFFER)
     try:
         return picture(file, limits) if demuxer == "picture" else media(file, demuxer, limits)
     except _No as no:

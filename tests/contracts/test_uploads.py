@@ -11,14 +11,18 @@ from struct import pack
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 from PIL import Image
 
 from config.ground import limits
 from config.ground.ids import decode
 from pipeline.models import RawItem, Upload, UploadUse
+from pipeline.plugins import TryLater
+from pipeline.render.probe import probe
 from pipeline.stages import uploads
 from tests.contracts.conftest import never_existed, problem, refusal
+from tests.render.media_files import audio, video
 
 _names = count(1)
 
@@ -39,22 +43,24 @@ def png_that_says(width, height):
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
 
 
-MP4 = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2" + b"\0" * 100
-SOUND = b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00" + b"\0" * 40
+MP4 = video(seconds=0.3)
+MP3 = audio("mp3", "libmp3lame", seconds=0.3)
 TAKEN = [
     (picture("JPEG"), "image", "image/jpeg"),
     (picture("PNG"), "image", "image/png"),
     (picture("WEBP"), "image", "image/webp"),
     (picture("GIF"), "image", "image/gif"),
-    (SOUND, "audio", "audio/wav"),
-    (b"ID3\x04" + b"\0" * 100, "audio", "audio/mpeg"),
-    (b"\xff\xfb\x90\x64" + b"\0" * 100, "audio", "audio/mpeg"),
-    (b"fLaC" + b"\0" * 100, "audio", "audio/flac"),
-    (b"OggS" + b"\0" * 100, "audio", "audio/ogg"),
-    (b"\x00\x00\x00\x18ftypM4A \x00\x00" + b"\0" * 40, "audio", "audio/mp4"),
+    (audio("wav", "pcm_s16le", seconds=0.3), "audio", "audio/wav"),
+    (MP3, "audio", "audio/mpeg"),
+    (MP3[MP3.index(b"\xff\xfb") :], "audio", "audio/mpeg"),
+    (audio("flac", "flac", seconds=0.3), "audio", "audio/flac"),
+    (audio("ogg", "libopus", seconds=0.3), "audio", "audio/ogg"),
+    (audio("ipod", "aac", seconds=0.3), "audio", "audio/mp4"),
+    # The first bytes of a film, and nothing but sound in it.
+    (audio("mp4", "aac", seconds=0.3), "audio", "audio/mp4"),
     (MP4, "video", "video/mp4"),
-    (b"\x00\x00\x00\x14ftypqt  \x00\x00" + b"\0" * 40, "video", "video/quicktime"),
-    (b"\x1a\x45\xdf\xa3\x93\x42\x82\x84webm" + b"\0" * 40, "video", "video/webm"),
+    (video("mov", seconds=0.3), "video", "video/quicktime"),
+    (video("webm", seconds=0.3, codec="libvpx", sound="libopus"), "video", "video/webm"),
     ("Die Fähre legt früher ab, um sieben.\nSie ist pünktlich.".encode(), "text", "text/plain"),
     ("\ufeffWith a mark of its order".encode(), "text", "text/plain"),
     (b"# The ferry\n\nIt leaves **earlier**.", "text", "text/markdown"),
@@ -110,7 +116,7 @@ def test_kind_is_seen_from_the_bytes(alice, media_root, data, kind, mime_type):
     shown = handed_over(alice.api, data, "program.exe")
     assert (shown["kind"], shown["type"], shown["bytes"]) == (kind, mime_type, len(data))
     assert shown["name"] == "program.exe"
-    size = (64, 48) if kind == "image" else (None, None)
+    size = (64, 48) if kind in {"image", "video"} else (None, None)
     assert (shown["width"], shown["height"]) == size
     assert (shown["url"] is None) is (kind == "text")
     row = row_of(shown)
@@ -158,6 +164,46 @@ def test_bomb_and_damage_are_refused(alice, media_root):
     torn = hand_over(alice.api, picture()[:60])
     assert refusal(torn) == (400, "invalid_request", [("file", "damaged")])
     assert refusal(hand_over(alice.api, b"")) == (400, "invalid_request", [("file", "empty_file")])
+    assert files(media_root) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2" + bytes(100), "damaged"),
+        (b"OggS#EXTM3U\nhttp://127.0.0.1/a.ts\n", "damaged"),
+        (video(seconds=0.3, size=(4112, 16)), "too_many_pixels"),
+        (audio("webm", "libopus", seconds=0.3), "other_kind"),
+    ],
+)
+def test_sound_and_video_are_looked_into(alice, media_root, data, code):
+    answer = hand_over(alice.api, data, "film.mp4")
+    assert refusal(answer) == (400, "invalid_request", [("file", code)])
+    assert answer.json()["detail"][0]["message"].endswith(".")
+    assert (files(media_root), Upload.everywhere.count()) == ([], 0)
+
+
+def test_video_is_looked_into_once_and_outside_the_transaction(alice, monkeypatch):
+    # Beside the transaction of the test itself.
+    depth = len(connection.savepoint_ids)
+    seen = []
+
+    def looked(file):
+        seen.append(len(connection.savepoint_ids) - depth)
+        return probe(file)
+
+    monkeypatch.setattr(uploads.looking, "probe", looked)
+    assert hand_over(alice.api, video(seconds=0.3), key="film").status_code == 201
+    assert seen == [0]
+
+
+def test_a_busy_machine_asks_for_patience(alice, monkeypatch, media_root):
+    def busy(file):
+        raise TryLater("No process could be started to look at the file.", code="machine_busy")
+
+    monkeypatch.setattr(uploads.looking, "probe", busy)
+    answer = hand_over(alice.api, MP3)
+    assert refusal(answer) == (503, "unavailable", [("file", "busy")])
     assert files(media_root) == []
 
 

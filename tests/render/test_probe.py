@@ -109,7 +109,17 @@ def test_files_on_disk_and_in_memory_are_the_same(tmp_path):
     with path.open("rb") as opened:
         opened.seek(100)
         assert probe(opened) == looked_at(data)
+        assert opened.tell() == 100
+        assert opened.read(50) == data[100:150]
     assert path.read_bytes() == data
+
+
+def test_a_file_that_is_still_being_written_is_seen_whole():
+    data = video()
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        assert probe(file).bytes == len(data)
+        assert file.tell() == len(data)
 
 
 def test_the_file_is_left_as_it_was_and_nothing_beside_it(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from config.ground.errors import Conflict, Invalid
 from config.ground.ids import decode, encode, uuid7
 from pipeline.models import Upload, UploadUse
 from pipeline.stages import files
-from pipeline.stages.uploads import sniffing
+from pipeline.stages.uploads import looking, sniffing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,16 +59,31 @@ class Given:
             yield chunk
 
 
-def keep(
-    workspace: Workspace, given: Given, *, test: bool, actor: str, now: datetime | None = None
-) -> Upload:
-    """Judge the file by its bytes and keep it.
+def judge(given: Given) -> sniffing.Sniffed:
+    """What the file is; sound and video are looked into by a child process, so no transaction should be open.
 
-    Raises `sniffing.NotTaken` (415), `PayloadTooLarge` (413), `Invalid` (400) for a picture that is damaged or has too
-    many pixels, and `Conflict` where too much lies there unused already.
+    Raises `sniffing.NotTaken` (415), `PayloadTooLarge` (413), `Invalid` (400) for what is damaged or too much of
+    something, and `looking.Busy` (503).
+    """
+    found = _sniff(given)
+    return looking.look_into(given.file, found) if found.kind in looking.LOOKED_INTO else found
+
+
+def keep(
+    workspace: Workspace,
+    given: Given,
+    *,
+    test: bool,
+    actor: str,
+    now: datetime | None = None,
+    judged: sniffing.Sniffed | None = None,
+) -> Upload:
+    """Judge the file by its bytes and keep it; `judged` is what `judge` said, where it was asked before.
+
+    Raises what `judge` raises, and `Conflict` where too much lies there unused already.
     """
     now = now or timezone.now()
-    found = _sniff(given)
+    found = judged or judge(given)
     _refuse_hoard(workspace, given.size)
     row = Upload(
         id=uuid7(),
