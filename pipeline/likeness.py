@@ -13,6 +13,8 @@ from functools import cache
 from hashlib import blake2b
 from typing import Final
 
+from pipeline.links import without_links
+
 BITS: Final = 64
 BANDS: Final = 4
 SHINGLE_WORDS: Final = 3
@@ -67,3 +69,51 @@ def _words(text: str) -> list[str]:
 @cache
 def _every_64th(count: int) -> int:
     return sum(1 << (BITS * place) for place in range(count))
+
+
+# --- Short texts -----------------------------------------------------------------------------------------------------
+
+GRAM: Final = 5
+"""Characters: near copies of posts share most of their runs of five, paraphrases a tenth."""
+OPENING_WORDS: Final = 4
+_LEAST_SHARED: Final = 0.3
+"""Two texts that share half of their runs of five characters share more than this of their words."""
+_SPACES: Final = re.compile(r"\W+")
+
+
+def grams(text: str) -> frozenset[str]:
+    """The runs of five characters of the words, without addresses, case and marks."""
+    folded = _folded(text)
+    return frozenset(
+        folded[place : place + GRAM] for place in range(max(1, len(folded) - GRAM + 1)) if folded
+    )
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """What both have, of what either has: 1 for the same, 0 for nothing in common."""
+    together = len(one | other)
+    return len(one & other) / together if together else 0.0
+
+
+def plain_words(text: str) -> frozenset[str]:
+    return frozenset(_folded(text).split())
+
+
+def may_be_like(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether a look at the runs of characters is worth its time."""
+    if not one or not other:
+        return False
+    if len(one) == 1 or len(other) == 1:
+        # Scripts that write without spaces.
+        return True
+    return len(one & other) > _LEAST_SHARED * min(len(one), len(other))
+
+
+def opening(text: str) -> tuple[str, ...]:
+    """The first words; none of a text with fewer."""
+    words = _folded(text[:200]).split()[:OPENING_WORDS]
+    return tuple(words) if len(words) == OPENING_WORDS else ()
+
+
+def _folded(text: str) -> str:
+    return _SPACES.sub(" ", without_links(text).casefold()).strip()

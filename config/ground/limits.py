@@ -405,6 +405,16 @@ LANE_MEMORY: Final = timedelta(days=90)
 """How far back a lane's words are compared with what its persona has said."""
 LANE_LIKENESS: Final = 0.35
 """From this share of common runs of three words on, two texts are the same again."""
+REPETITION_ITEMS: Final = 500
+"""A workspace's newest items that a draft is compared with."""
+REPETITION_CHARACTERS: Final = 2_000
+"""Of each of them, so many characters."""
+REPETITION_LIKENESS: Final = 0.5
+"""From this share of common runs of five characters on, a draft repeats an item."""
+REPETITION_OPENINGS: Final = 20
+"""Newest items whose first four words a draft may not begin with."""
+COPYING_LIKENESS: Final = 0.35
+"""From this share on, words that a model found copy their source; it is shown to the reviewer."""
 LANE_FURTHER_TOPICS: Final = 2
 """How many further topics a run takes when what it wrote is too near to what was said."""
 LANE_TITLES_SHOWN: Final = 10

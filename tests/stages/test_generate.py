@@ -190,6 +190,11 @@ def test_checks_that_fail_stop_the_item_and_are_shown(workspace, monkeypatch):
                 "outcome": "passed",
                 "message": "Each statement says what its passage of the source says.",
             },
+            {
+                "code": "repetition",
+                "outcome": "passed",
+                "message": "It repeats nothing of the newest items.",
+            },
         ],
     }
     assert Revision.everywhere.count() == 0

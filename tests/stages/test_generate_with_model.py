@@ -344,7 +344,8 @@ def test_key_of_the_workspace_is_not_the_operators_money(workspace, charlies, se
 
 
 def test_every_end_leaves_the_credits_exact(workspace, server):
-    server.script = [found(), written(), refusal(None), refusal(None), found(), written()]
+    other = written("About 340 people will work in the northern depot.", "f2")
+    server.script = [found(), written(), refusal(None), refusal(None), found(), other]
     for name in ("a", "b", "c"):
         push_raw(workspace, external_id=name, url="")
         work()

@@ -27,12 +27,20 @@ from pipeline.stages.model_account import LostLease
 if TYPE_CHECKING:
     from datetime import date
 
+    from pipeline.stages.generate.repeating import OwnWords
+
 TELL_SECONDS: Final = 2.0
 """Between two writes of how far a film is."""
 
 
 def draw(
-    generation: Generation, engine: Engine, brief: Brief, source: SourceText, persona: PersonaCard
+    generation: Generation,
+    engine: Engine,
+    brief: Brief,
+    source: SourceText,
+    persona: PersonaCard,
+    *,
+    own_words: OwnWords | None,
 ) -> None:
     """Draw every variant that is written next; no transaction is open meanwhile."""
     drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
@@ -45,7 +53,8 @@ def draw(
             continue
         draft = drafts[item.variant_index] if item.variant_index < len(drafts) else None
         if draft is None or any(
-            check.outcome == "failed" for check in judge(engine, draft, brief, source, persona)
+            check.outcome == "failed"
+            for check in judge(engine, draft, brief, source, persona, own_words=own_words)
         ):
             continue
         shown_on = source.published_at.date() if source.published_at else None

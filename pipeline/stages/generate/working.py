@@ -21,6 +21,7 @@ from pipeline.stages.generate.drawing import draw, redraw
 from pipeline.stages.generate.finishing import fail
 from pipeline.stages.generate.judging import judge
 from pipeline.stages.generate.reading import brief_from, persona_card, source_text
+from pipeline.stages.generate.repeating import OwnWords
 from pipeline.stages.generate.starting import start
 from pipeline.stages.generate.storing import WAITS, as_json
 from pipeline.stages.generate.writing import write
@@ -57,8 +58,12 @@ def _work(generation: Generation) -> None:
     start(generation)
     engine = plugins.get("engines", generation.engine, Engine)
     persona = persona_card(generation.persona_id, generation.persona_version)
+    writer = writer_for(generation)
+    own_words = None
+    if generation.raw_item_id is not None:
+        own_words = OwnWords(generation, is_verbatim=writer.offline)
     try:
-        brief, source = _ask(generation, engine, persona)
+        brief, source = _ask(generation, writer, engine, persona, own_words)
     except TryLater as error:
         _wait(generation, error)
         return
@@ -67,15 +72,20 @@ def _work(generation: Generation) -> None:
         fail(generation, error.code, error.message)
         return
     if generation.stage == "render":
-        draw(generation, engine, brief, source, persona)
+        draw(generation, engine, brief, source, persona, own_words=own_words)
         crash_point("generate.rendered")
-    write(generation, engine, brief, source, persona)
+    write(generation, engine, brief, source, persona, own_words=own_words)
     crash_point("generate.committed")
 
 
-def _ask(generation: Generation, engine: Engine, persona: PersonaCard) -> tuple[Brief, SourceText]:
+def _ask(
+    generation: Generation,
+    writer: Writer,
+    engine: Engine,
+    persona: PersonaCard,
+    own_words: OwnWords | None,
+) -> tuple[Brief, SourceText]:
     """Brief and drafts, each asked for once and stored before the next; returns what the drafts rest on."""
-    writer = writer_for(generation)
     if generation.raw_item_id is None:
         with model_account.open_client(generation) as client:
             return lane.ask(generation, writer, engine, persona, client)
@@ -93,7 +103,7 @@ def _ask(generation: Generation, engine: Engine, persona: PersonaCard) -> tuple[
                 brief,
                 persona,
                 client=client,
-                judge=lambda written: judge(engine, written, brief, source, persona),
+                judge=lambda written: judge(engine, written, brief, source, persona, own_words=own_words),
             )
     return brief, source
 

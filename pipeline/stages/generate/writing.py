@@ -28,17 +28,29 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from pipeline.stages.generate.repeating import OwnWords
+
 EXCERPT_CHARACTERS: Final = 300
 
 
 def write(
-    generation: Generation, engine: Engine, brief: Brief, source: SourceText, persona: PersonaCard
+    generation: Generation,
+    engine: Engine,
+    brief: Brief,
+    source: SourceText,
+    persona: PersonaCard,
+    *,
+    own_words: OwnWords | None,
 ) -> None:
     """Write every variant's words, settle the credits and end the run, in one transaction."""
     drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
     usage = _total(Usage(**generation.answers["brief_usage"]), Usage(**generation.answers["draft_usage"]))
     checked = [
-        (draft, judge(engine, draft, brief, source, persona) if draft is not None else ()) for draft in drafts
+        (
+            draft,
+            judge(engine, draft, brief, source, persona, own_words=own_words) if draft is not None else (),
+        )
+        for draft in drafts
     ]
     drawn_by_index = generation.answers.get("pictures", {})
     now = timezone.now()

@@ -108,7 +108,7 @@ def test_number_that_nobody_stated_is_repaired_once_and_then_fails(workspace, se
     server.script = [written("Rye keeps 14 days."), written("Rye keeps 12 days.")]
     item = made(workspace, add_lane(workspace))
     assert (item.status, item.error["code"]) == ("failed", "checks_failed")
-    assert "These numbers aren't in the source: 12." in item.error["message"]
+    assert "These numbers aren't in the source: 12 days." in item.error["message"]
     assert len(server.requests) == 2
     assert picks_of(item.source)[0][2] == "failed"
 

@@ -1,0 +1,94 @@
+"""Whether a draft says again what the workspace has said of late, or copies its source instead of telling of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.db.models.functions import Left
+
+from config.ground import limits
+from config.ground.ids import encode
+from pipeline.engines.base import Check
+from pipeline.likeness import grams, jaccard, may_be_like, opening, plain_words
+from pipeline.models import GeneratedItem
+from pipeline.writers.approved import REPETITION
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from pipeline.engines.base import Draft, SourceText
+    from pipeline.models import Generation
+
+COPYING: Final = "copying"
+_TIMES_AS_LONG: Final = 10
+
+
+class OwnWords:
+    """The newest items of the workspace, read once for all drafts of a run, when they are first needed.
+
+    What was made of the same raw item, or belongs to the same group of variants, tells of the same thing by design.
+    """
+
+    def __init__(self, generation: Generation, *, is_verbatim: bool) -> None:
+        self._generation = generation
+        self._is_verbatim = is_verbatim
+        self._said: list[tuple[UUID, str]] | None = None
+
+    def check(self, draft: Draft, source: SourceText) -> tuple[Check, ...]:
+        """`repetition`, and `copying` for words that a model found.
+
+        Words that were taken from a source say what it says: where two sources are alike a person decides, so that
+        repetition is a warning for them.
+        """
+        fault = self._fault(draft.body)
+        outcome = "warning" if self._is_verbatim else "failed"
+        checks = [
+            Check(REPETITION, "passed", "It repeats nothing of the newest items.")
+            if fault is None
+            else Check(REPETITION, outcome, fault)  # type: ignore[arg-type]  # one of the two words above
+        ]
+        if not self._is_verbatim:
+            checks.append(_check_copying(draft, source))
+        return tuple(checks)
+
+    def _fault(self, body: str) -> str | None:
+        said = self._read()
+        begins = opening(body)
+        for key, other in said[: limits.REPETITION_OPENINGS]:
+            if begins and opening(other) == begins:
+                return f"It begins as {encode('gen', key)} does: \u201c{' '.join(begins)}\u201d."
+        words, own = plain_words(body), None
+        for key, other in said:
+            theirs = plain_words(other)
+            if not may_be_like(words, theirs):
+                continue
+            own = own or grams(body)
+            likeness = jaccard(own, grams(other))
+            if likeness > limits.REPETITION_LIKENESS:
+                return f"It repeats {encode('gen', key)}: {likeness:.0%} of what both say is the same."
+        return None
+
+    def _read(self) -> list[tuple[UUID, str]]:
+        if self._said is None:
+            run = self._generation
+            groups = GeneratedItem.everywhere.filter(generation=run).values("variant_group")
+            rows = (
+                GeneratedItem.objects.of(run.workspace_id)
+                .filter(test=run.test, revision__gt=0, deleted_at=None)
+                .exclude(variant_group__in=groups)
+                .order_by("-id")
+            )
+            if run.raw_item_id is not None:
+                rows = rows.exclude(raw_item_id=run.raw_item_id)
+            newest = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
+            self._said = list(newest.values_list("id", "words")[: limits.REPETITION_ITEMS])
+        return self._said
+
+
+def _check_copying(draft: Draft, source: SourceText) -> Check:
+    # A source that is ten times as long can't be copied whole.
+    whole = source.text[: _TIMES_AS_LONG * max(len(draft.body), 1)]
+    nearest = jaccard(grams(draft.body), grams(whole)) if len(source.text) == len(whole) else 0.0
+    if nearest > limits.COPYING_LIKENESS:
+        return Check(COPYING, "warning", f"It copies its source: {nearest:.0%} of what both say is the same.")
+    return Check(COPYING, "passed", "It tells of its source in words of its own.")
