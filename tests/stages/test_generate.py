@@ -24,7 +24,7 @@ from pipeline.models import (
     Source,
 )
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
-from pipeline.stages import furnish, generate, push, review
+from pipeline.stages import furnish, generate, publish, push, review
 from pipeline.stages.generate.starting import start
 from pipeline.writers.extractive import Extractive
 from tests.stages import steps
@@ -496,10 +496,28 @@ def test_autopilot_publishes_exactly_the_best(workspace, monkeypatch, feed):
     assert facts(workspace).count("generated.ready") == 3
 
 
-def test_autopilot_takes_the_first_where_none_is_spotless(workspace, monkeypatch):
+def test_autopilot_leaves_what_did_not_pass_a_gate_to_a_person(workspace, monkeypatch):
     monkeypatch.setattr(ShortPost, "check", lambda *_: (Check("tone", "warning", "Made up."),))
     autopilot(workspace)
-    assert [item.status for item in make_items(workspace, variants=2)] == ["scheduled", "rejected"]
+    items = make_items(workspace, variants=2)
+    assert [item.status for item in items] == ["ready", "ready"]
+    told = "Autopilot leaves it to a person: Made up."
+    closed = [
+        check
+        for check in items[0].checks
+        if check["code"].startswith("gate_") and check["outcome"] != "passed"
+    ]
+    assert closed == [{"code": "gate_platform", "outcome": "warning", "message": told}]
+    found = publish.explain(items[0], now=NOON)
+    assert [(one.code, one.message) for one in found.blockers] == [
+        ("autopilot_waits", told),
+        ("not_requested", "Nobody has asked for it to be published."),
+    ]
+
+
+def test_items_of_a_source_without_autopilot_have_no_gates(workspace):
+    (item,) = make_items(workspace)
+    assert [check["code"] for check in item.checks if check["code"].startswith("gate_")] == []
 
 
 def test_autopilot_that_cannot_publish_keeps_the_words(workspace, feed):

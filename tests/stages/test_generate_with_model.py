@@ -365,7 +365,7 @@ def test_autopilot_leaves_a_suspicious_source_to_a_person(workspace, server, fee
     assert Publication.everywhere.filter(item__raw_item=raw, outlet=feed).count() == flown
     assert Outlet.everywhere.get(pk=feed.pk).status == "ok"
     warned = [check["code"] for check in items_of(raw)[0].checks if check["outcome"] == "warning"]
-    assert warned == (["instructions"] if is_suspect else [])
+    assert warned == (["instructions", "gate_safety"] if is_suspect else [])
 
 
 def test_switch_of_the_operator_holds_the_run_without_a_call_and_lets_it_go_on(workspace, server):

@@ -10,6 +10,7 @@ from django.db.models import F
 from config.ground.errors import AppError
 from pipeline.models import GeneratedItem, Generation
 from pipeline.stages import publish
+from pipeline.stages.generate.gates import are_open
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def fly(generation: Generation, made: Sequence[GeneratedItem], now: datetime) -> None:
-    """Autopilot publishes the best of a group: the first variant whose checks all passed, else the first.
+    """Autopilot publishes the best of a group: the first variant that passed its four gates; else none of them.
 
     Not where a person demands to approve first, and not where the group has one on its way already: a further
     variant that somebody asked for is theirs to decide about.
@@ -27,8 +28,9 @@ def fly(generation: Generation, made: Sequence[GeneratedItem], now: datetime) ->
         return
     if generation.workspace.requires_approval or _is_out(made[0]):
         return
-    spotless = [item for item in made if all(check["outcome"] == "passed" for check in item.checks)]
-    best = (spotless or list(made))[0]
+    best = next((item for item in made if are_open(item.checks)), None)
+    if best is None:
+        return
     try:
         # A savepoint: what autopilot can't publish must not undo the words.
         with transaction.atomic():

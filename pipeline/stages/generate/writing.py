@@ -17,6 +17,7 @@ from pipeline.models import GeneratedItem, Generation, RawItem, Revision
 from pipeline.stages import pictures
 from pipeline.stages.generate.finishing import end, fail_item, finish_raw_item, settle, tell
 from pipeline.stages.generate.flying import fly
+from pipeline.stages.generate.gates import gates_of
 from pipeline.stages.generate.judging import judge
 from pipeline.stages.generate.picks import conclude
 from pipeline.stages.generate.reading import draft_from
@@ -63,6 +64,7 @@ def write(
         end(generation, now)
         items = items_of(generation)
         made: list[GeneratedItem] = []
+        is_flown = _is_on_autopilot(items)
         for item in items:
             if item.status != "generating":
                 continue
@@ -97,15 +99,16 @@ def write(
                 if drawn is not None:
                     shown += drawn["checks"]
                     pictures.replace_files(item, drawn, now=now)
+                if is_flown:
+                    gates = gates_of(draft, persona, shown, is_suspect=brief.is_suspect)
+                    shown += [asdict(gate) for gate in gates]
                 _ready(generation, item, draft, checks=shown, generator=made_by, raw=raw, now=now)
                 made.append(item)
         if raw is None:
             conclude(generation, made, now)
         else:
             finish_raw_item(raw, now)
-        # What reads like orders to a model goes out by a person's hand only.
-        if not brief.is_suspect:
-            fly(generation, made, now)
+        fly(generation, made, now)
         # Credits are locked last, everywhere.
         settle(generation, engine, len(made), now)
         crash_point("generate.written")
@@ -159,6 +162,11 @@ def _ready(
         updated_at=now,
     )
     tell(generation, item, "generated.ready", now)
+
+
+def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
+    source = items[0].source if items else None
+    return source is not None and source.autopilot
 
 
 def _no_more(raw: RawItem | None) -> str:

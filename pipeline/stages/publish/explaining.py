@@ -66,8 +66,21 @@ def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
         yield Blocker(found.code, found.message, clears=calls.get(key))
         if found.field == "status":
             return
+    asks = Call("POST", f"{path}/publish", {})
+    for reason in _left_by_autopilot(item):
+        yield Blocker("autopilot_waits", reason, item.ready_at, clears=asks)
     message = "Nobody has asked for it to be published."
-    yield Blocker("not_requested", message, item.ready_at, clears=Call("POST", f"{path}/publish", {}))
+    yield Blocker("not_requested", message, item.ready_at, clears=asks)
+
+
+def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
+    """The gates that were closed, and what kept what passed them from being asked for."""
+    for check in item.checks:
+        if check["code"].startswith("gate_") and check["outcome"] != "passed":
+            yield check["message"]
+    error = item.error or {}
+    if error.get("code") == "autopilot":
+        yield f"Autopilot couldn't ask for it: {error['message']}"
 
 
 def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
