@@ -166,6 +166,10 @@ def support(
     shared = sum(word[:_STEM] in others for word in content) / len(content) if content else 0.0
     if turned is None:
         turned = _negated(words, quoted, around)
+        said = [word for word in quoted if _says_something(word, told or "en")]
+        if turned is not None and not turned[0] and len(content) < _ALIKE * len(said):
+            # A part of the sentence, in which nothing was denied.
+            turned = None
         return Support(turned, is_sure=shared >= _ALIKE, covered=covered)
     return Support(turned, is_sure=shared >= 1 - LEAST_COVERED, covered=covered)
 

@@ -209,6 +209,9 @@ class _Judge:
             pair = [_plain_score(part) for part in (one, other)]
             if None in pair or _counted(self.said, other):
                 continue
+            if not all(self._matches(part) for part in (one, other)):
+                # The one that isn't there is told by itself.
+                continue
             if not any(set(pair) == known for known in self._neighbours()):
                 return True
         return False
