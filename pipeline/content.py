@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.ground.errors import Detail, Invalid
 from config.ground.limits import BODY_CHARACTERS
-from pipeline import newsletter
+from pipeline import article, newsletter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,12 +15,22 @@ if TYPE_CHECKING:
 TEXT: Final = "text"
 TEXTS: Final = "list of text"
 OBJECTS: Final = "list of objects"
+OBJECT: Final = "object"
+NUMBER: Final = "number"
 
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     "text": {"parts": TEXTS},
     "image": {"caption": TEXT, "slides": OBJECTS},
     "video": {"caption": TEXT, "tags": TEXTS, "script": TEXT},
-    "blog": {"slug": TEXT, "meta_description": TEXT, "tags": TEXTS, "canonical_url": TEXT},
+    "blog": {
+        "slug": TEXT,
+        "meta_description": TEXT,
+        "tags": TEXTS,
+        "canonical_url": TEXT,
+        "form": TEXT,
+        "reading_minutes": NUMBER,
+        "json_ld": OBJECT,
+    },
     "newsletter": {"subject": TEXT, "preheader": TEXT, "sections": OBJECTS},
 }
 MEMBERS_MOST: Final = 50
@@ -48,6 +58,10 @@ def refuse_unless_typed(bucket: str, content: Mapping[str, Any]) -> None:
 def _is_of_kind(value: Any, kind: str) -> bool:
     if kind == TEXT:
         return isinstance(value, str) and len(value) <= BODY_CHARACTERS
+    if kind == NUMBER:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind == OBJECT:
+        return isinstance(value, dict)
     if not isinstance(value, list) or len(value) > MEMBERS_MOST:
         return False
     if kind == TEXTS:
@@ -69,13 +83,15 @@ class Said:
 def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Where body and content say the same words, whichever was changed, the other follows.
 
-    A text item has its `parts`, a newsletter in Markdown its `sections`. Raises `Invalid` where both are given and
-    say something different.
+    A text item has its `parts`, a newsletter in Markdown its `sections`; an article what follows from its words. Raises
+    `Invalid` where both are given and say something different.
     """
     if bucket == "text" and changes.keys() & {"body", "content"}:
         return _text_in_step(said, changes)
     if bucket == "newsletter" and said.body_format == "markdown":
         return _newsletter_in_step(said, changes)
+    if bucket == "blog" and changes.keys() & {"title", "body", "content"}:
+        return _article_in_step(said, changes)
     return dict(changes)
 
 
@@ -115,3 +131,15 @@ def _refuse_too_long(name: str, what: str, body: str) -> None:
     if len(body) > BODY_CHARACTERS:
         message = f"Together the {what} have {len(body)} characters; {BODY_CHARACTERS} are the most."
         raise Invalid.one(field=name, code="too_long", message=message)
+
+
+def _article_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+    content = article.renewed(
+        changes.get("content", said.content),
+        said.content,
+        title=changes.get("title", said.title),
+        body=changes.get("body", said.body),
+        body_format=said.body_format,
+        language=said.language,
+    )
+    return {**changes, "content": content}

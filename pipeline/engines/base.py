@@ -98,6 +98,13 @@ class Brief:
     is_suspect: bool = False
     """The source holds what reads like orders to a model; nothing made from it goes out without a person."""
     lane: Lane | None = None
+    headings: tuple[Fact, ...] = ()
+    """The source's own headings, in their order; they are no statements. Found by the writer without a model."""
+    characters: int = 0
+    """How long the source's text is; 0 where the writer didn't count."""
+
+    def is_heading(self, fact: Fact) -> bool:
+        return any(one.start <= fact.start and fact.end <= one.end for one in self.headings)
 
 
 @dataclass(frozen=True)
@@ -206,6 +213,8 @@ class Engine(ABC):
     """Whether a photo of the raw item may be its ground."""
     sizes: ClassVar[tuple[tuple[int, int], ...]] = ()
     """In which `plan` lays it out, in pixels, the preferred one first; none for what isn't drawn."""
+    least_lines: ClassVar[int] = 1
+    """How many approved lines one draft without a model is made of at least; 0 where none can be made of them."""
 
     @abstractmethod
     def why_not(self, source: SourceText) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.canonical import strip_invisible
@@ -51,6 +51,8 @@ KINDS: Final[Mapping[str, StructureKind]] = {
     ),
 }
 
+_OF_LONG_WORDS: Final = frozenset({"max_hashtags", "max_emoji"})
+
 
 def banned_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
     """The persona's banned words and phrases that stand in `words` as whole words, in any case and spacing."""
@@ -75,7 +77,10 @@ def keeps_rules(words: str, persona: PersonaCard) -> bool:
 
 
 def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
-    """The checks `banned_words` and `required_structures`; none of a persona that demands nothing."""
+    """The checks `banned_words` and `required_structures`; none of a persona that demands nothing.
+
+    Of words that aren't plain text, which are no posts, only their hashtags and emoji are counted.
+    """
     checks: list[Check] = []
     if persona.banned_words:
         slides = draft.content.get("slides") or ()
@@ -84,8 +89,12 @@ def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
         message = f"The persona never says: {_named(banned)}."
         passed = "None of the persona's banned words is said."
         checks.append(_check("banned_words", passed, message if banned else None))
-    if any(_is_checked(structure) for structure in persona.required_structures):
-        lacks = missing_in(draft.body, persona)
+    structures = persona.required_structures
+    if draft.body_format != "text":
+        # How a post begins and ends, and how long it is, is nothing to ask of an article or a letter.
+        structures = tuple(one for one in structures if one.get("kind") in _OF_LONG_WORDS)
+    if any(_is_checked(structure) for structure in structures):
+        lacks = missing_in(draft.body, replace(persona, required_structures=structures))
         passed = "The words have the structures that the persona requires."
         checks.append(_check("required_structures", passed, " ".join(lacks) or None))
     return tuple(checks)

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 WORDS: Final = frozenset({"title", "body", "content", "overrides"})
 """What makes a new revision when it changes; outlets and alt texts are no words of the item."""
 
+_DRAWN: Final = ("body", "content", "title")
+"""What of an item can stand in its pictures."""
+
 
 def approve(
     item: GeneratedItem, *, by: str, now: datetime, expected_version: int | None = None
@@ -150,25 +153,27 @@ def _changes_drawing(row: GeneratedItem, values: Mapping[str, Any]) -> bool:
 
 
 def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
-    return generate.draft_of(
-        row, **{name: values[name] for name in ("title", "body", "content") if name in values}
-    )
+    return generate.draft_of(row, **{name: values[name] for name in _DRAWN if name in values})
 
 
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
     if row.status == "scheduled":
         message = "Its words are drawn in a picture that is scheduled. Cancel what is scheduled first, then edit it."
-        field = "body" if values.get("body", row.body) != row.body else "content"
-        raise Conflict(Detail(field, "drawn_words", message, {"status": row.status}))
+        raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
     engine = push.engine_named(row.engine_output)
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:
         pictures.refuse_undrawable(engine, draft, persona)
     except Refused as refused:
-        field = refused.field or "body"
+        field = refused.field or _field_drawn(row, values)
         raise Invalid.one(field=field, code=refused.code, message=refused.message) from refused
+
+
+def _field_drawn(row: GeneratedItem, values: Mapping[str, Any]) -> str:
+    """The first that is drawn of what was changed."""
+    return next(name for name in _DRAWN if name in values and _changes_drawing(row, {name: values[name]}))
 
 
 def _draw_again(row: GeneratedItem, alt_texts: Mapping[UUID, str], now: datetime) -> None:

@@ -32,7 +32,8 @@ def approved_drafts(
     """Drafts that are approved lines word for word, those first that say most of the topic's words.
 
     A line that the engine would have to cut or that `judge` fails is passed by. Raises `Refused`: `needs_ai` without
-    any approved line, `lines_used_up` where each was said of late, `nothing_to_say` where none fits.
+    any approved line, and for what is made of a source alone; `lines_used_up` where each was said of late;
+    `nothing_to_say` where none fits, or too few speak of the topic for what is made of several.
     """
     lines = [fact for fact in brief.facts if fact.kind == APPROVED]
     if not lines:
@@ -41,9 +42,16 @@ def approved_drafts(
             "persona, or enter a key for the model in the workspace's settings."
         )
         raise Refused(message, code=NEEDS_AI)
+    if not engine.least_lines:
+        message = (
+            f"Without a model a {engine.name} is taken from a source, and a topic has none. Enter a key for the model in "
+            "the workspace's settings."
+        )
+        raise Refused(message, code=NEEDS_AI)
     kept: list[Draft] = []
     repeated = 0
-    for draft in _whole_lines(engine, brief, persona, lines, seed):
+    make = _whole_lines if engine.least_lines == 1 else _together
+    for draft in make(engine, brief, persona, lines, seed):
         failed = [] if judge is None else [check.code for check in judge(draft) if check.outcome == "failed"]
         repeated += REPETITION in failed
         if not failed and not any(_is_alike(draft.body, other.body) for other in kept):
@@ -67,14 +75,7 @@ def approved_drafts(
 def _whole_lines(
     engine: Engine, brief: Brief, persona: PersonaCard, lines: Sequence[Fact], seed: str
 ) -> Iterator[Draft]:
-    about = f"{brief.title} {brief.lane.angle if brief.lane else ''}"
-
-    def rank(line: Fact) -> tuple[int, bytes]:
-        # Among lines that say equally much of the topic, chance decides, and the same each time: for a further
-        # variant one more is asked for, and the last one taken.
-        return -shared_words(line.quote, about), hashlib.sha256(f"{about}\x00{line.quote}".encode()).digest()
-
-    for line in sorted(lines, key=rank):
+    for line in _ranked(brief, lines):
         try:
             drafts = engine.offline(replace(brief, facts=(line,)), persona, variants=1, seed=seed)
         except Refused:
@@ -82,6 +83,41 @@ def _whole_lines(
         for draft in drafts:
             if collapse(line.quote) in collapse(draft.body):
                 yield draft
+
+
+def _together(
+    engine: Engine, brief: Brief, persona: PersonaCard, lines: Sequence[Fact], seed: str
+) -> Iterator[Draft]:
+    """Drafts of several lines that all speak of the topic; of others nobody would see why they stand together."""
+    about = _about(brief)
+    near = [line for line in _ranked(brief, lines) if shared_words(line.quote, about)]
+    if len(near) < engine.least_lines:
+        message = (
+            f"Without a model a {engine.name} is made of {engine.least_lines} approved lines or more that speak of the "
+            f"topic; the persona has {len(near)}. Add approved lines, or enter a key for the model in the workspace's "
+            "settings."
+        )
+        raise Refused(message, code="nothing_to_say")
+    drafts = engine.offline(replace(brief, facts=tuple(near)), persona, variants=len(near), seed=seed)
+    for draft in drafts:
+        body = collapse(draft.body)
+        if all(collapse(claim.quote) in body for claim in draft.claims):
+            yield draft
+
+
+def _ranked(brief: Brief, lines: Sequence[Fact]) -> list[Fact]:
+    about = _about(brief)
+
+    def rank(line: Fact) -> tuple[int, bytes]:
+        # Among lines that say equally much of the topic, chance decides, and the same each time: for a further
+        # variant one more is asked for, and the last one taken.
+        return -shared_words(line.quote, about), hashlib.sha256(f"{about}\x00{line.quote}".encode()).digest()
+
+    return sorted(lines, key=rank)
+
+
+def _about(brief: Brief) -> str:
+    return f"{brief.title} {brief.lane.angle if brief.lane else ''}"
 
 
 def shared_words(line: str, about: str) -> int:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LIKENESS: Final = 0.4
 """Two variants that share this much of their words are one idea twice."""
 _LEAST_QUOTE: Final = 12
+_FEW_WORDS: Final = 80
 
 _WORD = re.compile(r"\w+")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
@@ -241,12 +242,22 @@ def _mend(
 
 def _distinct(drafts: Sequence[Draft], failed: Mapping[int, Sequence[Check]]) -> tuple[Draft, ...]:
     """In their order, without those that say what a better one says: one that passes is better than one that fails."""
-    said: dict[int, frozenset[str]] = {}
+    said: dict[int, frozenset[tuple[str, ...]]] = {}
     for place in sorted(range(len(drafts)), key=lambda place: (place in failed, place)):
-        words = frozenset(_WORD.findall(without_links(drafts[place].body).lower()))
+        words = _bag(drafts[place].body)
         if not any(len(words & other) >= LIKENESS * len(words | other) for other in said.values()):
             said[place] = words
     return tuple(drafts[place] for place in sorted(said))
+
+
+def _bag(body: str) -> frozenset[tuple[str, ...]]:
+    """What two variants are compared by: words, and of longer texts runs of three words.
+
+    Two articles on the same facts share most of their words, and still say it in other sentences.
+    """
+    words = _WORD.findall(without_links(body).lower())
+    run = 1 if len(words) <= _FEW_WORDS else 3
+    return frozenset(tuple(words[place : place + run]) for place in range(len(words) - run + 1))
 
 
 PLUGIN = Claude()

@@ -13,6 +13,7 @@ from pipeline.sentences import split_sentences
 from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
 from pipeline.writers.approved import approved_drafts
 from pipeline.writers.base import BriefAnswer, DraftAnswer, Usage, Writer
+from pipeline.writers.headings import find_headings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 60_000
 """What is read of a source; the same cap holds for a model."""
 MAX_FACTS = 24
+MAX_HEADINGS = 40
 _POOL = 160
 """Diversity is weighed among this many best sentences: its cost rises with pool times facts."""
 APPROVED_LINES = "approved-lines-1"
@@ -179,6 +181,15 @@ def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[F
     )
 
 
+def _headings(source: SourceText) -> tuple[Fact, ...]:
+    text = source.text[:MAX_CHARACTERS]
+    spans = find_headings(text, title=source.title)[:MAX_HEADINGS]
+    return tuple(
+        Fact(f"h{place}", collapse(text[start:end]), text[start:end], start, end, kind="heading")
+        for place, (start, end) in enumerate(spans, start=1)
+    )
+
+
 class Extractive(Writer):
     kind = "extractive"
     label = "Without AI: sentences taken from the source"
@@ -199,6 +210,8 @@ class Extractive(Writer):
             url=source.url,
             facts=facts,
             summary=facts[0].text if facts else "",
+            headings=_headings(source),
+            characters=len(source.text),
         )
         return BriefAnswer(brief, self._usage())
 

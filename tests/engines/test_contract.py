@@ -50,7 +50,9 @@ def persona(sample: dict[str, Any]) -> PersonaCard:
 
 @pytest.fixture
 def brief(sample: dict[str, Any]) -> Brief:
-    return Brief(**{**sample["brief"], "facts": tuple(Fact(**fact) for fact in sample["brief"]["facts"])})
+    known = sample["brief"]
+    facts = {name: tuple(Fact(**fact) for fact in known.get(name, ())) for name in ("facts", "headings")}
+    return Brief(**{**known, **facts})
 
 
 @pytest.fixture
@@ -126,8 +128,11 @@ def test_offline_drafts_pass_every_check(
 def test_invented_number_is_stopped(
     engine: Engine, brief: Brief, source: SourceText, persona: PersonaCard, drafts: tuple[Draft, ...]
 ) -> None:
-    body = f"{drafts[0].body} 987654321"
-    invented = dataclasses.replace(drafts[0], body=body, content={**drafts[0].content, "parts": [body]})
+    said = drafts[0]
+    body = f"{said.body} 987654321"
+    parts = said.content.get("parts")
+    content = {**said.content, "parts": [*parts[:-1], f"{parts[-1]} 987654321"]} if parts else said.content
+    invented = dataclasses.replace(said, body=body, content=content)
 
     failed = [
         check.code for check in engine.check(invented, brief, source, persona) if check.outcome == "failed"

@@ -69,7 +69,11 @@ ATTACKS = {
     "full-width tag": ("The council voted for ＃BuyHarbourCoin on Tuesday.", "hashtags"),
 }
 CODES = {code for _, code in ATTACKS.values()}
-ENGINES = [one for one in plugins.every("engines", Engine) if one.draft_schema() is not None]
+# What needs more than one sentence stands in test_nothing_unlisted_in_long_words.py.
+LONG = {"blog_article", "linkedin_post", "thread"}
+ENGINES = [
+    one for one in plugins.every("engines", Engine) if one.draft_schema() is not None and one.kind not in LONG
+]
 
 # A film takes three sentences and a title: test_template_short.py.
 OF_TWO_SENTENCES = [one for one in ENGINES if one.kind != "template_short"]

@@ -108,3 +108,20 @@ def test_sentences_that_the_persona_may_not_say_are_passed_by_without_a_model():
     with pytest.raises(Refused) as error:
         SHORT_POST.offline(found, persona({"kind": "starts_with", "text": "Hear ye"}), variants=1, seed="x")
     assert error.value.code == "nothing_to_say"
+
+
+def test_article_is_asked_for_its_words_and_not_for_the_shape_of_a_post() -> None:
+    structures = (
+        {"kind": "ends_with_question"},
+        {"kind": "max_words", "most": 3},
+        {"kind": "max_emoji", "most": 0},
+    )
+    persona = PersonaCard("Ann", banned_words=("synergy",), required_structures=structures)
+    article = Draft("Title", "Many words of synergy 🎉, told at length.", "markdown", {}, (), "en")
+
+    told = [(one.code, one.outcome, one.message) for one in check_persona(article, persona)]
+
+    assert told == [
+        ("banned_words", "failed", "The persona never says: “synergy”."),
+        ("required_structures", "failed", "It has 1 emoji; 0 are the most."),
+    ]

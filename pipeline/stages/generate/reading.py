@@ -64,6 +64,7 @@ def brief_from(kept: Mapping[str, Any]) -> Brief:
         **{
             **kept,
             "facts": tuple(Fact(**fact) for fact in kept["facts"]),
+            "headings": tuple(Fact(**heading) for heading in kept.get("headings", ())),
             "lane": None if lane is None else Lane(**{**lane, "said": tuple(lane["said"])}),
         }
     )

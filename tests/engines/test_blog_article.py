@@ -1,0 +1,403 @@
+"""Blog Article: the excerpt that needs no model, the article of a model's plain words, what is stopped, its picture."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.canonical import plain_text
+from pipeline.engines.article_excerpt import SHARE
+from pipeline.engines.article_hero import LEAST_SIZE, SIZE
+from pipeline.engines.article_markdown import bullets, take_apart
+from pipeline.engines.base import Brief, Check, Draft, PersonaCard, SourceText
+from pipeline.engines.blog_article import PLUGIN
+from pipeline.markup import to_html
+from pipeline.plugins import Refused
+from pipeline.render.image import render
+from pipeline.render.plan import Media, Words
+from pipeline.writers.extractive import PLUGIN as WRITER
+from tests.engines.test_golden import GOLDEN, PERSONA, source_of
+from tests.engines.test_thread import words
+
+ESSAY = source_of("essay")
+BRIEF = WRITER.brief(ESSAY).brief
+RECORDED: dict[str, Any] = json.loads((GOLDEN / "essay" / "answers.json").read_text(encoding="utf-8"))
+ANSWER: dict[str, Any] = {**RECORDED["blog_article"], "claims": []}
+
+
+def with_claims(answer: dict[str, Any]) -> dict[str, Any]:
+    """Cites the first fact for every claim of the recorded answer."""
+    claims = [{**claim, "fact": "f1"} for claim in RECORDED["blog_article"]["claims"]]
+    return {**answer, "claims": claims}
+
+
+def article(**changes: Any) -> Draft:
+    return PLUGIN.draft_from(with_claims({**ANSWER, **changes}), BRIEF, PERSONA, "myth")
+
+
+def check(draft: Draft, source: SourceText = ESSAY, brief: Brief = BRIEF) -> tuple[Check, ...]:
+    return PLUGIN.check(draft, brief, source, PERSONA)
+
+
+def failures(draft: Draft, source: SourceText = ESSAY, brief: Brief = BRIEF) -> list[tuple[str, str]]:
+    return [(one.code, one.message) for one in check(draft, source, brief) if one.outcome == "failed"]
+
+
+def excerpt(source: SourceText = ESSAY, variants: int = 1) -> tuple[Draft, ...]:
+    return PLUGIN.offline(WRITER.brief(source).brief, PERSONA, variants=variants, seed="s")
+
+
+# --- The excerpt -----------------------------------------------------------------------------------------------------
+
+
+def test_excerpt_has_the_sources_headings_and_sentences_and_says_what_it_is() -> None:
+    (draft,) = excerpt()
+    lines = draft.body.split("\n\n")
+
+    assert lines[0] == (
+        "*An excerpt: these sentences are taken word for word from "
+        "[Why our repair café stopped counting repairs](https://essay.example.org/2026/story).*"
+    )
+    assert lines[-1] == "[Read all of it on essay.example.org](https://essay.example.org/2026/story)"
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## What the number did to us",
+        "## When a number is worth keeping",
+    ]
+    assert [claim.text for claim in draft.claims] == list(bullets(draft.body))
+    assert all(claim.quote in ESSAY.text for claim in draft.claims)
+
+
+def test_excerpt_sends_search_engines_to_the_source() -> None:
+    (draft,) = excerpt()
+
+    assert {name: draft.content[name] for name in ("canonical_url", "form", "slug", "tags")} == {
+        "canonical_url": ESSAY.url,
+        "form": "excerpt",
+        "slug": "why-our-repair-cafe-stopped-counting-repairs",
+        "tags": [],
+    }
+    assert draft.content["json_ld"]["mainEntityOfPage"] == ESSAY.url
+
+
+@pytest.mark.parametrize("name", ["news", "essay", "transcript"])
+def test_excerpts_quote_a_tenth_at_most_and_no_sentence_twice(name: str) -> None:
+    source = source_of(name)
+    drafts = excerpt(source, variants=3)
+
+    said = [sentence for draft in drafts for sentence in bullets(draft.body)]
+    assert len(said) == len(set(said))
+    for draft in drafts:
+        headings = take_apart(draft.body, "en").headings
+        assert sum(map(len, (*headings, *bullets(draft.body)))) <= SHARE * len(source.text)
+
+
+def test_source_of_which_a_tenth_is_too_little_is_refused_in_a_sentence() -> None:
+    short = SourceText("Tram", "The council of Harrow voted for the tram on Tuesday evening. " * 3, "")
+    with pytest.raises(Refused) as refused:
+        excerpt(short)
+
+    assert refused.value.code == "nothing_to_say"
+    assert refused.value.message == (
+        "An excerpt quotes a tenth of its source at the most, and that is 18 characters here: too few for 2 sentences "
+        "that are understood by themselves."
+    )
+
+
+def test_heading_that_leads_to_strangers_is_left_out() -> None:
+    lured = dataclasses.replace(
+        ESSAY, text=ESSAY.text.replace("What the number did to us", "Win at evil.com today")
+    )
+    (draft,) = excerpt(lured)
+
+    assert "evil.com" not in draft.body
+    assert failures(draft, lured, WRITER.brief(lured).brief) == []
+
+
+def test_excerpt_speaks_the_language_of_its_source() -> None:
+    german = dataclasses.replace(ESSAY, language="de-CH", url="")
+    (draft,) = excerpt(german)
+
+    assert draft.body.startswith("*Ein Auszug: Diese Sätze stehen wörtlich in “Why our repair café")
+    assert "](" not in draft.body
+    assert draft.content["canonical_url"] == ""
+
+
+def test_sentence_that_somebody_put_into_the_excerpt_is_stopped() -> None:
+    (draft,) = excerpt()
+    changed = dataclasses.replace(draft, body=draft.body.replace("In our second year", "In our first year"))
+
+    assert failures(changed) == [("points", "1 sentences of the excerpt name no place in the source.")]
+
+
+def test_heading_that_isnt_the_sources_is_stopped() -> None:
+    (draft,) = excerpt()
+    changed = dataclasses.replace(
+        draft, body=draft.body.replace("When a number is worth", "A fine price worth")
+    )
+
+    assert failures(changed) == [
+        ("headings", "These headings aren't the source's: A fine price worth keeping.")
+    ]
+
+
+def test_excerpt_of_more_than_a_tenth_is_stopped() -> None:
+    (draft,) = excerpt()
+    shorter = dataclasses.replace(ESSAY, text=ESSAY.text[: len(ESSAY.text) // 2])
+
+    assert [code for code, _ in failures(draft, shorter)] == ["headings", "quoted_share", "claims"]
+    assert failures(draft, shorter)[1][1] == "20 % of the source is quoted; 10 % is the most."
+
+
+def test_why_not_counts_words() -> None:
+    assert PLUGIN.why_not(SourceText("T", "word " * 249)) == (
+        "This item has 249 words; a Blog Article rests on 250 or more."
+    )
+    assert PLUGIN.why_not(SourceText("T", "word " * 250)) is None
+    assert PLUGIN.why_not(SourceText("T", "字" * 500)) is None
+
+
+# --- The article -----------------------------------------------------------------------------------------------------
+
+
+def test_article_has_all_that_belongs_to_one() -> None:
+    draft = article()
+
+    assert failures(draft) == []
+    assert [one.code for one in check(draft) if one.outcome == "warning"] == []
+    assert draft.body_format == "markdown"
+    assert {name: draft.content[name] for name in ("slug", "canonical_url", "form", "reading_minutes")} == {
+        "slug": "what-a-repair-cafe-learned-when-it-stopped-counting",
+        "canonical_url": "",
+        "form": "article",
+        "reading_minutes": 4,
+    }
+    taken = take_apart(draft.body, "en")
+    assert (len(taken.headings), taken.points, taken.has_sources) == (5, tuple(ANSWER["points"]), True)
+    assert draft.body.endswith(
+        "\n\n## Sources\n\n- [Why our repair café stopped counting repairs](https://essay.example.org/2026/story)"
+    )
+
+
+def test_every_section_leads_to_the_source_once() -> None:
+    sections = article().body.split("\n## ")
+
+    assert [section.count(f"]({ESSAY.url})") for section in sections] == [1] * 7
+    assert f"before lunch ([essay.example.org]({ESSAY.url}))." in sections[0]
+    assert f"[learned to look along the queue for toasters]({ESSAY.url}), without" in sections[2]
+
+
+def test_articles_html_is_what_its_words_say() -> None:
+    html = to_html(article().body, "markdown")
+
+    assert html.count("<h2>") == 6
+    assert html.count("<li>") == 4
+    assert plain_text(html, "html") == plain_text(article().body, "markdown")
+
+
+MARKUP = (
+    "# No heading",
+    "1. No list",
+    "- list\nNo list",
+    "*no* _emphasis_ **here** ~~there~~",
+    "[no](https://evil.example) link",
+    "![no](x) picture",
+    "<script>no()</script> &amp; &#60;b>",
+    "`no code` \\* | a | b |",
+    "===",
+    "> no quotation",
+    "snake_case_word stays",
+)
+
+
+@pytest.mark.parametrize("written", MARKUP)
+def test_models_words_never_become_markup(written: str) -> None:
+    draft = article(introduction=written, sections=[{"heading": written, "text": f"A {written}"}])
+
+    html = to_html(draft.body, "markdown")
+    shown = plain_text(html, "html")
+    flat = " ".join(written.split())
+    assert flat in " ".join(shown.split())
+    assert f"A {flat}" in " ".join(shown.split())
+    assert 'evil.example"' not in html
+    assert html.count("<h2") == 2
+
+
+@settings(deadline=None, max_examples=15)
+@given(words)
+def test_whatever_a_model_writes_is_shown_as_it_wrote_it(text: str) -> None:
+    plain = " ".join(plain_text(text, "text").split())
+    html = to_html(article(introduction="", points=[f"x {plain}"], sections=[]).body, "markdown")
+
+    shown = [" ".join(line.split()) for line in plain_text(html, "html").splitlines()]
+    assert f"x {plain}".strip() in shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "message"),
+    [
+        ({"title": "A " * 31}, "title_length", "The title has 61 characters; search engines show 60."),
+        ({"title": "!?"}, "slug", "The title has no letters of which a slug could be made."),
+        (
+            {"meta_description": "Too short to be shown."},
+            "meta_description",
+            "The meta description has 22 characters; 120 to 155 are shown.",
+        ),
+        ({"points": ANSWER["points"][:2]}, "points", "It is summed up in 2 points; 3 are read."),
+        (
+            {"sections": [*ANSWER["sections"][:4], ANSWER["sections"][0]]},
+            "headings",
+            "Two headings are the same.",
+        ),
+        ({"tags": ["a", "b", "c", "d", "e", "f"]}, "tags", "The article has 6 tags; 5 are the most."),
+        ({"tags": ["blockchain"]}, "tags", "These tags say what no fact says: #blockchain."),
+        ({"introduction": "It mended 777 things."}, "numbers", "These numbers aren't in the source: 777."),
+        ({"meta_description": f"{'All of it, told again. ' * 5} With 777 things."}, "numbers", "These numbers aren't in the source: 777."),
+        (
+            {"introduction": "She said: “I never asked you what it costs.”"},
+            "quotations",
+            "These quotations aren't in the source word for word: I never asked you what it costs..",
+        ),
+        (
+            {"introduction": "More on evil.com for all."},
+            "link_origin",
+            "These links are neither the source's nor the persona's: evil.com.",
+        ),
+        ({"introduction": "Ask @mallory about it."}, "mentions", "The persona doesn't name these accounts: @mallory."),
+    ],
+)  # fmt: skip
+def test_broken_rule_is_named(changes: dict[str, Any], code: str, message: str) -> None:
+    assert (code, message) in failures(article(**changes))
+    assert {one for one, _ in failures(article(**changes))} <= {code, "sources", "title_length"} | {
+        "length" if "sections" in changes else code
+    }
+
+
+def test_headings_are_counted() -> None:
+    two = article(sections=ANSWER["sections"][:2])
+
+    assert ("headings", "The article has 2 headings; 3 to 6 guide its readers.") in failures(two)
+
+
+def test_length_is_measured_by_what_it_rests_on() -> None:
+    short = dataclasses.replace(article(), body=article(sections=ANSWER["sections"][:3]).body)
+    by_source = {
+        len(source.text.split()): next(one for one in check(short, source) if one.code == "length")
+        for source in (ESSAY, dataclasses.replace(ESSAY, text=ESSAY.text[: len(ESSAY.text) // 2]))
+    }
+    whole, half = by_source.values()
+
+    assert (whole.outcome, whole.message) == ("failed", "The article has 632 words; 700 to 1400 make one.")
+    assert half.outcome == "warning"
+    long = article(introduction="\n\n".join([ANSWER["introduction"]] * 9))
+    assert [one.outcome for one in check(long) if one.code == "length"] == ["warning"]
+    endless = article(introduction="\n\n".join([ANSWER["introduction"]] * 30))
+    assert [code for code, _ in failures(endless)] == ["length"]
+
+
+def test_quotation_of_more_than_a_tenth_is_stopped() -> None:
+    paragraphs = [f"“{one}”" for one in ESSAY.text.split("\n\n")[2:4] if '"' not in one]
+    quoting = article(introduction="\n\n".join(paragraphs))
+
+    assert [code for code, _ in failures(quoting)] == ["quoted_share"]
+
+
+def test_no_link_stands_within_a_quotation() -> None:
+    quote = "A count of repairs is easy to keep and easy to like. It goes up. It fits on a poster"
+    claims = [{"text": "easy to like", "fact": "f1"}, {"text": "goes up", "fact": "f1"}]
+    answer = {**ANSWER, "introduction": f"The author: “{quote}.” That is all.", "claims": claims}
+    draft = PLUGIN.draft_from(answer, BRIEF, PERSONA, "myth")
+
+    assert f"“{quote}.” ([essay.example.org]({ESSAY.url})) That is all." in draft.body
+
+
+def test_topic_without_a_source_needs_no_sources() -> None:
+    lane = dataclasses.replace(BRIEF, url="")
+    draft = PLUGIN.draft_from(with_claims(ANSWER), lane, PERSONA, "myth")
+
+    assert "## Sources" not in draft.body
+    assert "](" not in draft.body
+    assert "isBasedOn" not in draft.content["json_ld"]
+    assert failures(draft, dataclasses.replace(ESSAY, url=""), lane) == []
+
+
+# --- The picture -----------------------------------------------------------------------------------------------------
+
+
+def test_picture_shows_the_title_and_says_it_to_who_can_not_see_it() -> None:
+    layout = PLUGIN.plan(article(), PERSONA, Media(size=SIZE))
+    assert layout is not None
+    (picture,) = layout.pictures
+    texts = [item for item in picture.items if isinstance(item, Words)]
+
+    assert (picture.role, picture.width, picture.height) == ("hero", 1200, 630)
+    assert picture.alt_text == "What a repair café learned when it stopped counting – Quay Letters"
+    assert " ".join(line.text for line in texts[0].block.lines) == ANSWER["title"]
+    assert texts[0].block.size >= LEAST_SIZE
+    assert all(item.x >= 96 and item.x + item.block.width <= 1200 - 96 + 1 for item in (texts[0], texts[-1]))
+    assert texts[0].y + texts[0].block.height <= texts[-1].y
+
+
+@pytest.mark.parametrize(
+    ("title", "persona"),
+    [
+        ("W" * 60, PERSONA),
+        ("قرر المجلس بناء خط الترام", PersonaCard("ليلى حداد", "layla", "ar")),
+        ("Tram", PersonaCard("")),
+        (
+            "Tram",
+            PersonaCard("Studio Okafor & Partners International Communications and Sons " * 2, "studio"),
+        ),
+        ("Grey on grey", PersonaCard("K", brand={"primary": "#777777", "accent": "#777777"})),
+    ],
+    ids=["wide", "arabic", "nameless", "long-name", "grey"],
+)
+def test_every_title_fits_into_the_picture(title: str, persona: PersonaCard) -> None:
+    layout = PLUGIN.plan(dataclasses.replace(article(), title=title), persona, Media(size=SIZE))
+
+    assert layout is not None
+    (file,) = render(layout)
+    assert (file.width, file.height, file.mime_type) == (1200, 630, "image/jpeg")
+    for item in layout.pictures[0].items:
+        if isinstance(item, Words):
+            assert item.y + item.block.height <= 630 - 60
+
+
+def test_article_whose_title_no_font_has_goes_without_a_picture() -> None:
+    chinese = dataclasses.replace(article(), title="東京の電車")
+
+    assert PLUGIN.plan(chinese, PERSONA, Media(size=SIZE)) is None
+    (told,) = [one for one in check(chinese) if one.code == "hero"]
+    assert told.outcome == "warning"
+    assert told.message.startswith("The article has no picture: The fonts for pictures have no glyphs for 東")
+
+
+def test_other_size_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="1200, 630"):
+        PLUGIN.plan(article(), PERSONA, Media())
+
+
+def test_picture_is_drawn_again_for_another_title_alone() -> None:
+    draft = article()
+
+    assert PLUGIN.drawn(draft) == PLUGIN.drawn(dataclasses.replace(draft, body="Other."))
+    assert PLUGIN.drawn(draft) != PLUGIN.drawn(dataclasses.replace(draft, title="Other"))
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    words,
+    st.text(max_size=60),
+    st.sampled_from(["", ESSAY.url, "https://example.com/ä ö?q=日#.", "nonsense"]),
+)
+def test_whatever_the_source_holds_excerpts_pass_every_check(text: str, title: str, url: str) -> None:
+    source = SourceText(title, f"{text}\n\n{ESSAY.text}\n\n{text[::-1]}", url)
+    brief = WRITER.brief(source).brief
+    drafts = PLUGIN.offline(brief, PERSONA, variants=2, seed="s")
+
+    broken = [one for draft in drafts for one in check(draft, source, brief) if one.outcome == "failed"]
+    assert broken == []
