@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.article import EXCERPT, slug_of, with_data
+from pipeline.article import EXCERPT, slug_of
 from pipeline.engines.allow_list import is_allowed, title_of
+from pipeline.engines.article_draft import draft_of_article
 from pipeline.engines.article_markdown import BREAK, escaped, linked, listed, phrases, place_of
-from pipeline.engines.base import Draft
 from pipeline.engines.verbatim import angle_of, part_of, spread, standing_alone
 from pipeline.links import ascii_url
 from pipeline.plugins import Refused
@@ -17,7 +17,7 @@ from pipeline.wording import first_words, is_clean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.engines.base import Brief, Fact, PersonaCard
+    from pipeline.engines.base import Brief, Draft, Fact, PersonaCard
     from pipeline.engines.verbatim import Sentence
 
 SHARE: Final = 0.1
@@ -92,31 +92,18 @@ def _draft(taken: Sequence[Sentence], brief: Brief, persona: PersonaCard) -> Dra
     if url:
         blocks.append(linked(said.read_on.format(place=place_of(url)), url))
     body = BREAK.join(blocks)
-    content = {
-        "slug": slug_of(title),
-        "meta_description": _description(taken),
-        "tags": [],
-        # The words are the source's: search engines are sent there.
-        "canonical_url": url,
-        "form": EXCERPT,
-    }
-    return Draft(
-        title=title,
-        body=body,
-        body_format="markdown",
-        content=with_data(
-            content,
-            title=title,
-            body=body,
-            body_format="markdown",
-            language=brief.language,
-            author=persona.name,
-            author_url=persona.links[0] if persona.links else "",
-            source_url=url,
-        ),
-        claims=tuple(one.claim for one in taken),
+    return draft_of_article(
+        title,
+        body,
+        tuple(one.claim for one in taken),
+        brief,
+        persona,
+        form=EXCERPT,
+        description=_description(taken),
         language=brief.language,
         angle=angle_of(taken[0].words),
+        # The words are the source's: search engines are sent there.
+        canonical_url=url,
     )
 
 

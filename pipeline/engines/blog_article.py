@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.article import count_words, slug_of, with_data
+from pipeline.article import count_words
 from pipeline.engines.allow_list import (
     check_accounts,
     check_addresses,
@@ -34,17 +34,13 @@ from pipeline.engines.article_checks import (
     check_tags,
     check_title,
 )
+from pipeline.engines.article_draft import draft_of_article
 from pipeline.engines.article_excerpt import META_LEAST, META_MOST, TITLE_CHARACTERS, excerpts
 from pipeline.engines.article_hero import SIZE, hero
 from pipeline.engines.article_markdown import Section, compose, take_apart
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
-from pipeline.engines.post_checks import (
-    check_characters,
-    check_claims,
-    check_hashtags,
-    check_numbers,
-    check_quotations,
-)
+from pipeline.engines.grounded import check_numbers, check_quotations
+from pipeline.engines.post_checks import check_characters, check_claims, check_hashtags
 from pipeline.engines.verbatim import MAX_HASHTAGS
 from pipeline.links import ascii_url
 from pipeline.plugins import Refused
@@ -125,7 +121,7 @@ class BlogArticle(Engine):
             check_accounts(words, persona),
             check_contacts(words, brief, persona, url=source.url),
             check_characters(shown, "article"),
-            check_numbers((words,), source),
+            check_numbers((words,), draft, source, persona),
             check_quotations((words,), source),
             check_claims(draft, source, what="article"),
             _check_hero(draft, persona),
@@ -170,30 +166,17 @@ class BlogArticle(Engine):
             source=(_source_title(brief, persona), url),
             language=language,
         )
-        content = {
-            "slug": slug_of(title),
-            "meta_description": collapse(answer["meta_description"]),
-            "tags": [tag for one in answer["tags"] if (tag := collapse(one).lstrip("#"))],
-            "canonical_url": "",
-            "form": "article",
-        }
-        return Draft(
-            title=title,
-            body=body,
-            body_format="markdown",
-            content=with_data(
-                content,
-                title=title,
-                body=body,
-                body_format="markdown",
-                language=language,
-                author=persona.name,
-                author_url=persona.links[0] if persona.links else "",
-                source_url=url,
-            ),
-            claims=claims,
+        return draft_of_article(
+            title,
+            body,
+            claims,
+            brief,
+            persona,
+            form="article",
+            description=collapse(answer["meta_description"]),
             language=language,
             angle=angle,
+            tags=[tag for one in answer["tags"] if (tag := collapse(one).lstrip("#"))],
         )
 
     def drawn(self, draft: Draft) -> object:

@@ -5,25 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.allow_list import (
-    check_accounts,
-    check_addresses,
-    check_contacts,
-    check_suspicion,
-    is_allowed,
-    strange_tags,
-    title_of,
-)
+from pipeline.engines.allow_list import is_allowed, title_of
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
 from pipeline.engines.persona_rules import missing_in
-from pipeline.engines.post_checks import (
-    check_characters,
-    check_claims,
-    check_hashtags,
-    check_numbers,
-    check_quotations,
-    judged,
-)
+from pipeline.engines.post_checks import check_words, judged
 from pipeline.engines.verbatim import (
     Sentence,
     angle_of,
@@ -126,23 +111,13 @@ class LinkedInPost(Engine):
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
         body = draft.body
-        # A sign that no number and no address goes across.
-        shown = f"{draft.title}\n|\n{body}"
         return (
             _check_content(draft),
             _check_length(body),
             _check_opening(body),
             _check_paragraphs(body),
             _check_link_count(body),
-            check_addresses(shown, brief, persona, url=source.url),
-            check_hashtags(body, strange_tags(body, brief, persona), most=MAX_TAGS),
-            check_accounts(shown, persona),
-            check_contacts(shown, brief, persona, url=source.url),
-            check_characters(body),
-            check_numbers((body,), source),
-            check_quotations((body,), source),
-            check_claims(draft, source),
-            check_suspicion(brief),
+            *check_words(draft, brief, source, persona, parts=(body,), most_tags=MAX_TAGS),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:

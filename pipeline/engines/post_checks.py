@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.engines.allow_list import named
+from pipeline.engines.allow_list import (
+    check_accounts,
+    check_addresses,
+    check_contacts,
+    check_suspicion,
+    named,
+    strange_tags,
+)
 from pipeline.engines.base import Check
+from pipeline.engines.grounded import check_numbers, check_quotations
 from pipeline.engines.persona_rules import count_hashtags
 from pipeline.wording import is_clean
 
 if TYPE_CHECKING:
-    from pipeline.engines.base import Draft, SourceText
+    from collections.abc import Sequence
+
+    from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
 
 _COUNTED = {1: "one", 2: "two", 3: "three"}
 
@@ -18,6 +28,33 @@ _COUNTED = {1: "one", 2: "two", 3: "three"}
 def judged(code: str, passed: str, faults: str | None) -> Check:
     """One check: `faults` is the sentence for a failure, None where all is well."""
     return Check(code, "passed", passed) if faults is None else Check(code, "failed", faults)
+
+
+def check_words(
+    draft: Draft,
+    brief: Brief,
+    source: SourceText,
+    persona: PersonaCard,
+    *,
+    parts: Sequence[str],
+    most_tags: int,
+    what: str = "post",
+) -> tuple[Check, ...]:
+    """What every plain text has to keep: who can be reached through it, and that it says what the source says."""
+    body = draft.body
+    # A sign that no number and no address goes across.
+    shown = f"{draft.title}\n|\n{body}"
+    return (
+        check_addresses(shown, brief, persona, url=source.url),
+        check_hashtags(body, strange_tags(body, brief, persona), most=most_tags, what=what),
+        check_accounts(shown, persona),
+        check_contacts(shown, brief, persona, url=source.url),
+        check_characters(body, what),
+        check_numbers(parts, draft, source, persona),
+        check_quotations(parts, source),
+        check_claims(draft, source, what=what),
+        check_suspicion(brief),
+    )
 
 
 def check_characters(words: str, what: str = "post") -> Check:

@@ -6,25 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.content import PARTS_BETWEEN
-from pipeline.engines.allow_list import (
-    check_accounts,
-    check_addresses,
-    check_contacts,
-    check_suspicion,
-    named,
-    strange_tags,
-    title_of,
-)
+from pipeline.engines.allow_list import named, title_of
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
 from pipeline.engines.persona_rules import missing_in
-from pipeline.engines.post_checks import (
-    check_characters,
-    check_claims,
-    check_hashtags,
-    check_numbers,
-    check_quotations,
-    judged,
-)
+from pipeline.engines.post_checks import check_words, judged
 from pipeline.engines.verbatim import (
     MAX_HASHTAGS,
     angle_of,
@@ -115,8 +100,6 @@ class Thread(Engine):
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
         parts = _parts(draft)
-        # A sign that no number and no address goes across.
-        shown = f"{draft.title}\n|\n{draft.body}"
         return (
             _check_content(draft, parts),
             _check_count(parts),
@@ -125,17 +108,7 @@ class Thread(Engine):
             _check_dangling(parts),
             _check_repetition(parts),
             _check_link_place(parts, source.url or brief.url),
-            check_addresses(shown, brief, persona, url=source.url),
-            check_hashtags(
-                draft.body, strange_tags(draft.body, brief, persona), most=MAX_HASHTAGS, what="thread"
-            ),
-            check_accounts(shown, persona),
-            check_contacts(shown, brief, persona, url=source.url),
-            check_characters(draft.body, "thread"),
-            check_numbers(parts, source),
-            check_quotations(parts, source),
-            check_claims(draft, source, what="thread"),
-            check_suspicion(brief),
+            *check_words(draft, brief, source, persona, parts=parts, most_tags=MAX_HASHTAGS, what="thread"),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:
