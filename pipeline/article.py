@@ -11,6 +11,7 @@ from pipeline.canonical import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 WORDS_A_MINUTE: Final = 230
 SLUG_CHARACTERS: Final = 60
@@ -88,6 +89,18 @@ def with_data(
     }
     kept = {name: value for name, value in data.items() if value}
     return {**content, "reading_minutes": minutes, "json_ld": kept}
+
+
+def as_published(
+    content: Mapping[str, Any], *, title: str, image: str = "", published_at: datetime | None = None
+) -> dict[str, Any]:
+    """`json_ld` with what only the place of publication knows; empty for content that has none."""
+    known = content.get("json_ld")
+    if not isinstance(known, dict) or not known:
+        return {}
+    day = published_at.isoformat().replace("+00:00", "Z") if published_at else ""
+    added = {"headline": title, "image": image, "datePublished": day}
+    return {**known, **{name: value for name, value in added.items() if value}}
 
 
 def renewed(

@@ -13,7 +13,7 @@ from config.ground import ids
 from config.ground.errors import NotFound
 from config.ground.limits import FEED_PUBLISHED
 from config.ground.requests import error_response
-from pipeline import payloads
+from pipeline import article, payloads
 from pipeline.markup import to_html
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.payloads import feed_addresses
@@ -116,9 +116,12 @@ def _entry(row: Publication, sent: Revision, files: Sequence[Enclosure]) -> Feed
     """The revision that was sent, whatever has become of the item since."""
     body = row.overrides.get("body", sent.body)
     published_at = row.published_at or row.updated_at
+    title = row.overrides.get("title", sent.title)
+    is_article = row.item.bucket == "blog"
+    image = next((one.url for one in files if one.mime_type.startswith("image/")), "") if is_article else ""
     return FeedEntry(
         id=entry_id(ids.encode("pub", row.pk)),
-        title=row.overrides.get("title", sent.title),
+        title=title,
         url=row.url,
         content_html=to_html(body, sent.body_format),
         content_text=body if sent.body_format == "text" else "",
@@ -126,4 +129,8 @@ def _entry(row: Publication, sent: Revision, files: Sequence[Enclosure]) -> Feed
         updated_at=published_at,
         language=row.item.language,
         enclosures=files,
+        summary=str(sent.content.get("meta_description") or "") if is_article else "",
+        image=image,
+        tags=[str(tag) for tag in sent.content.get("tags") or ()] if is_article else (),
+        json_ld=article.as_published(sent.content, title=title, image=image, published_at=published_at),
     )

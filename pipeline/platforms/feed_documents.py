@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import format_datetime
 from html import escape
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.wording import first_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
 ATOM_TYPE = "application/atom+xml; charset=utf-8"
@@ -65,6 +65,13 @@ class FeedEntry:
     language: str = ""
     author: str = ""
     enclosures: Sequence[Enclosure] = ()
+    summary: str = ""
+    """What lists show of it, in plain words."""
+    image: str = ""
+    """The address of the picture that stands over it."""
+    tags: Sequence[str] = ()
+    json_ld: Mapping[str, Any] = field(default_factory=dict)
+    """As schema.org has it; in the JSON Feed, where an extension may stand."""
 
 
 def legal(text: str) -> str:
@@ -135,6 +142,10 @@ def _atom_entry(entry: FeedEntry) -> Iterable[str]:
     for enclosure in entry.enclosures:
         size = {"length": str(enclosure.bytes)} if enclosure.bytes else {}
         yield _empty("link", rel="enclosure", type=enclosure.mime_type, href=enclosure.url, **size)
+    for tag in entry.tags:
+        yield _empty("category", term=tag)
+    if entry.summary:
+        yield _element("summary", entry.summary, type="text")
     yield _element("content", entry.content_html, type="html")
     yield "</entry>"
 
@@ -166,7 +177,9 @@ def _rss_item(entry: FeedEntry) -> Iterable[str]:
     if legal(entry.author).strip():
         # RSS's own author is a mail address.
         yield _element("dc:creator", entry.author)
-    yield _element("description", entry.content_text)
+    for tag in entry.tags:
+        yield _element("category", tag)
+    yield _element("description", entry.summary or entry.content_text)
     yield _element("content:encoded", entry.content_html)
     # RSS knows one enclosure to an item; the other two formats list them all.
     for enclosure in entry.enclosures[:1]:
@@ -200,6 +213,14 @@ def _json_item(entry: FeedEntry) -> dict[str, Any]:
     item["date_modified"] = _rfc3339(entry.updated_at)
     if legal(entry.author).strip():
         item["authors"] = [{"name": legal(entry.author)}]
+    more = (
+        ("summary", legal(entry.summary)),
+        ("image", legal(entry.image)),
+        ("tags", list(map(legal, entry.tags))),
+    )
+    item.update({name: value for name, value in more if value})
+    if entry.json_ld:
+        item["_json_ld"] = dict(entry.json_ld)
     if entry.enclosures:
         item["attachments"] = [_attachment(enclosure) for enclosure in entry.enclosures]
     return item

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from standardwebhooks import Webhook
 
+from pipeline import article
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms import settings as settings_of
 from pipeline.platforms.answers import json_object, retry_after
@@ -248,7 +249,17 @@ def document(post: Adapted, key: str) -> dict[str, Any]:
             for one in payload.assets
         ],
         "settings": dict(payload.settings),
+        **_of_article(payload),
     }
+
+
+def _of_article(payload: Payload) -> dict[str, Any]:
+    """What belongs to an article beside its words: its slug, its description and the like, and JSON-LD with its picture."""
+    if payload.bucket != "blog":
+        return {}
+    image = next((one.url for one in payload.assets if one.mime_type.startswith("image/")), "")
+    told = article.as_published(payload.content, title=payload.title, image=image)
+    return {"content": {**payload.content, **({"json_ld": told} if told else {})}}
 
 
 def _signature(account: Account, key: str, body: bytes, now: datetime) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -63,6 +64,15 @@ BARE = FeedEntry(
     language="not a language",
 )
 
+ARTICLE = replace(
+    BARE,
+    title="Shore power",
+    summary="What it costs & what it changes.",
+    image="https://m.example.com/hero.jpg?a&b",
+    tags=("tram", "a <b>"),
+    json_ld={"@type": "Article", "headline": "Shore power"},
+)
+
 anything = st.text(alphabet=st.characters(), max_size=80)
 
 
@@ -98,6 +108,27 @@ def test_atom_reads_back() -> None:
         ("https://m.example.com/b.jpg", "image/jpeg", None),
     ]
     assert (second.title, second.get("links"), second.content[0].language) == ("Only words.", None, None)
+
+
+@pytest.mark.parametrize("render", [render_atom, render_rss])
+def test_article_has_its_summary_and_tags(render: Any) -> None:
+    (entry,) = parsed(render(META, [ARTICLE])).entries
+
+    assert entry.summary == "What it costs & what it changes."
+    assert [tag.term for tag in entry.tags] == ["tram", "a <b>"]
+    assert entry.content[0].value == "<p>Only words.</p>"
+
+
+def test_article_in_json_has_its_picture_and_what_search_engines_are_told() -> None:
+    article, bare = json.loads(render_json_feed(META, [ARTICLE, BARE]))["items"]
+
+    assert {name: article[name] for name in ("summary", "image", "tags", "_json_ld")} == {
+        "summary": "What it costs & what it changes.",
+        "image": "https://m.example.com/hero.jpg?a&b",
+        "tags": ["tram", "a <b>"],
+        "_json_ld": {"@type": "Article", "headline": "Shore power"},
+    }
+    assert {"summary", "image", "tags", "_json_ld"}.isdisjoint(bare)
 
 
 def test_rss_reads_back() -> None:

@@ -52,7 +52,11 @@ def test_the_post_is_signed_as_the_standards_own_library_verifies(server: Server
         "markdown",
         language="de",
         link="https://example.com/news",
-        content={"parts": ["One.", "Two."]},
+        content={
+            "parts": ["One.", "Two."],
+            "slug": "zug",
+            "json_ld": {"@type": "Article", "headline": "Old"},
+        },
         assets=case(server).payloads["text"].assets,
         settings={"tags": ["tram"]},
         is_ai_generated=True,
@@ -89,6 +93,15 @@ def test_the_post_is_signed_as_the_standards_own_library_verifies(server: Server
             }
         ],
         "settings": {"tags": ["tram"]},
+        "content": {
+            "parts": ["One.", "Two."],
+            "slug": "zug",
+            "json_ld": {
+                "@type": "Article",
+                "headline": "Zürich 🚊",
+                "image": "https://media.example.com/picture.png",
+            },
+        },
     }
     assert request.headers["webhook-id"] == KEY
     assert sent == Sent("1", "https://council.example.com/posts/1")

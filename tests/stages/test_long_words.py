@@ -142,6 +142,12 @@ def test_article_and_thread_reach_an_outlet_whole(workspace, feed):
     (entry,) = _entries(feed)
     assert "<h2>What the number did to us</h2>" in entry.content_html
     assert [one.url.rsplit("/", 1)[-1] for one in entry.enclosures] == ["article-1200x630.jpg"]
+    assert (entry.image, entry.summary) == (entry.enclosures[0].url, article.content["meta_description"])
+    assert entry.json_ld == {
+        **article.content["json_ld"],
+        "image": entry.image,
+        "datePublished": NOON.isoformat().replace("+00:00", "Z"),
+    }
 
 
 def lane_item(workspace, engine, *lines):

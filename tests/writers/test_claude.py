@@ -18,6 +18,7 @@ import pytest
 
 from pipeline import model_client, plugins
 from pipeline.engines.base import Brief, Draft, Engine, Fact, PersonaCard, SourceText
+from pipeline.engines.linkedin_post import PLUGIN as LINKEDIN_POST
 from pipeline.engines.short_post import PLUGIN as SHORT_POST
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.writers import prompts
@@ -1064,6 +1065,28 @@ def test_package_is_not_loaded_before_the_first_call() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def long_variant(*paragraphs: str) -> dict[str, Any]:
+    claims = [{"text": paragraphs[0], "fact": "f1"}]
+    return {"angle": "story", "paragraphs": list(paragraphs), "hashtags": [], "claims": claims}
+
+
+def test_long_variants_on_the_same_facts_are_kept_and_copies_are_not(
+    server: MessagesServer, client: model_client.Client
+) -> None:
+    terms = [
+        f"{first}{second}"
+        for first in "bdfgklmnprst"
+        for second in ("ade", "ino", "ulu", "ety", "orm", "ish", "ang", "eck")
+    ]
+    turned = [terms[place * 35 % len(terms)] for place in range(len(terms))]
+    told, retold, copied = (" ".join(words) for words in (terms, turned, [*terms[:-2], "yes", "no"]))
+    server.script = [written(long_variant(told), long_variant(retold), long_variant(copied))]
+
+    drafts = WRITER.draft(LINKEDIN_POST, BRIEF, PERSONA, variants=3, seed="s", client=client).drafts
+
+    assert [one.body.partition("\n")[0] for one in drafts] == [told, retold]
 
 
 def test_writer_is_described() -> None:
