@@ -260,7 +260,8 @@ def test_whatever_a_model_writes_is_shown_as_it_wrote_it(text: str) -> None:
         (
             {"introduction": "She said: “I never asked you what it costs.”"},
             "quotations",
-            "These quotations aren't in the source word for word: I never asked you what it costs..",
+            ("These quotations aren't in the source word for word: I never asked you what it costs.. "
+            "Nearest in the source: I asked around later and found that everyone had noticed everyone else doing it."),
         ),
         (
             {"introduction": "More on evil.com for all."},

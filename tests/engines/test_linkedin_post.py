@@ -15,8 +15,8 @@ from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.engines.test_thread import ANN, SENTENCES, URL, brief_of, words
 
 LONG = (
-    "The council of Harrow, which had met eleven times since the spring and had heard residents, retailers, engineers and "
-    "two judges, voted 14 to 9 on Tuesday evening for the tram that leads from the old harbour to the university."
+    "The council of Harrow, which had met since the spring and had heard residents, retailers, engineers and "
+    "judges of the court, voted 14 to 9 on Tuesday evening for the tram that leads from the old harbour to the university."
 )
 MORE = (
     "Nine versions of the plan were drawn up by the officials over eleven long years of dispute.",
@@ -160,7 +160,8 @@ def test_sound_post_fails_nothing() -> None:
         (
             sound("Harrow: “We have waited far too long.”"),
             "quotations",
-            "These quotations aren't in the source word for word: We have waited far too long..",
+            ("These quotations aren't in the source word for word: We have waited far too long.. "
+            "Nearest in the source: “We have waited long enough for this line,” said mayor Ellen Okafor."),
         ),
     ],
 )  # fmt: skip

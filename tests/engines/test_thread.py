@@ -236,7 +236,8 @@ def test_sound_thread_fails_nothing() -> None:
         (
             (SOUND[0], "The mayor: “We have waited far too long for it.”", SOUND[2]),
             "quotations",
-            "These quotations aren't in the source word for word: We have waited far too long for it. (post 2).",
+            ("These quotations aren't in the source word for word: We have waited far too long for it. (post 2). "
+            "Nearest in the source: “We have waited long enough for this line,” said mayor Ellen Okafor."),
         ),
         ((SOUND[0], "Retailers #a #b fear #c.", SOUND[2]), "hashtags", "The thread has 3 hashtags; two are the most."),
         ((SOUND[0], "Retailers ask @mallory today.", SOUND[2]), "mentions", "The persona doesn't name these accounts: @mallory."),
