@@ -12,7 +12,7 @@ from pipeline.engines.article_markdown import BREAK, escaped, linked, listed, ph
 from pipeline.engines.verbatim import angle_of, part_of, spread, standing_alone
 from pipeline.links import ascii_url
 from pipeline.plugins import Refused
-from pipeline.wording import first_words, is_clean
+from pipeline.wording import clause_cuts, first_words, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,10 +118,16 @@ def _by_heading(taken: Sequence[Sentence], brief: Brief) -> list[tuple[Fact | No
 
 
 def _description(taken: Sequence[Sentence]) -> str:
-    """The excerpt's first words, as search engines show them: whole sentences up to the length that they show."""
-    words = ""
-    for one in taken:
-        words = f"{words} {one.words}".strip()
-        if len(words) >= META_LEAST:
+    """The excerpt's first sentences, as many as search engines show whole; one that is longer ends at a clause's edge."""
+    first = taken[0].words
+    if len(first) > META_MOST:
+        # Cut after a number, it would say another thing.
+        cuts = (cut for cut in clause_cuts(first) if len(cut) <= META_MOST)
+        return next(cuts, None) or first_words(first, META_MOST)
+    words = first
+    for one in taken[1:]:
+        longer = f"{words} {one.words}"
+        if len(words) >= META_LEAST or len(longer) > META_MOST:
             break
-    return first_words(words, META_MOST)
+        words = longer
+    return words
