@@ -7,6 +7,7 @@ model instances.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from django.conf import settings
 
@@ -19,11 +20,10 @@ from pipeline.models.publication import Publication
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
-    from uuid import UUID
 
     from django.db.models import Model
 
-    from pipeline.models import BrandPick, BrandSlot
+    from pipeline.models import BrandPick, BrandSlot, Series, SeriesIssue
     from pipeline.platforms.base import Platform
 
 
@@ -255,6 +255,7 @@ GENERATED_ITEM_LEAN_FIELDS: Final = (
     "language",
     "source_id",
     "raw_item_id",
+    "raw_items",
     "topic_id",
     "persona_id",
     "outlets",
@@ -290,14 +291,13 @@ def generated_item(
     *,
     publications: Iterable[Mapping[str, Any]] = (),
     assets: Iterable[Mapping[str, Any]] = (),
-    raw_items: Sequence[UUID] | None = None,
     now: datetime,
     include: Iterable[str] = tuple(GENERATED_ITEM_LONG_FIELDS),
 ) -> dict[str, Any]:
-    """`publications` and `assets` are rows of this item; `raw_items` its inputs where there are several."""
+    """`publications` and `assets` are rows of this item."""
     publish_at = row["publish_at"]
     raw_item_id = row["raw_item_id"]
-    inputs = raw_items or ([raw_item_id] if raw_item_id else [])
+    inputs = [UUID(one) for one in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
     is_overdue = publish_at is not None and row["status"] in {"scheduled", "publishing"} and publish_at < now
     shown: dict[str, Any] = {
         "id": encode("gen", row["id"]),
@@ -736,4 +736,41 @@ def topic(row: Mapping[str, Any]) -> dict[str, Any]:
         "version": row["version"],
         "created_at": as_z(row["created_at"]),
         "updated_at": as_z(row["updated_at"]),
+    }
+
+
+def series(row: Series) -> dict[str, Any]:
+    return {
+        "id": encode("ser", row.pk),
+        "name": row.name,
+        "timezone": row.timezone,
+        "slots": row.slots,
+        "on_gap": row.on_gap,
+        "on_overlap": row.on_overlap,
+        "window_days": row.window_days,
+        "items_least": row.items_least,
+        "items_most": row.items_most,
+        "sources": row.sources,
+        "persona": _id("per", row.persona_id),
+        "outlets": row.outlets,
+        "paused": row.is_paused,
+        "next_at": as_z_or_none(row.due_at),
+        "test": row.test,
+        "version": row.version,
+        "created_at": as_z(row.created_at),
+        "updated_at": as_z(row.updated_at),
+    }
+
+
+def series_issue(row: SeriesIssue, generated_item: UUID | None) -> dict[str, Any]:
+    """One time of a series; `generated_item` is its digest, where there is one still."""
+    return {
+        "id": encode("iss", row.pk),
+        "due_at": as_z(row.due_at),
+        "decision": row.decision,
+        "message": row.message or None,
+        "found": row.found,
+        "generated_item": _id("gen", generated_item),
+        "by": row.by or None,
+        "created_at": as_z(row.created_at),
     }

@@ -17,6 +17,7 @@ from pipeline.models import (
     PersonaDraft,
     Publication,
     RawItem,
+    Series,
     Source,
     WebSubSubscription,
 )
@@ -30,6 +31,7 @@ from pipeline.stages import (
     outlets,
     publish,
     push,
+    series,
     websub,
 )
 
@@ -56,6 +58,17 @@ hands.register(
         give_up=brand.give_up,
         lease=LEASE,
         side_by_side=2,
+        per_workspace=1,
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.series",
+        model=Series,
+        work=series.work,
+        give_up=series.give_up,
+        lease=LEASE,
+        side_by_side=1,
         per_workspace=1,
     )
 )

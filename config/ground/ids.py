@@ -44,6 +44,8 @@ PREFIXES: Final = {
     "publish_queue": "que",
     "subscriber": "sub",
     "mailing": "mlg",
+    "series": "ser",
+    "series_issue": "iss",
 }
 
 uuid7: Final[Callable[[], UUID]] = compat.uuid7

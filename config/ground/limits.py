@@ -421,3 +421,14 @@ LANE_TITLES_SHOWN: Final = 10
 """Newest titles of a persona that a model is told not to repeat."""
 LANE_DELISTED_WAIT: Final = timedelta(minutes=10)
 """How often the lane of a workspace that isn't at work looks again."""
+
+SERIES_MOST: Final = 50
+"""Series of digests in a workspace."""
+SERIES_WINDOW_DAYS: Final = 31
+"""How old a raw item may be that a digest tells, at most."""
+SERIES_LOOKED_AT: Final = 200
+"""The newest raw items of a series' window that a digest is chosen from."""
+SERIES_MEMORY: Final = timedelta(days=90)
+"""For how long nothing is told that is near to what an earlier digest of the series told."""
+SERIES_SHOWN: Final = 10
+"""Times of a series that are shown with it: those to come, and the last ones with what came of them."""

@@ -48,7 +48,7 @@ from pipeline.api.inputs import (
     refuse_unless_schedulable,
 )
 from pipeline.connection import account_of, platform_of
-from pipeline.models import Asset, GeneratedItem, Publication
+from pipeline.models import Asset, GeneratedItem, Publication, made_of
 from pipeline.stages import publish, push, review
 from pipeline.stages.publish import Wish
 
@@ -114,7 +114,6 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "status": "status__in",
     "bucket": "bucket",
     "engine_output": "engine_output",
-    "raw_item": "raw_item_id",
     "persona": "persona_id",
     "variant_group": "variant_group",
     "created_after": "created_at__gte",
@@ -124,6 +123,8 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "publish_after": "publish_at__gte",
     "publish_before": "publish_at__lt",
 }
+_ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
+"""Filters by what other tables know of an item."""
 
 
 class GeneratedItemView(PipelineResource):
@@ -156,7 +157,7 @@ class GeneratedItemView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)
         include = tuple(query.get("include", ()))
-        filters = {name: value for name, value in query.items() if name in _COLUMNS or name == "outlet"}
+        filters = {name: value for name, value in query.items() if name in _COLUMNS or name in _ELSEWHERE}
 
         def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
             caller = self.caller
@@ -410,11 +411,14 @@ def _page(
     is_ascending: bool,
     include: tuple[str, ...],
     outlet: UUID | None = None,
+    raw_item: UUID | None = None,
     **filters: Any,
 ) -> Any:
     # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
     rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
     rows = rows.filter(**{_COLUMNS[name]: value for name, value in filters.items()})
+    if raw_item is not None:
+        rows = rows.filter(made_of(raw_item))
     if outlet is not None:
         rows = rows.filter(Exists(Publication.everywhere.filter(item=OuterRef("pk"), outlet_id=outlet)))
     if after is not None:

@@ -32,7 +32,7 @@ from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import RAW_ITEM_STATUSES, EstimateInput, RawBatchInput, RawItemInput
-from pipeline.models import GeneratedItem, Generation, Persona, RawItem, Source
+from pipeline.models import GeneratedItem, Generation, Persona, RawItem, Source, made_of
 from pipeline.stages import push, uploads
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class RawItemView(PipelineResource):
         read_query(request, {})
         made = (
             GeneratedItem.objects.of(self.caller.workspace)
-            .filter(raw_item=row, deleted_at=None)
+            .filter(made_of(row.pk), deleted_at=None)
             .order_by("id")
         )
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)

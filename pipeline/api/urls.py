@@ -11,6 +11,7 @@ from pipeline.api.inbound_deliveries import InboundDeliveryView
 from pipeline.api.publications import PublicationView
 from pipeline.api.queues import HoldView, QueueView
 from pipeline.api.raw_items import EstimateView, RawItemView
+from pipeline.api.series import SeriesView
 from pipeline.api.sources import SourceView
 from pipeline.api.topics import TopicView
 from pipeline.api.uploads import UploadView
@@ -72,6 +73,9 @@ urlpatterns = [
     ),
     re_path(r"^queues/?$", QueueView.as_view({"get": "list"}), name="queues"),
     re_path(rf"^queues/{_ONE}/?$", QueueView.as_view({"get": "retrieve"}), name="queue"),
+    re_path(r"^series/?$", SeriesView.as_view({"get": "list", "post": "create"}), name="series"),
+    re_path(rf"^series/{_ONE}/?$", SeriesView.as_view(_ITEM), name="one-series"),
+    re_path(rf"^series/{_ONE}/make/?$", SeriesView.as_view({"post": "make"}), name="series-make"),
     re_path(
         r"^hold/?$",
         HoldView.as_view({"get": "retrieve", "post": "create", "delete": "destroy"}),

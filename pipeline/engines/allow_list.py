@@ -87,7 +87,8 @@ def strange_addresses(words: str, brief: Brief, persona: PersonaCard, *, url: st
     found = _addresses(words)
     if not found:
         return ()
-    listed = [one for one in (url, brief.url, *persona.links) if one]
+    stories = (story.url for story in brief.stories)
+    listed = [one for one in (url, brief.url, *stories, *persona.links) if one]
     own = "\n".join(_own_words(persona))
     listed += [address for address in _addresses(own) if address not in listed]
     hosts = {form for one in listed for form in (_host(one), _host(one).removeprefix("www."))} - {""}
@@ -118,7 +119,7 @@ def strange_tags(words: str, brief: Brief, persona: PersonaCard) -> tuple[str, .
         return ()
     own = "\n".join(_own_words(persona))
     # A tag of the source's own is an order to spread it, not a statement.
-    facts = _HASHTAG.sub(" ", "\n".join((brief.title, *(fact.quote for fact in brief.facts))))
+    facts = _HASHTAG.sub(" ", "\n".join((*_titles(brief), *(fact.quote for fact in brief.facts))))
     said = _NOT_WORD.sub("", f"{own}\n{facts}").casefold()
     return tuple(dict.fromkeys(f"#{tag}" for tag in tags if _NOT_WORD.sub("", tag).casefold() not in said))
 
@@ -134,7 +135,8 @@ def strange_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str
     if not (mails or phones or codes):
         return ()
     own = _own_words(persona)
-    facts = (brief.title, brief.url, url, *(fact.quote for fact in brief.facts))
+    addresses = (brief.url, url, *(story.url for story in brief.stories))
+    facts = (*_titles(brief), *addresses, *(fact.quote for fact in brief.facts))
     known_mails = {mail.lower() for piece in own for mail in _mails(piece)}
     # A sentence may lose its asides on the way into a draft, and the figures around one then stand together.
     own_runs = [_digits(piece) for piece in own]
@@ -195,6 +197,10 @@ def named(things: tuple[str, ...]) -> str:
     shown = ", ".join(things[:_MOST_NAMED])
     left_out = len(things) - _MOST_NAMED
     return f"{shown} and {left_out} more" if left_out > 0 else shown
+
+
+def _titles(brief: Brief) -> tuple[str, ...]:
+    return (brief.title, *(story.title for story in brief.stories))
 
 
 def _own_words(persona: PersonaCard) -> tuple[str, ...]:

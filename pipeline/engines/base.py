@@ -25,8 +25,19 @@ ANGLES = ("number", "contrast", "question", "story", "how-to", "myth", "warning"
 
 
 @dataclass(frozen=True)
+class Story:
+    """One of several raw items in one text: `text[start:end]` are its title and its words. `id` is the raw item's."""
+
+    id: str
+    title: str
+    url: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class SourceText:
-    """A raw item as a writer sees it: plain words, markup already taken off."""
+    """A raw item as a writer sees it: plain words, markup already taken off. With `stories`, several in one text."""
 
     title: str
     text: str
@@ -34,6 +45,7 @@ class SourceText:
     author: str = ""
     language: str = ""
     published_at: datetime | None = None
+    stories: tuple[Story, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,8 +115,14 @@ class Brief:
     characters: int = 0
     """How long the source's text is; 0 where the writer didn't count."""
 
+    stories: tuple[Story, ...] = ()
+    """The raw items that the facts are from, where there are several, in the order in which they are told."""
+
     def is_heading(self, fact: Fact) -> bool:
         return any(one.start <= fact.start and fact.end <= one.end for one in self.headings)
+
+    def facts_of(self, story: Story) -> tuple[Fact, ...]:
+        return tuple(fact for fact in self.facts if story.start <= fact.start < story.end)
 
 
 @dataclass(frozen=True)
@@ -206,7 +224,7 @@ class Engine(ABC):
     credits: ClassVar[int]
     """The price of one variant."""
     made_from: ClassVar[tuple[str, ...]]
-    """What it needs, as the API says it: `text`, `image`, `video`, `topic`."""
+    """What it needs, as the API says it: `text`, `image`, `video`, `topic`, `series` (several raw items together)."""
     draft_tokens: ClassVar[int] = 2_000
     """What a model may use to answer for all variants, its thinking included."""
     shows_photo: ClassVar[bool] = False

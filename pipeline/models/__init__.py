@@ -2,7 +2,7 @@
 
 from pipeline.models.brand_slot import BrandPick, BrandSlot
 from pipeline.models.event import Event, EventPosition
-from pipeline.models.generated_item import Asset, GeneratedItem, Revision
+from pipeline.models.generated_item import Asset, GeneratedItem, Revision, made_of
 from pipeline.models.generation import Generation, GenerationInput
 from pipeline.models.host_slot import HostSlot
 from pipeline.models.inbound import InboundDelivery, InboundSecret
@@ -15,6 +15,7 @@ from pipeline.models.persona_draft import PersonaDraft
 from pipeline.models.publication import Attempt, Publication
 from pipeline.models.publish_queue import PublishHold, PublishQueue
 from pipeline.models.raw_item import RawBody, RawItem, RawPrint
+from pipeline.models.series import Series, SeriesIssue
 from pipeline.models.shared_brief import SharedBrief
 from pipeline.models.simulated_post import SimulatedPost
 from pipeline.models.source import Source
@@ -54,6 +55,8 @@ __all__ = [
     "RawItem",
     "RawPrint",
     "Revision",
+    "Series",
+    "SeriesIssue",
     "SharedBrief",
     "SimulatedPost",
     "Source",
@@ -65,4 +68,5 @@ __all__ = [
     "UploadUse",
     "WebSubSubscription",
     "WorkspaceDefaults",
+    "made_of",
 ]

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.utils import timezone
 
 from accounts.tenancy import WorkspaceRow
+from pipeline.models.generation import GenerationInput
+
+
+def made_of(raw_item_id: Any) -> models.Q:
+    """Items that are made of this raw item, of it alone or of several."""
+    several = GenerationInput.everywhere.filter(raw_item_id=raw_item_id).values("generation_id")
+    return models.Q(raw_item_id=raw_item_id) | models.Q(generation_id__in=several)
 
 
 class GeneratedItem(WorkspaceRow):
@@ -20,6 +27,8 @@ class GeneratedItem(WorkspaceRow):
     raw_item = models.ForeignKey(
         "pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="generated"
     )
+    raw_items = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """Ids of the raw items that a digest is made from, in hex and in order; empty where there is one, or none."""
     topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="+")
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")

@@ -43,10 +43,13 @@ class Generation(WorkspaceRow, DueModel):
 
 
 class GenerationInput(WorkspaceRow):
-    """The raw items of a generation beyond its first: a digest is made from several."""
+    """One of the raw items of a generation that is made from several, and has none of its own: a digest."""
 
-    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="further_inputs")
-    raw_item = models.ForeignKey("pipeline.RawItem", on_delete=models.CASCADE, related_name="+")
+    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="inputs")
+    # An index with a name of its own stands below.
+    raw_item = models.ForeignKey(
+        "pipeline.RawItem", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     raw_version = models.PositiveIntegerField()
     position = models.PositiveSmallIntegerField()
 
@@ -55,3 +58,5 @@ class GenerationInput(WorkspaceRow):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["generation", "raw_item"], name="generation_input_once")
         ]
+        # What was made of a raw item, and whether a digest has told it.
+        indexes: ClassVar = [models.Index(fields=["raw_item"], name="generation_input_of")]

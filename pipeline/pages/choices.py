@@ -22,8 +22,11 @@ Choices = list[tuple[str, str]]
 
 
 def engines(*, made_from: str = "") -> Choices:
-    """By the name of the engine output, with its bucket and price; those alone that can be made from `made_from`."""
-    known = plugins.every("engines", Engine)
+    """By the name of the engine output, with its bucket and price; those alone that can be made from `made_from`.
+
+    What only a series makes is no choice for a single item.
+    """
+    known = [one for one in plugins.every("engines", Engine) if one.made_from != ("series",)]
     return [(one.name, _engine(one)) for one in known if not made_from or made_from in one.made_from]
 
 

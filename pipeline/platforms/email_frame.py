@@ -58,7 +58,7 @@ _CSS: Final = f"""
 .foot a {{ color: {_FAINT}; text-decoration: underline; }}
 h1 {{ margin: 0 0 20px; font: 700 30px/37px {_FONT}; letter-spacing: -0.4px; color: {_WORDS}; }}
 h2 {{ margin: 0 0 10px; font: 700 21px/28px {_FONT}; letter-spacing: -0.2px; color: {_WORDS}; }}
-h2 a {{ color: {_WORDS}; text-decoration: none; }}
+h1 a, h2 a {{ color: {_WORDS}; text-decoration: none; }}
 h3, h4, h5, h6 {{ margin: 24px 0 8px; font: 700 17px/24px {_FONT}; color: {_WORDS}; }}
 p {{ margin: 0 0 16px; font: 16px/26px {_FONT}; }}
 .where {{ margin: 0 0 6px; font: 600 13px/18px {_FONT}; color: {_FAINT}; }}
@@ -91,7 +91,7 @@ _DARK: Final = f"""
   .mast, .card, .card h1, .card h2, .card h2 a, .card h3 {{ color: {_DARK_WORDS} !important; }}
   .foot, .foot a, .where, .card blockquote {{ color: {_DARK_FAINT} !important; }}
   .card a {{ color: DARK_ACCENT !important; }}
-  .card h2 a {{ color: {_DARK_WORDS} !important; }}
+  .card h1 a, .card h2 a {{ color: {_DARK_WORDS} !important; }}
   .card .button {{ background: DARK_ACCENT !important; }}
   .card .button a {{ color: {_DARK_GROUND} !important; }}
   .next, .card hr {{ border-top-color: {_DARK_LINE} !important; }}
@@ -138,11 +138,11 @@ def tell(payload: Payload, look: Look) -> Told:
     tag = _Tag(look.utm_source, title)
     sections = _sections(payload, title)
     pictures = "".join(map(_picture, images_of(payload.assets)))
-    is_one = len(sections) == 1
-    stories = "".join(_story(one, payload, tag, place, is_one=is_one) for place, one in enumerate(sections))
+    stories = "".join(_story(one, payload, tag, place, len(sections)) for place, one in enumerate(sections))
     preheader = str(payload.content.get("preheader") or "") if payload.bucket == "newsletter" else ""
     before = f"{_hidden(preheader)}{PREHEADER_END}" if preheader else ""
-    html = inlined(f"<h1>{escape(title)}</h1>{pictures}{stories}", look)
+    heading = "" if _is_led(title, sections) else f"<h1>{escape(title)}</h1>"
+    html = inlined(f"{heading}{pictures}{stories}", look)
     return Told(before + html, _text(title, sections, payload, tag))
 
 
@@ -246,13 +246,18 @@ def _sections(payload: Payload, title: str) -> tuple[Section, ...]:
     return (one if is_said else Section(one.headline, one.text, payload.link),)
 
 
+def _is_led(title: str, sections: Sequence[Section]) -> bool:
+    """Whether the title of several stories only begins with the headline of the first, which then stands for it."""
+    return len(sections) > 1 and bool(sections[0].headline) and title.startswith(sections[0].headline)
+
+
 def _picture(asset: PayloadAsset) -> str:
     # Outlook on Windows heeds the attribute alone.
     width = min(asset.width or WIDTH - 80, WIDTH - 80)
     return f'<p><img src="{escape(asset.url)}" alt="{escape(asset.alt_text)}" width="{width}"></p>'
 
 
-def _story(section: Section, payload: Payload, tag: _Tag, place: int, *, is_one: bool) -> str:
+def _story(section: Section, payload: Payload, tag: _Tag, place: int, stories: int) -> str:
     form = (
         "markdown"
         if payload.bucket == "newsletter" and payload.body_format == "markdown"
@@ -261,7 +266,7 @@ def _story(section: Section, payload: Payload, tag: _Tag, place: int, *, is_one:
     words = tag.in_html(to_html(section.text, form))
     link = escape(tag(section.link))
     label = escape(read_more(payload.language))
-    if is_one:
+    if stories == 1:
         button = (
             '<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>'
             f'<td class="button"><a href="{link}">{label}</a></td></tr></table>'
@@ -270,18 +275,20 @@ def _story(section: Section, payload: Payload, tag: _Tag, place: int, *, is_one:
     host = escape(_host(section.link))
     headline = escape(section.headline)
     linked = f'<a href="{link}">{headline}</a>' if section.link else headline
+    is_lead = not place and payload.title.startswith(section.headline)
+    rank = "h1" if is_lead else "h2"
     arrow = "\u2190" if is_rtl_language(payload.language) else "\u2192"
     return (
         ('<div class="next">&nbsp;</div>' if place else "")
         + (f'<p class="where">{host}</p>' if host else "")
-        + (f"<h2>{linked}</h2>" if headline else "")
+        + (f"<{rank}>{linked}</{rank}>" if headline else "")
         + words
         + (f'<p class="more"><a href="{link}">{label}&nbsp;{arrow}</a></p>' if section.link else "")
     )
 
 
 def _text(title: str, sections: Sequence[Section], payload: Payload, tag: _Tag) -> str:
-    blocks = [f"{title}\n{'=' * min(len(title), 72)}"]
+    blocks = [] if _is_led(title, sections) else [f"{title}\n{'=' * min(len(title), 72)}"]
     for one in sections:
         if len(sections) > 1 and one.headline:
             blocks.append(f"{one.headline}\n{'-' * min(len(one.headline), 72)}")

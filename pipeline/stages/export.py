@@ -25,6 +25,7 @@ from pipeline.models import (
     RawBody,
     RawItem,
     Revision,
+    Series,
     Source,
     SourceEntry,
     Subscriber,
@@ -80,6 +81,7 @@ def parts(workspace: Workspace) -> Iterator[Part]:
     yield "mailings.jsonl", (_mailing(row) for row in in_turn(mailings))
     mails = MailDelivery.objects.of(workspace).select_related("subscriber")
     yield "mails.jsonl", (_mail(row) for row in in_turn(mails))
+    yield "series.jsonl", (payloads.series(row) for row in in_turn(Series.objects.of(workspace)))
     yield "queues.jsonl", (_queue(row) for row in in_turn(PublishQueue.objects.of(workspace).values()))
     calls = ModelCall.objects.of(workspace)
     yield "model_calls.jsonl", (_call(row) for row in in_turn(calls))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models import F, Q
 
-from pipeline.models import GeneratedItem, RawItem
+from pipeline.models import GeneratedItem, GenerationInput, RawItem, made_of
 from pipeline.stages.flagging import tell_flagged
 from pipeline.states import PUBLISHABLE
 
@@ -38,7 +38,7 @@ def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
     items = GeneratedItem.everywhere.filter(
         # An item that is being drawn again has its words, and comes back with whatever holds it.
         Q(status__in=PUBLISHABLE | {"rejected"}) | Q(status="generating", revision__gt=0),
-        raw_item=row,
+        made_of(row.pk),
         deleted_at=None,
     )
     # In the order of ids, as every other path that locks several items.
@@ -78,7 +78,7 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
             return False
         _mark(row, None, now)
         items = GeneratedItem.everywhere.filter(
-            Q(held="source_withdrawn") | Q(flagged="source_withdrawn"), raw_item=row, deleted_at=None
+            Q(held="source_withdrawn") | Q(flagged="source_withdrawn"), made_of(row.pk), deleted_at=None
         )
         for item in items.select_for_update().order_by("id"):
             changed = _since(item, row)
@@ -93,7 +93,9 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
 
 def _since(item: GeneratedItem, row: RawItem) -> str:
     """What took the withdrawal's place, or was there before it: the content it was made of may be an old version."""
-    is_old = item.raw_version is not None and item.raw_version < row.content_version
+    told = GenerationInput.everywhere.filter(generation_id=item.generation_id, raw_item=row)
+    version = item.raw_version or told.values_list("raw_version", flat=True).first()
+    is_old = version is not None and version < row.content_version
     return "source_changed" if is_old else ""
 
 

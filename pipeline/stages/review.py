@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max
@@ -14,7 +15,17 @@ from config.ground.moments import as_z
 from config.ground.requests import request_id
 from pipeline.content import Said, in_step, refuse_unless_typed
 from pipeline.engines.base import ANGLES
-from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Publication, RawBody, RawItem, Revision
+from pipeline.models import (
+    Asset,
+    Attempt,
+    GeneratedItem,
+    Generation,
+    GenerationInput,
+    Publication,
+    RawBody,
+    RawItem,
+    Revision,
+)
 from pipeline.plugins import Refused
 from pipeline.stages import collect, generate, pictures, publish, push
 from pipeline.stages.holding import OUT
@@ -23,7 +34,6 @@ from pipeline.states import EDITABLE, PUBLISHABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-    from uuid import UUID
 
     from accounts.models import Workspace
     from pipeline.engines.base import Draft
@@ -287,6 +297,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> G
             generation=generation,
             source_id=row.source_id,
             raw_item=raw,
+            raw_items=row.raw_items,
             topic_id=row.topic_id,
             persona_id=row.persona_id,
             parent=row,
@@ -373,8 +384,8 @@ def _refuse_deleted(row: GeneratedItem) -> None:
 
 
 def _source_of(item: GeneratedItem) -> RawItem | None:
-    """The raw item, locked before the items made from it; None where the item speaks of a topic."""
-    if item.raw_item_id is None and item.topic_id is not None:
+    """The raw item, locked before the items made from it; None where the item speaks of a topic, or of several."""
+    if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
         return None
     raw: RawItem | None = (
         RawItem.everywhere.select_for_update().filter(pk=item.raw_item_id, deleted_at=None).first()
@@ -404,11 +415,28 @@ def _another_run(row: GeneratedItem, raw: RawItem | None, workspace: Workspace, 
         request_id=request_id(),
         created_at=now,
     )
-    if raw is None and not generate.hand_on(row.generation, generation, now):
+    if raw is None and row.raw_items:
+        _tell_again(row, generation)
+    elif raw is None and not generate.hand_on(row.generation, generation, now):
         message = "The topic that it speaks of was deleted."
         raise Conflict.because(code="source_deleted", message=message, field="topic")
     hands.nudge("pipeline.generate")
     return generation
+
+
+def _tell_again(row: GeneratedItem, generation: Generation) -> None:
+    """The same raw items, as they are now; those whose content was deleted are left out when it is made."""
+    versions = dict(RawItem.everywhere.filter(pk__in=row.raw_items).values_list("pk", "content_version"))
+    GenerationInput.everywhere.bulk_create(
+        GenerationInput(
+            workspace_id=row.workspace_id,
+            generation=generation,
+            raw_item_id=UUID(key),
+            raw_version=versions[UUID(key)],
+            position=place,
+        )
+        for place, key in enumerate(row.raw_items)
+    )
 
 
 def _requeue_raw(raw: RawItem, now: datetime) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.canonical import strip_invisible
 from pipeline.engines.base import ANGLES
+from pipeline.engines.newsletter_digest import story_name
 from pipeline.engines.persona_rules import KINDS
 from pipeline.wording import collapse
 
@@ -180,6 +181,9 @@ def draft_request(
 
 def _shown_fact(fact: Fact, brief: Brief) -> dict[str, str]:
     shown = {"id": fact.id, "quote": strip_invisible(fact.quote)}
+    for place, story in enumerate(brief.stories):
+        if story.start <= fact.start < story.end:
+            shown["story"] = story_name(place)
     return shown if brief.lane is None else {**shown, "kind": fact.kind}
 
 

@@ -54,6 +54,7 @@ DUE_TABLES = (
     "mail_queue",
     "outlet",
     "rollup_day",
+    "series",
 )
 
 

@@ -120,6 +120,31 @@ class Api:
         return answer.json()
 
 
+STORIES = (
+    (
+        "Bakery opens a second oven",
+        (
+            "Hirsch's bakery has opened a second oven in the old customs house by the quay. It bakes 180 loaves an hour, "
+            "three times as many as the one in Mill Street."
+        ),
+    ),
+    (
+        "Library lends cargo bikes",
+        (
+            "Anyone with a library card can take one of 12 bikes home for a day, free of charge. The bikes cost £46,000, "
+            "which the Friends of the Library raised with a book sale."
+        ),
+    ),
+    (
+        "Pool stays closed",
+        (
+            "The Westgate pool stays closed until May because two of its three pumps have failed. Spare parts, which were "
+            "built in 1987, have to be cast anew by a foundry in Leeds."
+        ),
+    ),
+)
+
+
 class Newsroom:
     """A workspace and what a test does in it; everything goes through the API."""
 
@@ -167,6 +192,16 @@ class Newsroom:
         answer = (api or self.api).post("/raw", self.content(**fields))
         assert answer.status_code == 202, answer.content
         return answer.json()
+
+    def series(self, api: Api | None = None, **fields: Any) -> dict[str, Any]:
+        given = {"name": "Weekly", "slots": [{"weekday": 4, "time": "09:00"}], **fields}
+        answer = (api or self.api).post("/series", given)
+        assert answer.status_code == 201, answer.content
+        return answer.json()
+
+    def stories(self, api: Api | None = None) -> list[dict[str, Any]]:
+        """Three raw items that have nothing to do with each other."""
+        return [self.push(api, title=title, body=body) for title, body in STORIES]
 
     def generated_of(self, raw: dict[str, Any], api: Api | None = None) -> list[dict[str, Any]]:
         return (api or self.api).read(

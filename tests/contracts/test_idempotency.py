@@ -21,6 +21,8 @@ from pipeline.models import (
     Publication,
     PublishHold,
     RawItem,
+    Series,
+    SeriesIssue,
     Source,
     Topic,
 )
@@ -45,6 +47,8 @@ TABLES = (
     Event,
     LedgerEntry,
     PublishHold,
+    Series,
+    SeriesIssue,
 )
 
 
@@ -60,6 +64,7 @@ def _path_and_body(newsroom, route):
         "publication-reconcile": lambda: newsroom.publication("timeout_after_accept")["id"],
         "publication-settle": lambda: newsroom.publication("error")["id"],
         "publication-remove": lambda: newsroom.publication("ok")["id"],
+        "series-make": lambda: _told_series(newsroom),
         "publication-retry": lambda: newsroom.publication("reject")["id"],
     }.get(route.name, lambda: newsroom.ready()["id"] if route.prefix == "gen" else "")()
     body = {
@@ -69,6 +74,7 @@ def _path_and_body(newsroom, route):
         "raw": newsroom.content(),
         "estimate": newsroom.content(),
         "topics": {"title": "Winter in the harbour"},
+        "series": {"name": "Weekly", "slots": [{"weekday": 4, "time": "09:00"}]},
         "source-dry-run": {"payload": {"title": "Storm"}},
         "generated-reject": {"reason": "Off topic"},
     }.get(route.name, {})
@@ -81,6 +87,11 @@ def _failed_raw(newsroom):
     Generation.everywhere.update(status="failed", wake_at=None)
     RawItem.everywhere.update(status="failed")
     return raw["id"]
+
+
+def _told_series(newsroom):
+    newsroom.stories()
+    return newsroom.series()["id"]
 
 
 def _rejected(newsroom):

@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 
 from accounts.models import LedgerEntry
 from config.ground import hands
-from pipeline.models import GeneratedItem, Generation, Outlet, Persona, Publication, RawItem, Source, Topic
+from pipeline.models import (
+    GeneratedItem,
+    Generation,
+    Outlet,
+    Persona,
+    Publication,
+    RawItem,
+    Series,
+    Source,
+    Topic,
+)
 from tests.contracts.conftest import problem, refusal
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -69,6 +79,10 @@ def _topic(newsroom):
     return Topic.everywhere.create(workspace=newsroom.workspace, title="More")
 
 
+def _series(newsroom):
+    return Series.everywhere.create(workspace=newsroom.workspace, name="More", timezone="UTC")
+
+
 def _entry(newsroom):
     return LedgerEntry.everywhere.create(
         workspace=newsroom.workspace, kind="adjust", amount=1, reason="more", created_at=NOW
@@ -83,6 +97,7 @@ MAKE = {
     "/outlets": _outlet,
     "/personas": _persona,
     "/topics": _topic,
+    "/series": _series,
     "/usage/ledger": _entry,
 }
 

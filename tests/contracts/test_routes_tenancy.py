@@ -37,6 +37,7 @@ def _objects(newsroom, api=None):
         "per": newsroom.persona,
         "que": api.read("/queues")["data"][0]["id"],
         "top": api.post("/topics", {"title": "Rye"}).json()["id"],
+        "ser": newsroom.series(api)["id"],
     }
 
 
@@ -50,6 +51,7 @@ def _snapshot(api, objects):
         "per": "personas",
         "que": "queues",
         "top": "topics",
+        "ser": "series",
     }
     return {prefix: api.read(f"/{paths[prefix]}/{key}") for prefix, key in objects.items()}
 

@@ -182,6 +182,7 @@ def test_every_route_refuses_unknown_parameters(alice):
         "per": alice.persona,
         "que": alice.api.read("/queues")["data"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Rye"}).json()["id"],
+        "ser": alice.series()["id"],
     }
     alice.delivery(alice.push_source)
     before = [alice.api.read(f"/{path}")["data"] for path in ("sources", "raw", "generated", "publications")]
@@ -206,6 +207,7 @@ def test_every_route_with_a_body_refuses_unknown_fields(alice):
         "gen": item["id"],
         "pub": item["publications"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Winter in the harbour"}).json()["id"],
+        "ser": alice.series()["id"],
     }
     alice.delivery(alice.push_source)
     for route in ROUTES:

@@ -115,6 +115,7 @@ class Flow:
         self._events()
         self._uploads()
         self._lane()
+        self._series()
 
     def _before_whitelisting(self) -> None:
         self.call("GET", "/workspace", expect=403, name="error-workspace_not_whitelisted")
@@ -140,6 +141,22 @@ class Flow:
         }
         topic = self.call("POST", "/topics", wish, expect=201, name="topic", request_name="topic.request")
         self.call("PATCH", f"/topics/{topic['id']}", {"is_active": False}, expect=200)
+
+    def _series(self) -> None:
+        wish = {
+            "name": "The week by the harbour",
+            "timezone": "Europe/London",
+            "slots": [{"weekday": 4, "time": "09:00"}],
+            "window_days": 7,
+            "items_least": 3,
+            "items_most": 5,
+        }
+        made = self.call("POST", "/series", wish, expect=201, name="series", request_name="series.request")
+        self.call("PATCH", f"/series/{made['id']}", {"paused": True}, expect=200)
+        self.call("GET", f"/series/{made['id']}", expect=200)
+        self.call("POST", f"/series/{made['id']}/make", {}, expect=409)
+        self.call("GET", "/series", expect=200)
+        self.call("DELETE", f"/series/{made['id']}", expect=204)
 
     def _sources(self) -> None:
         wish = {

@@ -15,17 +15,32 @@ from typing import Any
 import pytest
 
 from pipeline import plugins
-from pipeline.engines.base import ANGLES, BUCKETS, Brief, Claim, Draft, Engine, Fact, PersonaCard, SourceText
+from pipeline.engines.base import (
+    ANGLES,
+    BUCKETS,
+    Brief,
+    Claim,
+    Draft,
+    Engine,
+    Fact,
+    PersonaCard,
+    SourceText,
+    Story,
+)
 
 SAMPLES = Path(__file__).parent / "samples"
 ENGINES = plugins.every("engines", Engine)
-MADE_FROM = {"text", "image", "video", "topic"}
+MADE_FROM = {"text", "image", "video", "topic", "series"}
 
 
 @pytest.fixture(params=ENGINES, ids=lambda engine: engine.kind)
 def engine(request: pytest.FixtureRequest) -> Engine:
     found: Engine = request.param
     return found
+
+
+def stories_of(kept: dict[str, Any]) -> tuple[Story, ...]:
+    return tuple(Story(**story) for story in kept.get("stories", ()))
 
 
 @pytest.fixture
@@ -40,7 +55,7 @@ def sample(engine: Engine) -> dict[str, Any]:
 
 @pytest.fixture
 def source(sample: dict[str, Any]) -> SourceText:
-    return SourceText(**sample["source"])
+    return SourceText(**{**sample["source"], "stories": stories_of(sample["source"])})
 
 
 @pytest.fixture
@@ -52,7 +67,7 @@ def persona(sample: dict[str, Any]) -> PersonaCard:
 def brief(sample: dict[str, Any]) -> Brief:
     known = sample["brief"]
     facts = {name: tuple(Fact(**fact) for fact in known.get(name, ())) for name in ("facts", "headings")}
-    return Brief(**{**known, **facts})
+    return Brief(**{**known, **facts, "stories": stories_of(known)})
 
 
 @pytest.fixture

@@ -72,7 +72,9 @@ CODES = {code for _, code in ATTACKS.values()}
 # What needs more than one sentence stands in test_nothing_unlisted_in_long_words.py.
 LONG = {"blog_article", "linkedin_post", "thread"}
 ENGINES = [
-    one for one in plugins.every("engines", Engine) if one.draft_schema() is not None and one.kind not in LONG
+    one
+    for one in plugins.every("engines", Engine)
+    if one.draft_schema() is not None and "text" in one.made_from and one.kind not in LONG
 ]
 
 # A film takes three sentences and a title: test_template_short.py.

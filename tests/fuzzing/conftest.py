@@ -139,6 +139,8 @@ def _furnish(newsroom: Newsroom, workspace: Workspace) -> None:
     _bridges(client, call)
     for title in ("Rye", "Spelt", "Oats"):
         call("POST", "/topics", {"title": title, "angles": ["myth"]}, expect=201)
+    weekly = {"name": "Weekly", "slots": [{"weekday": 4, "time": "09:00"}]}
+    call("POST", "/series", weekly, expect=201)
     # Several of each, so that a restoring and a cancellation meet one of them.
     for _ in range(3):
         call("POST", f"/generated/{ready()}/reject", {"reason": "Not ours."}, expect=200)
@@ -195,7 +197,17 @@ def newsroom(db, settings):
     made = Newsroom(tokens.mint(workspace, name="Fuzzing").secret)
     _furnish(made, workspace)
     client = Client(headers=made.headers)
-    paths = ["sources", "raw", "generated", "publications", "outlets", "personas", "topics", "queues"]
+    paths = [
+        "sources",
+        "raw",
+        "generated",
+        "publications",
+        "outlets",
+        "personas",
+        "topics",
+        "queues",
+        "series",
+    ]
     for path in paths:
         for row in client.get(f"/v1/{path}?limit=100&order=asc").json()["data"]:
             made.ids.setdefault(row["id"].partition("_")[0], []).append(row["id"])

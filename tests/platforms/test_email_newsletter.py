@@ -381,6 +381,13 @@ def test_a_single_story_is_told_once_with_one_way_on():
     assert text.count("https://a.example/trams") == 1
 
 
+def test_title_that_only_begins_with_the_first_headline_is_not_said_twice():
+    _, text, html = parts_of(newsletter(title="Trams approved \u00b7 Bread & butter"))
+    assert [plain_text(one, "html") for one in re.findall(r"<h1[^>]*>(.*?)</h1>", html)] == ["Trams approved"]
+    assert len(re.findall(r"<h2[^>]*>", html)) == 2
+    assert text.startswith(("Trams approved\r\n-----", "Trams approved\n-----"))
+
+
 def test_words_that_a_person_or_an_outlet_changed_are_the_words_of_the_mail():
     changed = replace(newsletter(), body="Hello.\n\n## One story\n\nOther **words**.")
     _, text, html = parts_of(changed)

@@ -16,13 +16,18 @@ from django.utils import timezone
 from config.ground import due, hands
 from config.ground.crash import crash_point
 from pipeline import model_client
-from pipeline.models import Generation, RawItem, SharedBrief
+from pipeline.models import Generation, GenerationInput, RawItem, SharedBrief
 from pipeline.plugins import Refused, TryLater
-from pipeline.stages.generate.storing import as_json, store, try_to_store
+from pipeline.stages.generate.storing import as_json, try_to_store
 from pipeline.stages.model_account import BRIEF_AWAITED, LostLease
 from pipeline.writers.base import BriefAnswer, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+
     from pipeline.engines.base import SourceText
     from pipeline.plugins import NeedsReconnect
     from pipeline.writers.base import Writer
@@ -33,22 +38,45 @@ AWAIT: Final = timedelta(seconds=2)
 
 def obtain(generation: Generation, writer: Writer, source: SourceText, client: Any) -> None:
     """Store the brief with the run, asked for or found. Raises `TryLater` while another run is asking for it."""
+    assert generation.raw_item_id is not None  # noqa: S101  the caller has its words
+
+    def keep(brief: Any, usage: Mapping[str, Any]) -> bool:
+        return try_to_store(generation, "draft", brief=brief, brief_usage=usage)
+
+    find(generation, writer, source, client, raw_item_id=generation.raw_item_id, keep=keep)
+
+
+def find(
+    generation: Generation,
+    writer: Writer,
+    source: SourceText,
+    client: Any,
+    *,
+    raw_item_id: UUID,
+    keep: Callable[[Any, Mapping[str, Any]], bool],
+) -> None:
+    """The brief of one raw item, handed to `keep` with its usage in the transaction in which it is kept for all.
+
+    `keep` answers False where the lease is lost. Raises as `obtain`.
+    """
     if writer.offline:
         # It costs nothing, and the answer is the same each time.
         answer = writer.brief(source, client=client)
-        store(generation, "draft", brief=asdict(answer.brief), brief_usage=asdict(answer.usage))
-        return
-    shared = _take(generation, writer, source)
-    if shared.content is not None:
+        is_stored = keep(asdict(answer.brief), asdict(answer.usage))
+    else:
+        shared = _take(generation, writer, source, raw_item_id)
+        if shared.content is None:
+            crash_point("generate.asking")
+            answer = writer.brief(source, client=client)
+            crash_point("generate.answered")
+            _keep(shared, answer, keep)
+            return
         found = Usage(**(shared.usage or {}))
         # Who asked has paid for it: each call's cost stands with one item.
         free = replace(found, input_tokens=0, output_tokens=0, cost_micro_usd=0)
-        store(generation, "draft", brief=shared.content, brief_usage=asdict(free))
-        return
-    crash_point("generate.asking")
-    answer = writer.brief(source, client=client)
-    crash_point("generate.answered")
-    _keep(generation, shared, answer)
+        is_stored = keep(shared.content, asdict(free))
+    if not is_stored:
+        raise LostLease
 
 
 def give_back(generation: Generation, wait: timedelta | None = None) -> None:
@@ -56,8 +84,8 @@ def give_back(generation: Generation, wait: timedelta | None = None) -> None:
     asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
     if wait is not None:
         asked.update(asked_until=due.database_now() + wait)
-    elif asked.update(asked_by=None, asked_until=None):
-        _wake_the_others(generation)
+    else:
+        _free(asked, asked_by=None, asked_until=None)
 
 
 def refuse(generation: Generation, error: Refused | NeedsReconnect) -> None:
@@ -70,13 +98,20 @@ def refuse(generation: Generation, error: Refused | NeedsReconnect) -> None:
     with transaction.atomic():
         told = {"code": error.code, "message": error.message}
         asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
-        if asked.update(refusal=told, refused_at=timezone.now(), asked_by=None, asked_until=None):
-            _wake_the_others(generation)
+        _free(asked, refusal=told, refused_at=timezone.now(), asked_by=None, asked_until=None)
 
 
-def _take(generation: Generation, writer: Writer, source: SourceText) -> SharedBrief:
+def _free(asked: QuerySet[SharedBrief], **changes: Any) -> None:
+    """Let go what this run was asking for, and wake who waits for it."""
+    raw_item_ids = list(asked.values_list("raw_item_id", flat=True))
+    if raw_item_ids and asked.update(**changes):
+        for raw_item_id in raw_item_ids:
+            _wake_the_others(raw_item_id)
+
+
+def _take(generation: Generation, writer: Writer, source: SourceText, raw_item_id: UUID) -> SharedBrief:
     """The row with its content, or the row that is ours to fill. Raises `TryLater` or `Refused` where it is neither."""
-    which = {"raw_item_id": generation.raw_item_id, "key": _key(writer, source)}
+    which = {"raw_item_id": raw_item_id, "key": _key(writer, source)}
     mine = SharedBrief(workspace_id=generation.workspace_id, **which)
     SharedBrief.everywhere.bulk_create([mine], ignore_conflicts=True)
     now = due.database_now()
@@ -102,17 +137,22 @@ def _take(generation: Generation, writer: Writer, source: SourceText) -> SharedB
 
 def _key(writer: Writer, source: SourceText) -> str:
     """Whatever changes the answer: other words, another model or other rules are another brief."""
-    read = json.dumps(asdict(source), ensure_ascii=True, sort_keys=True, default=str)
+    words = {name: value for name, value in asdict(source).items() if name != "stories"}
+    read = json.dumps(words, ensure_ascii=True, sort_keys=True, default=str)
     how = (writer.kind, writer.prompt_version, settings.MODEL_BRIEF, read)
     return hashlib.sha256("\x00".join(how).encode()).hexdigest()
 
 
-def _keep(generation: Generation, shared: SharedBrief, answer: BriefAnswer) -> None:
+def _keep(
+    shared: SharedBrief,
+    answer: BriefAnswer,
+    keep: Callable[[Any, Mapping[str, Any]], bool],
+) -> None:
     """Keep it for all runs, and with this one, in one transaction: no kill can leave it paid for and lost."""
     brief, usage = as_json(asdict(answer.brief)), asdict(answer.usage)
     with transaction.atomic():
         # The raw item's lock: what was erased meanwhile must not come back as quotes of it.
-        raw = RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
+        raw = RawItem.everywhere.select_for_update().get(pk=shared.raw_item_id)
         if raw.deleted_at is None:
             # Kept even where this hand has lost its run meanwhile: it is paid for, whoever goes on.
             unanswered = SharedBrief.everywhere.filter(pk=shared.pk, content__isnull=True)
@@ -124,18 +164,19 @@ def _keep(generation: Generation, shared: SharedBrief, answer: BriefAnswer) -> N
                 asked_by=None,
                 asked_until=None,
             )
-        is_stored = try_to_store(generation, "draft", brief=brief, brief_usage=usage)
-        _wake_the_others(generation)
+        is_stored = keep(brief, usage)
+        _wake_the_others(shared.raw_item_id)
     if not is_stored:
         raise LostLease
 
 
-def _wake_the_others(generation: Generation) -> None:
+def _wake_the_others(raw_item_id: UUID) -> None:
     now = timezone.now()
+    several = GenerationInput.everywhere.filter(raw_item_id=raw_item_id).values("generation_id")
     with transaction.atomic():
         # What sleeps has no attempts; what has is in somebody's hand. Skipped where locked: its holder is at it.
         waiting = Generation.everywhere.select_for_update(skip_locked=True).filter(
-            raw_item_id=generation.raw_item_id,
+            Q(raw_item_id=raw_item_id) | Q(pk__in=several),
             status="running",
             attempts=0,
             wake_at__gt=now,

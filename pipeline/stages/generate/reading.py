@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.canonical import plain_text
-from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText
+from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText, Story
 from pipeline.models import GeneratedItem, Generation, Persona, PersonaVersion, RawBody, RawItem
 from pipeline.plugins import Refused
 from pipeline.stages.furnish import persona_content
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 
 def source_text(generation: Generation) -> SourceText:
+    return text_of(generation.raw_item_id, generation.raw_version)
+
+
+def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
+    """A version of a raw item; raises `Refused` where its content was deleted."""
     body = (
-        RawBody.everywhere.select_related("raw_item")
-        .filter(raw_item_id=generation.raw_item_id, number=generation.raw_version)
-        .first()
+        RawBody.everywhere.select_related("raw_item").filter(raw_item_id=raw_item_id, number=version).first()
     )
     if body is None:
         message = "The raw item's content was deleted."
@@ -65,6 +68,7 @@ def brief_from(kept: Mapping[str, Any]) -> Brief:
             **kept,
             "facts": tuple(Fact(**fact) for fact in kept["facts"]),
             "headings": tuple(Fact(**heading) for heading in kept.get("headings", ())),
+            "stories": tuple(Story(**story) for story in kept.get("stories", ())),
             "lane": None if lane is None else Lane(**{**lane, "said": tuple(lane["said"])}),
         }
     )

@@ -15,7 +15,7 @@ from pipeline.engines.base import Brief, Engine, PersonaCard, SourceText
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.render.video.job import Busy, NoRoom
 from pipeline.stages import model_account
-from pipeline.stages.generate import briefing, lane
+from pipeline.stages.generate import briefing, gathering, lane
 from pipeline.stages.generate.drafting import draft
 from pipeline.stages.generate.drawing import draw, redraw
 from pipeline.stages.generate.finishing import fail
@@ -52,7 +52,7 @@ def _work(generation: Generation) -> None:
     if "redraw" in generation.answers:
         redraw(generation)
         return
-    if generation.raw_item_id is None and generation.topic_id is None:
+    if _is_sourceless(generation):
         fail(generation, "no_source", "There is neither a raw item nor a topic to make it from.")
         return
     start(generation)
@@ -78,6 +78,11 @@ def _work(generation: Generation) -> None:
     crash_point("generate.committed")
 
 
+def _is_sourceless(generation: Generation) -> bool:
+    has_one = generation.raw_item_id is not None or generation.topic_id is not None
+    return not has_one and not gathering.inputs_of(generation)
+
+
 def _ask(
     generation: Generation,
     writer: Writer,
@@ -86,6 +91,9 @@ def _ask(
     own_words: OwnWords | None,
 ) -> tuple[Brief, SourceText]:
     """Brief and drafts, each asked for once and stored before the next; returns what the drafts rest on."""
+    if generation.raw_item_id is None and generation.topic_id is None:
+        with model_account.open_client(generation) as client:
+            return gathering.ask(generation, writer, engine, persona, client)
     if generation.raw_item_id is None:
         with model_account.open_client(generation) as client:
             return lane.ask(generation, writer, engine, persona, client)

@@ -15,6 +15,7 @@ from pipeline.canonical import plain_text
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 from pipeline.models import GeneratedItem, Generation, RawItem, Revision
 from pipeline.stages import pictures
+from pipeline.stages.generate import gathering
 from pipeline.stages.generate.finishing import end, fail_item, finish_raw_item, settle, tell
 from pipeline.stages.generate.flying import fly
 from pipeline.stages.generate.gates import gates_of
@@ -75,7 +76,7 @@ def write(
                     generation,
                     item,
                     "no_more_variants",
-                    _no_more(raw),
+                    _no_more(raw, brief),
                     now,
                 )
             elif any(check.outcome == "failed" for check in checks):
@@ -102,7 +103,9 @@ def write(
                 if is_flown:
                     gates = gates_of(draft, persona, shown, is_suspect=brief.is_suspect)
                     shown += [asdict(gate) for gate in gates]
-                _ready(generation, item, draft, checks=shown, generator=made_by, raw=raw, now=now)
+                _ready(
+                    generation, item, draft, checks=shown, generator=made_by, raw=raw, now=now, brief=brief
+                )
                 made.append(item)
         if raw is None:
             conclude(generation, made, now)
@@ -123,6 +126,7 @@ def _ready(
     generator: Mapping[str, Any],
     raw: RawItem | None,
     now: datetime,
+    brief: Brief,
 ) -> None:
     """`generating → ready`, once; the first revision and the event stand in the same transaction."""
     Revision.everywhere.create(
@@ -137,8 +141,6 @@ def _ready(
         made_by=generator["model"],
         created_at=now,
     )
-    is_withdrawn = raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None)
-    is_changed = raw is not None and raw.content_version != generation.raw_version
     states.move(
         item,
         "ready",
@@ -150,13 +152,15 @@ def _ready(
         excerpt=excerpt_of(draft.body, draft.body_format),
         language=draft.language[:35],
         angle=draft.angle[:20],
-        claims=[asdict(claim) for claim in draft.claims],
+        claims=gathering.placed(draft.claims, brief)
+        if brief.stories
+        else [asdict(claim) for claim in draft.claims],
         checks=list(checks),
         error=None,
         raw_version=generation.raw_version,
         persona_version=generation.persona_version,
         engine_version=plugins.get("engines", generation.engine, Engine).version,
-        held="source_withdrawn" if is_withdrawn else "source_changed" if is_changed else "",
+        held=_held(generation, raw, brief),
         generator=dict(generator),
         ready_at=now,
         updated_at=now,
@@ -169,7 +173,20 @@ def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
     return source is not None and source.autopilot
 
 
-def _no_more(raw: RawItem | None) -> str:
+def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
+    """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile."""
+    if brief.stories:
+        return gathering.standing_of(generation)
+    if raw is None:
+        return ""
+    if raw.deleted_at is not None or raw.withdrawn_at is not None:
+        return "source_withdrawn"
+    return "source_changed" if raw.content_version != generation.raw_version else ""
+
+
+def _no_more(raw: RawItem | None, brief: Brief) -> str:
+    if brief.stories:
+        return "The stories hold no further sentences of their own."
     if raw is not None:
         return "The source holds no further sentence of its own."
     return "There was nothing more to say about the topic that the persona hasn't said in the last 90 days."

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from accounts.models import Workspace
+    from pipeline.models import Series
 
 STARTING_TIMES: Final = ("09:00", "12:00", "17:00")
 STARTING_SLOTS: Final = tuple({"weekday": day, "time": at} for day in range(5) for at in STARTING_TIMES)
@@ -31,7 +32,7 @@ class Slot:
     clock: WallClock
 
 
-def moments_of(queue: PublishQueue, *, after: datetime) -> Iterator[Slot]:
+def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slot]:
     """The queue's slots later than that, in order, each moment once; as far ahead as anything can be scheduled."""
     zone = zone_named(queue.timezone)
     day = after.astimezone(zone).date()
@@ -53,7 +54,7 @@ def moments_of(queue: PublishQueue, *, after: datetime) -> Iterator[Slot]:
             return
 
 
-def _of_day(queue: PublishQueue, day: date) -> Iterator[Slot]:
+def _of_day(queue: PublishQueue | Series, day: date) -> Iterator[Slot]:
     zone = zone_named(queue.timezone)
     for slot in queue.slots:
         if slot["weekday"] != day.weekday():

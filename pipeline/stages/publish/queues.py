@@ -109,8 +109,6 @@ def _wake(queue: PublishQueue) -> None:
 
 def _clean(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
     clean = dict(values)
-    if "slots" in clean:
-        clean["slots"] = _sorted_slots(clean["slots"])
     if "outlets" in clean:
         there = Outlet.objects.of(workspace).filter(pk__in=clean["outlets"], deleted_at=None)
         clean["outlets"] = list(there.values_list("pk", flat=True))
@@ -125,6 +123,16 @@ def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
         clean["name"] = str(clean["name"]).strip()
         if not 0 < len(clean["name"]) <= NAME_CHARACTERS:
             yield Detail("name", "required", _("Give it a name of up to 120 characters."))
+    yield from problems_of_slots(clean)
+
+
+def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
+    """What is wrong with the times of a week in `timezone`, `slots`, `on_gap` and `on_overlap`, as far as given.
+
+    `slots` are put in the order of the week. Raises `Invalid` for what is no time of a week.
+    """
+    if "slots" in clean:
+        clean["slots"] = _sorted_slots(clean["slots"])
     if "timezone" in clean:
         try:
             zone_named(clean["timezone"])

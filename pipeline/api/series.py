@@ -1,0 +1,274 @@
+"""/v1/series: digests that are made by themselves, each time from what came in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented
+from config.ground import ids, limits
+from config.ground.api import (
+    PAGING,
+    BoundedListField,
+    MomentField,
+    NoFields,
+    PublicIdField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictSerializer,
+    VersionConflict,
+    page,
+    read_query,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+    weak_tag,
+)
+from config.ground.moments import as_z
+from config.ground.states import Overtaken
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.inputs import PatternField
+from pipeline.api.queues import WeeklySlot
+from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
+from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
+from pipeline.models import GeneratedItem
+from pipeline.models import Series as SeriesRow
+from pipeline.stages import series
+from pipeline.stages.publish.queues import NAME_CHARACTERS, SLOTS_MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rest_framework.request import Request
+
+    from accounts.models import Workspace
+    from pipeline.models import SeriesIssue as IssueRow
+
+DECISIONS: Final = ("made", "too_few", "no_credits")
+LISTED_MOST: Final = 50
+
+
+class WeeklySlotInput(StrictSerializer):
+    weekday = StrictIntegerField(min_value=0, max_value=6, help_text="0 is Monday.")
+    time = PatternField(r"([01][0-9]|2[0-3]):[0-5][0-9]", help_text="HH:MM on the clocks of `timezone`.")
+
+
+class _SeriesFields(StrictSerializer):
+    timezone = StrictCharField(max_length=64, required=False, help_text="An IANA zone; the workspace's.")
+    on_gap = StrictChoiceField(
+        choices=("shift", "skip"), required=False, help_text="For a time that the clocks skip."
+    )
+    on_overlap = StrictChoiceField(
+        choices=("first", "second"), required=False, help_text="For one that comes twice."
+    )
+    window_days = StrictIntegerField(min_value=1, max_value=limits.SERIES_WINDOW_DAYS, required=False)
+    items_least = StrictIntegerField(min_value=STORIES_LEAST, max_value=STORIES_MOST, required=False)
+    items_most = StrictIntegerField(min_value=STORIES_LEAST, max_value=STORIES_MOST, required=False)
+    sources = BoundedListField(
+        child=PublicIdField("src"), max_length=LISTED_MOST, required=False, help_text="Empty: all."
+    )
+    persona = PublicIdField("per", required=False, allow_null=True, help_text="null: the workspace's.")
+    outlets = BoundedListField(
+        child=PublicIdField("out"),
+        max_length=LISTED_MOST,
+        required=False,
+        help_text="Empty: the workspace's.",
+    )
+    paused = StrictBooleanField(required=False)
+
+
+class SeriesInput(_SeriesFields):
+    name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=NAME_CHARACTERS)
+    slots = BoundedListField(child=WeeklySlotInput(), min_length=1, max_length=SLOTS_MOST)
+
+
+class SeriesChanges(_SeriesFields):
+    name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=NAME_CHARACTERS, required=False)
+    slots = BoundedListField(child=WeeklySlotInput(), min_length=1, max_length=SLOTS_MOST, required=False)
+
+
+class Series(serializers.Serializer[Any]):
+    id = PublicIdField("ser")
+    name = serializers.CharField()
+    timezone = serializers.CharField()
+    slots = WeeklySlot(many=True)
+    on_gap = serializers.ChoiceField(choices=("shift", "skip"))
+    on_overlap = serializers.ChoiceField(choices=("first", "second"))
+    window_days = serializers.IntegerField(help_text="How old a raw item may be that it tells.")
+    items_least = serializers.IntegerField()
+    items_most = serializers.IntegerField()
+    sources = serializers.ListField(child=PublicIdField("src"), help_text="Empty: all.")
+    persona = PublicIdField("per", allow_null=True)
+    outlets = serializers.ListField(child=PublicIdField("out"))
+    paused = serializers.BooleanField()
+    next_at = MomentField(allow_null=True)
+    test = serializers.BooleanField()
+    version = serializers.IntegerField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class SeriesIssue(serializers.Serializer[Any]):
+    id = PublicIdField("iss")
+    due_at = MomentField()
+    decision = serializers.ChoiceField(choices=DECISIONS)
+    message = serializers.CharField(allow_null=True, help_text="Why there is no digest.")
+    found = serializers.IntegerField(help_text="How many raw items could be told.")
+    generated_item = PublicIdField("gen", allow_null=True)
+    by = serializers.CharField(allow_null=True, help_text="Who asked for it; null: its time came.")
+    created_at = MomentField()
+
+
+class SeriesSlot(serializers.Serializer[Any]):
+    at = MomentField()
+    local_time = serializers.CharField()
+
+
+class SeriesDetail(Series):
+    next_slots = SeriesSlot(many=True)
+    holds_now = serializers.ListField(
+        child=PublicIdField("raw"),
+        help_text="What it would tell now, in order; fewer than the least: nothing.",
+    )
+    issues = SeriesIssue(many=True)
+
+
+class SeriesView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "generated:read",
+        "retrieve": "generated:read",
+        "create": "generated:write",
+        "partial_update": "generated:write",
+        "destroy": "generated:write",
+        "make": "generated:write",
+    }
+
+    @extend_schema(
+        operation_id="series_list",
+        summary="List series",
+        parameters=documented(PAGING),
+        responses=answers({200: documents.listing(Series), 304: OpenApiResponse(description="Unchanged.")}),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, PAGING)
+        found = page(request, self.rows(SeriesRow), query)
+        return found.respond(request, [payloads.series(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="series_create",
+        summary="Begin a series of digests",
+        parameters=POST,
+        request=SeriesInput,
+        responses=answers({201: Series}, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        given = _as_settings(self.read_body(request, SeriesInput))
+        made = series.create(self.caller.workspace, given, test=self.caller.test, now=timezone.now())
+        shown = payloads.series(made)
+        headers = {"Location": f"/v1/series/{shown['id']}", "ETag": _tag(made)}
+        return Response(shown, status=201, headers=headers)
+
+    @extend_schema(
+        operation_id="series_retrieve",
+        summary="Read a series: its next times, what it would tell now, what came of the last ones",
+        parameters=[path_id("ser")],
+        responses=answers({200: SeriesDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self._find(id)
+        read_query(request, {})
+        now = timezone.now()
+        slots = series.next_slots(row, after=now, most=limits.SERIES_SHOWN)
+        shown = {
+            **payloads.series(row),
+            "next_slots": [{"at": as_z(one.moment), "local_time": one.clock.text} for one in slots],
+            "holds_now": [ids.encode("raw", one.pk) for one in series.choose(row, now=now).raw_items],
+            "issues": _issues(self.caller.workspace, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
+        }
+        return respond_with_tag(request, shown, tag=weak_tag(shown))
+
+    @extend_schema(
+        operation_id="series_update",
+        summary="Change a series, pause it or let it go on",
+        parameters=[path_id("ser"), IF_MATCH],
+        request=SeriesChanges,
+        responses=answers({200: Series}, 404, 409, 412, 413, 415),
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        row = self._find(id)
+        given = _as_settings(self.read_body(request, SeriesChanges))
+        is_bound = refuse_unless_match(request, row.version)
+        expected = row.version if is_bound else None
+        try:
+            changed = series.change(row, given, now=timezone.now(), expected_version=expected)
+        except Overtaken as error:
+            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
+            raise VersionConflict from error
+        return Response(payloads.series(changed), headers={"ETag": _tag(changed)})
+
+    @extend_schema(
+        operation_id="series_delete",
+        summary="End a series; its digests stay",
+        parameters=[path_id("ser")],
+        responses=answers({204: NO_CONTENT}, 404),
+    )
+    def destroy(self, request: Request, id: str) -> Response:
+        row = self._find(id)
+        self.read_nothing(request)
+        series.delete(row)
+        return Response(status=204)
+
+    @extend_schema(
+        operation_id="series_make",
+        summary="Make a digest of the series now",
+        parameters=[path_id("ser"), *POST],
+        request=NoFields,
+        responses=answers({202: SeriesIssue}, 402, 404, 409, 413, 415, 422),
+    )
+    def make(self, request: Request, id: str) -> Response:
+        """Beside those of its times; 409 `too_few_items` where there is too little to tell."""
+        row = self._find(id)
+        self.read_body(request, NoFields)
+        with self.quota_first(DIGEST.credits):
+            made = series.make_now(row, by=self.caller.actor)
+        (shown,) = _issues(self.caller.workspace, [made])
+        return Response(shown, status=202)
+
+    def _find(self, id: str) -> SeriesRow:
+        found: SeriesRow = self.find(self.rows(SeriesRow).select_related("workspace"), "ser", id)
+        return found
+
+
+def _issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[dict[str, Any]]:
+    runs = [row.generation_id for row in rows if row.generation_id is not None]
+    made = GeneratedItem.objects.of(workspace).filter(generation_id__in=runs, deleted_at=None)
+    items = made.order_by("-variant_index")
+    digests = dict(items.values_list("generation_id", "id"))
+    return [
+        payloads.series_issue(row, digests.get(row.generation_id) if row.generation_id else None)
+        for row in rows
+    ]
+
+
+def _tag(row: SeriesRow) -> str:
+    """Its times come without changing what a person set."""
+    return strong_tag(row.version)
+
+
+def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    settings = dict(given)
+    for name, prefix in (("sources", "src"), ("outlets", "out")):
+        if name in settings:
+            settings[name] = [ids.encode(prefix, one) for one in settings[name]]
+    for name, column in (("persona", "persona_id"), ("paused", "is_paused")):
+        if name in settings:
+            settings[column] = settings.pop(name)
+    return settings
