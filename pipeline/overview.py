@@ -138,6 +138,7 @@ HOLDS: Final[Mapping[str, Any]] = {
     "source_changed": _("Its source has changed since it was made; look at it again."),
     "source_withdrawn": _("Its source was withdrawn; approve it to publish it all the same."),
 }
+"""Why an item is held back, in words, by what holds it."""
 
 FLAGS: Final[Mapping[str, Any]] = {
     "source_changed": _(
@@ -330,6 +331,7 @@ def _for_review(waiting: QuerySet[Any]) -> list[Row]:
             call=Call(
                 _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
             ),
+            link=_page_of(row["id"]),
         )
         for row in rows
     ]
@@ -340,6 +342,7 @@ def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
         item_title=F("item__title"), item_excerpt=F("item__excerpt"), outlet_name=F("outlet__name")
     ).values(
         "id",
+        "item_id",
         "status",
         "due_at",
         "updated_at",
@@ -351,6 +354,11 @@ def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
         "outlet_name",
     )[:ROWS]
     return found
+
+
+def _page_of(item_id: UUID) -> str:
+    """Below the workspace's own address."""
+    return f"items/{encode('gen', item_id)}"
 
 
 def _publication(row: Any) -> Row:
@@ -370,7 +378,11 @@ def _publication(row: Any) -> Row:
         call=None if is_published else calls.get(row["status"], see),
         status=row["status"],
         # Of the platform's own making, so that only what a browser opens safely becomes a link.
-        link=row["url"] if is_published and row["url"].startswith(("https://", "http://")) else "",
+        link=(
+            row["url"]
+            if is_published and row["url"].startswith(("https://", "http://"))
+            else _page_of(row["item_id"])
+        ),
     )
 
 
@@ -386,6 +398,7 @@ def _failed_items(rows: QuerySet[Any]) -> list[Row]:
             reason=(row["error"] or {}).get("message", ""),
             call=Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/retry"),
             status="failed",
+            link=_page_of(row["id"]),
         )
         for row in found
     ]
@@ -413,6 +426,7 @@ def _flagged(workspace_id: UUID) -> list[Row]:
             about=row["engine_output"],
             reason=str(FLAGS[row["flagged"]]),
             call=looked_at(row["id"], row["flagged"]),
+            link=_page_of(row["id"]),
         )
         for row in rows
     ]

@@ -95,6 +95,7 @@ def ids(db):
         "whe": endpoint.pk,
         "dlv": Delivery.everywhere.get().pk,
         "raw": push_raw(newsroom).raw_item.pk,
+        "gen": by_hand.item_id,
         "kind": next(
             (one.kind for one in plugins.every("platforms", Platform) if one.is_connectable), "none"
         ),

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw
 from accounts import workspaces
 from config.ground.ids import encode
 from pipeline.models import Asset, GeneratedItem, Publication, WorkspaceDefaults
+from pipeline.stages import review
 from tests.browser.people import follow, log_in, look_over, person
 from tests.stages.steps import TEXT, make_items, make_stage, promise, send
 
@@ -284,3 +285,84 @@ def test_what_went_wrong_and_what_waits_is_said(open_window, newsroom, stage):
     )
     open_item(page, newsroom, third)
     look_over(page, "item-published-in-part")
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_words_are_edited_and_counted_while_they_are_typed(open_window, newsroom, stage, phone):
+    item = made(newsroom)
+    change(item, outlets=[encode("out", stage.pk)])
+    keep_picture(item, "card.jpg", "Tram", alt_text="")
+    page = open_window(phone=phone)
+    open_item(page, newsroom, item, is_in=False)
+    follow(page, page.get_by_role("link", name="Edit"))
+    page.get_by_role("textbox", name="Words").fill("Fourteen signs")
+    page.get_by_text("14 / 5000").wait_for()
+    page.get_by_label("Alt text of card.jpg").fill("A tram on a bridge")
+    look_over(page, "item-edit")
+    # Somebody else is faster.
+    review.edit(item, {"title": "Of Vera"}, by="vera@example.test", now=timezone.now())
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Somebody changed it while you were writing.").wait_for()
+    assert page.get_by_role("textbox", name="Words").input_value() == "Fourteen signs"
+    look_over(page, "item-overtaken")
+    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_text("Saved.").wait_for()
+    assert GeneratedItem.everywhere.get(pk=item.pk).body == "Fourteen signs"
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("The words of revision 2 are back").wait_for()
+    assert GeneratedItem.everywhere.get(pk=item.pk).body == item.body
+    look_over(page, "item-history")
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_an_item_is_decided_on_and_published(open_window, newsroom, stage, phone):
+    item = made(newsroom)
+    strict = make_stage(newsroom, name="Weekend letters of the harbour and its islands")
+    change(item, outlets=[encode("out", one.pk) for one in (stage, strict)])
+    page = open_window(phone=phone)
+    open_item(page, newsroom, item, is_in=False)
+    page.get_by_role("link", name="Reject").click()
+    page.get_by_label("Why").fill("We had this last week.")
+    look_over(page, "item-reject")
+    page.get_by_role("button", name="Reject it").click()
+    page.get_by_text("Rejected by alice@example.test.").wait_for()
+    look_over(page, "item-rejected")
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("It is back among what is ready.").wait_for()
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_text("Approved.", exact=True).wait_for()
+    follow(page, page.get_by_role("link", name="Publish", exact=True))
+    page.get_by_role("button", name="Check it first").click()
+    page.get_by_text("Can go").first.wait_for()
+    look_over(page, "item-publish-checked")
+    page.get_by_label("At a time").check()
+    page.get_by_label("Time", exact=True).fill("2020-01-01T10:00")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    page.get_by_text("This time is past").wait_for()
+    local = timezone.now() + timedelta(days=2)
+    page.get_by_label("Time", exact=True).fill(f"{local:%Y-%m-%dT%H:%M}")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    page.get_by_text("It is scheduled for Harbour stage").wait_for()
+    look_over(page, "item-scheduled")
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Cancelled: nothing of it goes out.").wait_for()
+    assert set(Publication.everywhere.values_list("status", flat=True)) == {"cancelled"}
+
+
+def test_a_variant_is_made_watched_and_chosen(open_window, newsroom, work_until):
+    item = made(newsroom)
+    page = open_window()
+    open_item(page, newsroom, item, is_in=False)
+    page.get_by_role("button", name="Make another variant").click()
+    page.get_by_text("Another variant is being made").wait_for()
+    work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
+    # It opens anew by itself.
+    page.get_by_role("heading", name="How it will look").wait_for()
+    page.get_by_role("heading", name="Variants").wait_for()
+    look_over(page, "item-variants")
+    page.get_by_role("button", name="Choose variant 2").click()
+    page.get_by_text("This variant is chosen; 1 other is set aside.").wait_for()
+    assert GeneratedItem.everywhere.get(pk=item.pk).status == "rejected"
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("1 variant is back.").wait_for()
+    assert GeneratedItem.everywhere.get(pk=item.pk).status == "ready"

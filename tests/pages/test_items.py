@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
+from urllib.parse import urljoin
 
 import pytest
 from django.db import connection
@@ -13,6 +15,7 @@ from django.utils import timezone
 from accounts import workspaces
 from config.ground.ids import encode
 from pipeline.models import Asset, GeneratedItem, Persona, RawBody, RawItem, Revision, WorkspaceDefaults
+from pipeline.stages.publish import halting
 from tests.stages.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send
 
 
@@ -460,3 +463,34 @@ def test_without_the_source_the_quotes_stay(editor, item):
     RawItem.everywhere.filter(pk=item.raw_item_id).update(deleted_at=timezone.now())
     seen = claim_map(editor, item)
     assert (seen.pieces, [one.quote for one in seen.claims]) == ((), [item.claims[0]["quote"]])
+
+
+# --- Where it is found -----------------------------------------------------------------------------------------------
+
+
+def test_what_lists_an_item_leads_to_its_page(editor, newsroom, item):
+    stage = make_stage(newsroom, "reject")
+    failed = another(newsroom, "Ferry")
+    send(promise(failed, stage))
+    waits = another(newsroom, "Boats")
+    promise(waits, stage, publish_at=timezone.now() + timedelta(hours=3))
+    broken = change(another(newsroom, "Bridge"), status="failed", error={"code": "x", "message": "No."})
+    home = text_of(editor.get(at(newsroom, "home")))
+    links = {urljoin(at(newsroom, "home"), link) for link in re.findall(r'href="([^"]+)"', home)}
+    pages = {name: at(one.workspace, "item_page", gen=one.pk) for name, one in
+             (("review", item), ("failed", failed), ("next", waits), ("broken", broken))}  # fmt: skip
+    assert {name: page in links for name, page in pages.items()} == dict.fromkeys(pages, True)
+    seen = text_of(editor.get(at(newsroom, "made", raw=item.raw_item_id)))
+    assert f'href="{pages["review"]}"' in seen
+    outlet = text_of(editor.get(at(newsroom, "outlet_page", out=stage.pk)))
+    assert [f'href="{pages[name]}"' in outlet for name in ("failed", "next")] == [True, True]
+    halting.hold(newsroom, reason="A storm.", by="alice@example.test")
+    assert f'href="{pages["next"]}"' in text_of(editor.get(at(newsroom, "queues_release")))
+
+
+def test_an_outlet_leads_to_no_item_that_has_no_page(editor, newsroom, item):
+    stage = make_stage(newsroom)
+    promise(item, stage, publish_at=timezone.now() + timedelta(hours=3))
+    change(item, deleted_at=timezone.now())
+    outlet = text_of(editor.get(at(newsroom, "outlet_page", out=stage.pk)))
+    assert at(newsroom, "item_page", gen=item.pk) not in outlet

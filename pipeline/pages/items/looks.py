@@ -113,13 +113,19 @@ def look_of(item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[i
         sound=next((one for one in files if one.mime_type.startswith("audio/")), None),
         files=files,
         facts=_facts(item.bucket, content),
-        caption=_post(str(content.get("caption") or ""), said),
+        caption=_caption(item, said),
         script=str(
             content.get("script") or ("" if is_posted else item.body if item.bucket == "video" else "")
         ),
         subject=str(content.get("subject") or (item.title if item.bucket == "newsletter" else "")),
         preheader=str(content.get("preheader") or ""),
     )
+
+
+def _caption(item: GeneratedItem, said: Sequence[tuple[int, str]]) -> SafeString:
+    """Empty where it says what the body says already."""
+    words = str(item.content.get("caption") or "")
+    return _NOTHING if words.strip() == item.body.strip() else _post(words, said)
 
 
 def _facts(bucket: str, content: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -128,10 +128,15 @@ def _waits(one: Publication) -> dict[str, Any]:
     return {
         "publication": one,
         "title": one.item.title or one.item.excerpt,
-        "raw": one.item.raw_item_id,
+        "item": _shown_item(one),
         "status": words.status_of(one.status),
         "error": one.error or {},
     }
+
+
+def _shown_item(row: Publication) -> UUID | None:
+    """None where it has no page: a test's, or one that was deleted."""
+    return None if row.test or row.item.deleted_at is not None else row.item_id
 
 
 def _failures(place: Place, row: Outlet) -> list[dict[str, Any]]:
@@ -165,7 +170,7 @@ def _failure(at: Any, publication: Publication, error: Mapping[str, Any]) -> dic
         "at": at,
         "publication": publication,
         "title": publication.item.title or publication.item.excerpt,
-        "raw": publication.item.raw_item_id,
+        "item": _shown_item(publication),
         "error": error,
         "class": words.class_of(error),
     }

@@ -78,7 +78,7 @@ def counts_of(coming: Sequence[Coming]) -> list[tuple[str, _StrPromise, int]]:
 def _item_of(row: Publication) -> dict[str, Any]:
     return {
         "title": row.item.title or row.item.excerpt,
-        "raw": row.item.raw_item_id,
+        "item": row.item_id,
         "outlet": row.outlet,
         "due_at": row.due_at,
     }
