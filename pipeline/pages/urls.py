@@ -75,7 +75,6 @@ urlpatterns = [
     page_path(f"{_ITEM}/cancel", item_acts.item_cancel, "item_cancel"),
     page_path(f"{_ITEM}/publish", item_publishing.item_publish, "item_publish"),
     page_path(f"{_ITEM}/edit", item_editing.item_edit, "item_edit"),
-    page_path(f"{_ITEM}/counts", item_editing.item_counts, "item_counts"),
     page_path(f"{_ITEM}/back", item_editing.item_back, "item_back"),
     page_path(f"{_PUBLICATION}/retry", item_outlets.publication_retry, "publication_retry"),
     page_path(f"{_PUBLICATION}/reconcile", item_outlets.publication_reconcile, "publication_reconcile"),

@@ -389,6 +389,20 @@ def test_an_item_under_way_looks_again_and_then_opens_anew(editor, newsroom, pos
     assert (asked.content, asked["HX-Refresh"]) == (b"", "true")
 
 
+def test_what_is_on_its_way_to_an_outlet_looks_again(editor, newsroom, item):
+    stage = make_stage(newsroom)
+    row = promise(item, stage)
+    assert "It is on its way to Stage." in words_in(page_of(editor, item))
+    send(row)
+    assert page_of(editor, item).context["progress"] == ""
+    assert "See it there" in words_in(page_of(editor, item))
+
+
+def test_what_waits_for_its_time_doesnt_look_again(editor, newsroom, item):
+    promise(item, make_stage(newsroom), publish_at=timezone.now() + timedelta(hours=3))
+    assert page_of(editor, item).context["progress"] == ""
+
+
 def test_it_asks_as_much_for_many_claims_and_revisions_as_for_one(editor, newsroom, item):
     page_of(editor, item)
     with CaptureQueriesContext(connection) as one:

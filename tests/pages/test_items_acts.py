@@ -262,7 +262,7 @@ def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, 
     GeneratedItem.everywhere.filter(pk=item.pk).update(held="source_changed")
     answer = editor.get(at(item, "item_page"))
     told = [
-        (one.message, one.outlet, one.way.address, one.way.is_post) for one in answer.context["obstacles"]
+        (one.message, one.outlets, one.way.address, one.way.is_post) for one in answer.context["obstacles"]
     ]
     assert told == [
         ("It is promised for later.", "Stage", at(item, "item_publish"), False),
@@ -336,7 +336,6 @@ def test_another_workspaces_item_is_none(newsroom, item, stage, charlie, as_pers
         "cancel",
         "publish",
         "edit",
-        "counts",
         "back",
     ]
     for name in names:

@@ -170,9 +170,29 @@ def test_an_empty_post_is_refused_at_its_field(editor, item):
 def test_what_is_typed_is_counted_and_not_stored(editor, item, newsroom):
     stage = make_stage(newsroom)
     become(item, outlets=[encode("out", stage.pk)])
-    answer = editor.post(at(item, "item_counts"), {**form_of(editor, item), "part_0": "Twelve signs"})
+    form = {**form_of(editor, item), "part_0": "Twelve signs"}
+    answer = editor.post(at(item, "item_edit"), form, headers={"HX-Request": "true", "HX-Target": "counts"})
     (fit,) = answer.context["fits"]
     assert (fit.count, fit.outlet, reread(item).body) == (12, stage, item.body)
+    assert "<form" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("is_counting", [True, False])
+def test_what_was_typed_outlives_the_session(client, item, bob, is_counting):
+    client.force_login(bob)
+    form = {**form_of(client, item), "part_0": "Typed on the train."}
+    client.logout()
+    parts = {"HX-Request": "true", "HX-Target": "counts"} if is_counting else {}
+    client.post(at(item, "item_edit"), form, headers=parts)
+    review.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
+    kept = client.session["typed"]
+    client.force_login(bob)
+    session = client.session
+    session["typed"] = kept
+    session.save()
+    again = client.get(at(item, "item_edit")).context["form"]
+    # With the version that was looked at: what came meanwhile isn't overwritten unseen.
+    assert (again["part_0"].value(), again["version"].value()) == ("Typed on the train.", str(item.version))
 
 
 def test_without_a_script_the_button_counts(editor, item, newsroom):

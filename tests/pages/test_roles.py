@@ -66,7 +66,6 @@ PAGES = {
     "item_cancel": "edit",
     "item_publish": "edit",
     "item_edit": "edit",
-    "item_counts": "edit",
     "item_back": "edit",
     "publication_retry": "edit",
     "publication_reconcile": "edit",

@@ -57,7 +57,7 @@ def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 @page("edit")
 def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
-    form = typed.form_for(request, RejectForm)
+    form = typed.form_for(request, RejectForm, initial={"version": row.version})
     if request.method == "POST" and form.is_valid():
         try:
             review.reject(
@@ -70,6 +70,7 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except Overtaken:
             row = find_item(place, gen)
             form.add_error(None, changed_meanwhile())
+            form.show(row.version)
         except AppError as error:
             typed.blame(form, error)
         else:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from config.ground import limits
 from pipeline.content import FIELDS, OBJECTS, TEXTS
+from pipeline.pages.items.forms import VersionedForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ _LABELS: Final = {
 _FOLLOWS_BODY: Final = "sections"
 
 
-class EditForm(forms.Form):
+class EditForm(VersionedForm):
     """Its fields are those that the item has; `changes` holds what differs from the item alone."""
 
     title = forms.CharField(
@@ -244,7 +245,7 @@ def _members(item: GeneratedItem, name: str) -> Iterator[tuple[str, forms.Field]
 
 def _initial(item: GeneratedItem, files: Mapping[str, Asset]) -> dict[str, Any]:
     content: Mapping[str, Any] = item.content
-    found: dict[str, Any] = {"title": item.title, "body": item.body}
+    found: dict[str, Any] = {"version": item.version, "title": item.title, "body": item.body}
     found |= {f"{_PART}{number}": part for number, part in enumerate(_parts(item))}
     for name, value in content.items():
         if isinstance(value, str):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed, undo
+from accounts.pages.live import asks_for
 from accounts.pages.place import Place, page
 from config.ground.errors import AppError, Invalid
 from config.ground.states import Overtaken
@@ -31,9 +32,16 @@ if TYPE_CHECKING:
 
 @page("edit")
 def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Who was overtaken keeps what they typed, sees what it says now, and may save over it."""
+    """Who was overtaken keeps what they typed, sees what it says now, and may save over it.
+
+    What is typed is counted as each outlet counts; that part of the page asks here too, so that what was typed is kept
+    where the session has ended meanwhile.
+    """
     row = find_item(place, gen)
     form = typed.form_for(request, EditForm, item=row, assets=_assets(place, row))
+    if asks_for(request, "counts"):
+        counted = {"place": place, "fits": fits.fits_of(as_typed(row, form), now=timezone.now())}
+        return render(request, "pages/item_fits.html", counted)
     overtaken = False
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         try:
@@ -41,6 +49,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except Overtaken:
             overtaken = True
             row = find_item(place, gen)
+            form.show(row.version)
         except AppError as error:
             form.blame(error)
     context = {
@@ -50,15 +59,6 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "fits": fits.fits_of(as_typed(row, form), now=timezone.now()),
     }
     return render(request, "pages/item_edit.html", context)
-
-
-@page("edit", methods=("POST",))
-def item_counts(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """What is typed, counted as each outlet counts; nothing is stored."""
-    row = find_item(place, gen)
-    form = EditForm(request.POST, item=row, assets=_assets(place, row))
-    context = {"place": place, "fits": fits.fits_of(as_typed(row, form), now=timezone.now())}
-    return render(request, "pages/item_fits.html", context)
 
 
 @page("edit", methods=("POST",))

@@ -98,7 +98,20 @@ def version_in(posted: QueryDict) -> int | None:
     return int(given) if given.isascii() and given.isdigit() and len(given) <= _VERSION_DIGITS else None
 
 
-class RejectForm(forms.Form):
+class VersionedForm(forms.Form):
+    """It carries the version that was looked at, through a log-in too."""
+
+    version = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def show(self, version: int) -> None:
+        """Of a form that was overtaken: what was typed stays, for another look at the newer version."""
+        sent: Any = self.data
+        again = sent.copy()
+        again["version"] = str(version)
+        self.data = again
+
+
+class RejectForm(VersionedForm):
     reason = forms.CharField(
         label=gettext_lazy("Why"),
         required=False,
@@ -108,7 +121,7 @@ class RejectForm(forms.Form):
     )
 
 
-class PublishForm(forms.Form):
+class PublishForm(VersionedForm):
     """Where an item goes, and when; the time is one on the workspace's clocks."""
 
     outlets = forms.MultipleChoiceField(

@@ -51,6 +51,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except Overtaken:
             row = find_item(place, gen)
             form.add_error(None, changed_meanwhile())
+            form.show(row.version)
         except AppError as error:
             typed.blame(form, error)
     context = {
@@ -80,7 +81,11 @@ def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) ->
     known = [encode("out", one.pk) for one in outlets]
     own = [one for one in row.outlets if one in known]
     asked = request.GET.get("when", NOW)
-    return {"outlets": own or known[:1], "when": asked if asked in {NOW, NEXT, "at"} else NOW}
+    return {
+        "version": row.version,
+        "outlets": own or known[:1],
+        "when": asked if asked in {NOW, NEXT, "at"} else NOW,
+    }
 
 
 def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext as _
@@ -34,8 +34,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Obstacle:
+    """`outlets` are those in whose way it stands, in words; empty where it is the item itself."""
+
     message: str
-    outlet: str
+    outlets: str
     since: datetime | None
     until: datetime | None
     way: Way | None
@@ -47,11 +49,13 @@ def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[O
     told = [(blocker, "") for blocker in found.blockers]
     for row, blockers in found.publications:
         told += [(blocker, row.outlet.name) for blocker in blockers]
-    return tuple(
-        Obstacle(one.message, outlet, one.since, one.until, _way(place, item, one.clears))
-        for one, outlet in told
-        if one.code not in _NO_OBSTACLE
-    )
+    seen: dict[Obstacle, list[str]] = {}
+    for one, outlet in told:
+        if one.code not in _NO_OBSTACLE:
+            since = None if one.until else one.since
+            obstacle = Obstacle(one.message, "", since, one.until, _way(place, item, one.clears))
+            seen.setdefault(obstacle, []).append(outlet)
+    return tuple(replace(one, outlets=", ".join(filter(None, names))) for one, names in seen.items())
 
 
 def _way(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
