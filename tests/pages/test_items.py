@@ -369,6 +369,18 @@ def test_pictures_stand_in_their_order_with_their_alt_texts(editor, item):
     ]
 
 
+def test_other_sizes_and_a_document_stand_apart(editor, item):
+    first, other = picture(item, "a.jpg"), picture(item, "b.jpg", role="alternative", position=1)
+    pdf = picture(item, "a.pdf", role="document", kind="document", mime_type="application/pdf", width=None)
+    change(item, bucket="image")
+    look = page_of(editor, item).context["look"]
+    assert ([one.id for one in look.pictures], [one.id for one in look.other_sizes]) == (
+        [first.pk],
+        [other.pk],
+    )
+    assert look.document.id == pdf.pk
+
+
 def test_each_outlet_counts_as_its_platform_does(editor, newsroom, item):
     stage = make_stage(newsroom)
     change(item, outlets=[encode("out", stage.pk)])
@@ -464,6 +476,11 @@ def test_a_long_source_is_shown_around_its_claims(editor, item):
     assert [piece.is_gap for piece in pieces] == [True, False, False, False, True]
     assert [piece.text for piece in pieces if piece.numbers] == [quote]
     assert sum(len(piece.text) for piece in pieces) < 1500
+
+
+def test_a_number_that_follows_from_others_says_how(editor, item):
+    change(item, claims=[{**item.claims[0], "derived": "43 % = 92 / 214"}])
+    assert "Worked out: 43 % = 92 / 214" in words_in(page_of(editor, item))
 
 
 def test_a_quote_that_is_not_there_is_told(editor, item):

@@ -7,6 +7,7 @@ from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
+from config.ground.errors import Invalid
 from config.ground.ids import encode
 from pipeline.models import Asset, GeneratedItem, Revision, WorkspaceDefaults
 from pipeline.stages import review
@@ -98,10 +99,14 @@ def test_typed_fields_are_edited_and_the_others_stay(editor, item):
 
 def test_words_of_slides_are_edited(editor, item):
     slides = [
-        {"heading": "One", "text": "First.", "size": 3},
+        {"kind": "hook", "heading": "One", "text": "First.", "size": 3},
         {"heading": "Two", "text": "Second.", "size": 4},
     ]
     item = become(item, bucket="image", content={"caption": "Look.", "slides": slides})
+    assert [name for name in form_of(editor, item) if name.startswith("content_slides_0")] == [
+        "content_slides_0_heading",
+        "content_slides_0_text",
+    ]
     save(editor, item, content_slides_1_text="Another.")
     assert reread(item).content == {
         "caption": "Look.",
@@ -128,6 +133,40 @@ def test_alt_texts_are_edited_without_a_new_revision(editor, item):
         1,
         ["Saved."],
     )
+
+
+def test_frames_of_a_storyboard_ask_for_no_alt_text(editor, item):
+    given = {"item": item, "kind": "image", "mime_type": "image/jpeg", "bytes": 1, "sha256": "0" * 64}
+    frame, thumbnail = (
+        Asset.everywhere.create(
+            workspace_id=item.workspace_id, role=role, name=f"{role}.jpg", path=role, **given
+        )
+        for role in ("frame", "thumbnail")
+    )
+    names = form_of(editor, item)
+    assert [f"alt_{one.pk.hex}" in names for one in (frame, thumbnail)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("named", "field"),
+    [
+        ("content.slides[1].text", "content_slides_1_text"),
+        ("content.slides[1]", "content_slides_1_heading"),
+        ("content.slides", "content_slides_0_heading"),
+        ("content.caption", "content_caption"),
+        ("body", "body"),
+        ("status", None),
+    ],
+)
+def test_what_the_stage_refuses_is_said_at_its_field(editor, item, monkeypatch, named, field):
+    def refuse(*_given, **_more):
+        raise Invalid.one(field=named, code="undrawable", message="It can't be drawn.")
+
+    slides = [{"heading": "One", "text": "First."}, {"heading": "Two", "text": "Second."}]
+    item = become(item, bucket="image", content={"caption": "Look.", "slides": slides})
+    monkeypatch.setattr(review, "edit", refuse)
+    answer = save(editor, item, content_caption="Other.")
+    assert answer.context["form"].errors == {field or "__all__": ["It can't be drawn."]}
 
 
 def test_who_was_overtaken_keeps_what_they_typed(editor, item):

@@ -27,7 +27,8 @@ class Said:
     text: str
     quote: str
     is_placed: bool
-    note: str = ""
+    derived: str = ""
+    """How its numbers follow from the source's."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def map_of(item: GeneratedItem) -> ClaimMap:
             text=str(one.get("text", "")),
             quote=str(one.get("quote", "")),
             is_placed=spans[number] is not None,
-            note=str(one.get("note") or one.get("derivation") or ""),
+            derived=str(one.get("derived") or ""),
         )
         for number, one in enumerate(claims, start=1)
     )

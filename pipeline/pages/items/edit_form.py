@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _PART: Final = "part_"
 _CONTENT: Final = "content_"
 _ALT: Final = "alt_"
+_KIND: Final = "kind"
+"""What a slide is for; its engine counts on it, and it is no word of the slide."""
 _FURTHER_PARTS: Final = 1
 """Empty fields after the last part of a thread, to write on in."""
 _ALT_CHARACTERS: Final = 2000
@@ -54,7 +57,7 @@ class EditForm(VersionedForm):
 
     def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
         self.item = item
-        self.described = {f"{_ALT}{one.pk.hex}": one for one in assets if one.kind in {"image", "video"}}
+        self.described = {f"{_ALT}{one.pk.hex}": one for one in assets if _is_described(one)}
         super().__init__(*args, **{**kwargs, "initial": _initial(item, self.described)})
         self._add_words()
         for name, field in _typed_fields(item):
@@ -151,14 +154,25 @@ class EditForm(VersionedForm):
                 content |= _unless_empty(name, _lines(given[f"{_CONTENT}{name}"]), content)
         return content
 
+    def _field_of(self, path: str) -> str:
+        """That of a member such as `slides[2].text`; of a whole slide, its first."""
+        names = [part for part in re.split(r"[.\[\]]+", path) if part]
+        wanted = _CONTENT + "_".join(names)
+        return next((one for one in self.fields if one == wanted or one.startswith(f"{wanted}_")), wanted)
+
     def blame(self, error: AppError) -> None:
         """Each error of the stage at its field, else above the form."""
         for detail in error.detail:
             head, _dot, rest = (detail.field or "").partition(".")
-            name = f"{_CONTENT}{rest.split('.')[0].split('[')[0]}" if head == "content" else head
+            name = self._field_of(rest) if head == "content" else head
             if name == f"{_CONTENT}parts" or (name == "body" and "body" not in self.fields):
                 name = f"{_PART}0"
             self.add_error(name if name in self.fields else None, detail.message)
+
+
+def _is_described(asset: Asset) -> bool:
+    """What readers meet; frames of a storyboard are for who looks it over."""
+    return asset.kind in {"image", "video"} and not asset.role.startswith("frame")
 
 
 def _are_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -229,7 +243,7 @@ def _members(item: GeneratedItem, name: str) -> Iterator[tuple[str, forms.Field]
     what = {"slides": _("Slide"), "sections": _("Section")}.get(name, str(capfirst(name)))
     for place, member in enumerate(item.content.get(name) or ()):
         for key, value in member.items():
-            if not isinstance(value, str):
+            if key == _KIND or not isinstance(value, str):
                 continue
             label = f"{what} {place + 1}: {key.replace('_', ' ')}"
             yield (

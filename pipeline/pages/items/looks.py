@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SHOWN_TAGS: Final = nh3.ALLOWED_TAGS - {"img", "map", "area"}
 _HEADING: Final = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _NOTHING: Final = SafeString()
+_OTHER_SIZE: Final = "alternative"
 _VIEWERS: Final = frozenset({"text", "image"})
 
 
@@ -60,6 +61,9 @@ class Look:
     posts: tuple[SafeString, ...] = ()
     html: SafeString = _NOTHING
     pictures: tuple[File, ...] = ()
+    other_sizes: tuple[File, ...] = ()
+    document: File | None = None
+    """All pictures in one file, for the outlets that take that."""
     video: File | None = None
     poster: File | None = None
     tracks: tuple[File, ...] = ()
@@ -98,7 +102,9 @@ def look_of(item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[i
     frames = tuple(one for one in stills if one.role.startswith("frame"))
     video = next((one for one in files if one.mime_type.startswith("video/")), None)
     poster = next((one for one in stills if one.role in {"thumbnail", "poster"}), None)
-    pictures = [one for one in stills if one not in frames and not (video is not None and one == poster)]
+    others = tuple(one for one in stills if one.role == _OTHER_SIZE)
+    beside = {*frames, *others, poster if video is not None else None}
+    pictures = [one for one in stills if one not in beside]
     parts = [str(part) for part in content.get("parts") or () if str(part).strip()]
     is_posted = item.bucket in _VIEWERS or (item.bucket == "video" and not content.get("script"))
     posts = (parts or [item.body]) if is_posted and item.body.strip() else []
@@ -106,6 +112,8 @@ def look_of(item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[i
         posts=tuple(_post(part, said) for part in posts),
         html=_page(item) if not is_posted and item.bucket in {"blog", "newsletter"} else _NOTHING,
         pictures=tuple(pictures),
+        other_sizes=others,
+        document=next((one for one in files if one.mime_type == "application/pdf"), None),
         video=video,
         poster=poster,
         tracks=tuple(one for one in files if one.mime_type == "text/vtt"),

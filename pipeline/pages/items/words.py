@@ -73,6 +73,11 @@ _CHECKS: Final[Mapping[str, _StrPromise]] = {
     "banned_words": gettext_lazy("Banned words"),
     "repetition": gettext_lazy("Repetition"),
     "portrait": gettext_lazy("Portrait"),
+    "photo": gettext_lazy("Photo"),
+    "film": gettext_lazy("Film"),
+    "derived": gettext_lazy("Derived numbers"),
+    "attribution": gettext_lazy("Who said it"),
+    "support": gettext_lazy("Statements"),
 }
 
 
