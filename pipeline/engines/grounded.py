@@ -47,7 +47,7 @@ def check_grounding(
     Numbers, quotations and sums fail a draft. A name that is nowhere is a warning. A statement fails where its passage
     says the opposite in the same words, and warns where it shares too few words with its passage.
     """
-    words = "\n".join(words_of(draft))
+    words = "\n|\n".join(words_of(draft))
     sums = check_sums(draft, source)
     return (
         check_numbers((words,), draft, source, persona),
@@ -83,7 +83,7 @@ def _strings(value: Any) -> Iterator[str]:
 def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, persona: PersonaCard) -> Check:
     """Every number of the parts with its unit; those that a declared sum gives are no strangers."""
     required = "\n".join(str(one.get("text") or "") for one in persona.required_structures)
-    known = f"{source.title}\n{source.text}\n{required}"
+    known = f"{source.title}\n|\n{source.text}\n|\n{required}"
     told: dict[str, Any] = {
         "language": draft.language,
         "source_language": source.language,
@@ -102,7 +102,7 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
 
 
 def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
-    known = f"{source.title}\n{source.text}"
+    known = f"{source.title}\n|\n{source.text}"
     wrong = [(place, one) for place, part in enumerate(parts, 1) for one in misquoted(part, known)]
     if not wrong:
         return Check("quotations", "passed", "Every quotation stands in the source word for word.")
@@ -154,7 +154,7 @@ def check_sums(draft: Draft, source: SourceText) -> Check | None:
 def _recomputed(claim: Claim, draft: Draft, source: SourceText) -> tuple[Any, ...]:
     return recompute(
         claim.derived,
-        f"{source.title}\n{source.text}",
+        f"{source.title}\n|\n{source.text}",
         language=draft.language,
         source_language=source.language,
     )
@@ -186,7 +186,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
         start, end = passage_around(source.text, claim.start, claim.end)
         passage = source.text[start:end]
         told = {"language": draft.language, "source_language": source.language}
-        elsewhere = _only_elsewhere(claim, f"{source.title}\n{passage}", draft, source)
+        elsewhere = _only_elsewhere(claim, f"{source.title}\n|\n{passage}", draft, source)
         if elsewhere:
             failed.append(f"What \u201c{_cut(claim.text)}\u201d rests on doesn't say {named(elsewhere)}.")
             continue
@@ -218,7 +218,7 @@ def _only_elsewhere(claim: Claim, passage: str, draft: Draft, source: SourceText
     here = strange_numbers(claim.text, passage, **told)
     if not here:
         return ()
-    nowhere = {one.start for one in strange_numbers(claim.text, f"{source.title}\n{source.text}", **told)}
+    nowhere = {one.start for one in strange_numbers(claim.text, f"{source.title}\n|\n{source.text}", **told)}
     return tuple(one.text for one in here if one.start not in nowhere)
 
 
