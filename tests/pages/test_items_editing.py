@@ -120,6 +120,13 @@ def test_a_letters_body_leads_its_sections(editor, item):
     assert [name for name in form_of(editor, item) if "sections" in name] == []
     save(editor, item, content_subject="This week")
     assert (reread(item).content["subject"], reread(item).body) == ("This week", "## Trams")
+    version = reread(item).version
+    save(editor, item, body="## Boats\n\nThey leave at six.")
+    row = reread(item)
+    assert (row.body, row.version) == ("## Boats\n\nThey leave at six.", version + 1)
+    assert "They leave at six." in str(row.content["sections"])
+    save(editor, item)
+    assert reread(item).version == row.version
 
 
 def test_alt_texts_are_edited_without_a_new_revision(editor, item):

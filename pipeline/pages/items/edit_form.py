@@ -27,6 +27,8 @@ _CONTENT: Final = "content_"
 _ALT: Final = "alt_"
 _KIND: Final = "kind"
 """What a slide is for; its engine counts on it, and it is no word of the slide."""
+_SHORT: Final = frozenset({"title", "heading"})
+"""Members of a slide or section that stand on one line."""
 _FURTHER_PARTS: Final = 1
 """Empty fields after the last part of a thread, to write on in."""
 _ALT_CHARACTERS: Final = 2000
@@ -124,6 +126,8 @@ class EditForm(VersionedForm):
         body = _lines(given["body"]) if "body" in given else None
         if body is not None and body != _lines(item.body):
             found["body"] = body
+        if "body" in found or _leads(item, _FOLLOWS_BODY):
+            # It is made of the body anew.
             content.pop(_FOLLOWS_BODY, None)
         if not _are_alike(item.content, content):
             found["content"] = content
@@ -246,13 +250,14 @@ def _members(item: GeneratedItem, name: str) -> Iterator[tuple[str, forms.Field]
             if key == _KIND or not isinstance(value, str):
                 continue
             label = f"{what} {place + 1}: {key.replace('_', ' ')}"
+            is_short = key in _SHORT
             yield (
                 f"{_CONTENT}{name}_{place}_{key}",
                 forms.CharField(
                     label=label,
                     required=False,
                     max_length=limits.BODY_CHARACTERS,
-                    widget=forms.Textarea(attrs={"rows": 2}),
+                    widget=forms.TextInput() if is_short else forms.Textarea(attrs={"rows": 3}),
                 ),
             )
 
