@@ -83,7 +83,17 @@ def test_item_is_shown_whole(alice):
         "published_at": None,
         "updated_at": "<moment>",
         "content": {"parts": [sentence]},
-        "claims": [{"text": sentence, "quote": sentence, "start": 0, "end": len(sentence)}],
+        "claims": [
+            {
+                "text": sentence,
+                "quote": sentence,
+                "start": 0,
+                "end": len(sentence),
+                "derived": "",
+                "draft_start": 0,
+                "draft_end": len(sentence),
+            }
+        ],
         "provenance": {"raw_version": 1, "persona_version": 1, "engine_version": 1, "parent": None},
     }
     assert (shown.json()["outlets"], shown.json()["raw_item"]) == ([alice.feed], raw["id"])
@@ -115,6 +125,8 @@ def test_words_are_edited_as_a_new_revision(alice):
         "title": "Better",
         "body": "The harbour has cranes.",
         "content": {"parts": ["The harbour has cranes."]},
+        # They stand in the source still; the draft doesn't say them any more.
+        "claims": [{**claim, "draft_start": None, "draft_end": None} for claim in item["claims"]],
         "revision": 2,
         "version": item["version"] + 1,
     }

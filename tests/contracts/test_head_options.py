@@ -6,6 +6,7 @@ import pytest
 
 from tests.contracts.conftest import problem
 from tests.contracts.routes import ROUTES, name_of
+from tests.contracts.test_series import GIVEN as SERIES
 
 NOT_ALLOWED = problem(
     "method_not_allowed",
@@ -25,6 +26,7 @@ def _ids(alice):
         "per": alice.persona,
         "que": alice.api.read("/queues")["data"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Rye"}).json()["id"],
+        "ser": alice.api.post("/series", SERIES).json()["id"],
     }
 
 

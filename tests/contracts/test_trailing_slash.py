@@ -6,6 +6,7 @@ import pytest
 
 from tests.contracts.conftest import never_existed, normal
 from tests.contracts.routes import ROUTES, name_of
+from tests.contracts.test_series import GIVEN as SERIES
 
 BODIES = {
     "topics": {"title": "Rye"},
@@ -26,6 +27,7 @@ def test_both_forms_answer_the_same(alice, charlie, route):
         "per": lambda: alice.persona,
         "que": lambda: alice.api.read("/queues")["data"][0]["id"],
         "top": lambda: alice.api.post("/topics", {"title": "Rye"}).json()["id"],
+        "ser": lambda: alice.api.post("/series", SERIES).json()["id"],
         None: lambda: "",
     }[route.prefix]
     plain, slashed = (route.path.format(id=key()) for _ in range(2))

@@ -201,7 +201,9 @@ def drawn_by(workspace, persona):
     ).raw_item
     hands.work_all_due("pipeline.generate")
     item = GeneratedItem.everywhere.get(raw_item=raw)
-    assert (item.status, [one for one in item.checks if one["outcome"] == "warning"]) == ("ready", [])
+    # That another item says the same is told of the second one; it is no fault of its picture.
+    warned = [one["code"] for one in item.checks if one["outcome"] == "warning"]
+    assert (item.status, [code for code in warned if code != "repetition"]) == ("ready", [])
     return sorted(Asset.everywhere.filter(item=item).values_list("sha256", flat=True))
 
 

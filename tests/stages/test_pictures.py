@@ -130,7 +130,11 @@ def portrait(workspace, media_root):
     """A file of the workspace's that its persona names as its portrait."""
 
     def give(data):
-        owner = make_items(workspace, external_id="owner", url="", title="A portrait")[0]
+        # Of words that no card says.
+        words = (
+            "A painter in Harrow has shown forty portraits of her neighbours since the spring of last year."
+        )
+        owner = make_items(workspace, external_id="owner", url="", title="A portrait", body=words)[0]
         (media_root / "faces").mkdir(parents=True)
         (media_root / "faces" / "face.png").write_bytes(data)
         asset = Asset.everywhere.create(

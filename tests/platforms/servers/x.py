@@ -121,11 +121,12 @@ class Server(LedgerServer):
     def file(self, body: dict[str, Any], text: str, ids: list[str]) -> Answer:
         self.number += 1
         urls: list[dict[str, Any]] = []
-        shown = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        shown = text
         for number, match in enumerate(re.findall(r"https?://\S+", text)):
             short = f"https://t.co/{number}"
             shown = shown.replace(match, short)
             urls.append({"url": short, "expanded_url": match, "display_url": "…"})
+        shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         if ids:
             short = "https://t.co/m"
             target = f"https://x.com/thepaper/status/{self.number}/photo/1"
