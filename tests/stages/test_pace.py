@@ -226,6 +226,32 @@ def test_an_outlet_without_rules_asks_nothing(workspace, ready, stage, django_as
         assert pacing.wait_of(row, stage, NOON) is None
 
 
+@pytest.mark.parametrize("rules", [{"gap_minutes": 10}, {"per_day": 1}])
+def test_a_post_that_ends_while_others_are_counted_is_counted(workspace, monkeypatch, rules):
+    """What was under way as the count began, and is out as it ends, has been posted; and once."""
+    outlet = paced(workspace, **rules)
+    first, second = promises(workspace, outlet, 2)
+    send(first)
+    out = Publication.everywhere.filter(pk=first.pk)
+    values = out.values("status", "published_at").get()
+    out.update(status="publishing", published_at=None)
+    asked = []
+
+    def ends_meanwhile(execute, sql, params, many, context):
+        answer = execute(sql, params, many, context)
+        # Whichever of the two is looked at first: what is under way, or what is out.
+        if ("publishing" in str(params) or 'published_at" >' in sql) and not asked:
+            asked.append(sql)
+            out.update(**values)
+        return answer
+
+    with connection.execute_wrapper(ends_meanwhile):
+        wait = pacing.wait_of(claimed(second), outlet, NOON)
+    assert asked
+    assert wait is not None
+    assert len(pacing._posted(outlet, pacing.rules_of(outlet), NOON)) == 1
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has one writer at a time anyway")
 @pytest.mark.parametrize("rules", [{"gap_minutes": 10}, {"per_day": 1}])

@@ -94,13 +94,14 @@ def _posted(outlet: Outlet, rules: Rules, now: datetime) -> list[datetime]:
         return []
     since = now - max(DAY, rules.gap or DAY)
     rows = Publication.everywhere.filter(outlet=outlet)
-    # Those that were taken back since count: the platform counts them too.
-    made = list(rows.filter(published_at__gt=since).values_list("published_at", flat=True))
+    # First what is under way: what ends meanwhile is then seen twice, and never between the two.
     open_ones = rows.filter(status__in=["publishing", "unknown"]).annotate(
         called_at=Max("attempts_made__started_at")
     )
-    made += [at for at in open_ones.values_list("called_at", flat=True) if at is not None and at > since]
-    return sorted(made)
+    made = {key: at for key, at in open_ones.values_list("pk", "called_at") if at is not None and at > since}
+    # Those that were taken back since count: the platform counts them too.
+    made.update(rows.filter(published_at__gt=since).values_list("pk", "published_at"))
+    return sorted(made.values())
 
 
 def _ahead_of(row: Publication, now: datetime) -> int:
