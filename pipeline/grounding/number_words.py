@@ -19,7 +19,15 @@ _TOKEN: Final = re.compile(
 _GAP: Final = re.compile(r"(?:-|\u2011|\s+(?:(?:and|et|y|und)\s+)?|-et-)")
 _MYRIADS: Final = {"兆": 10**12, "億": 10**8, "亿": 10**8, "万": 10**4, "千": 1000, "百": 100}
 _EASTERN: Final = re.compile(r"(?:\d+(?:[.,]\d+)*[兆億亿万千百]*)+")
-_EASTERN_PART: Final = re.compile(r"(\d+(?:[.,]\d+)*)([兆億亿万千百]*)")
+_EASTERN_PART: Final = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)(?![\d.,])([兆億亿万千百]{0,4})")
+_EASTERN_MOST: Final = 40
+"""Characters of such a number: what is longer is none."""
+_FIRST_GROUP: Final = re.compile(r"\d{1,3}")
+_NEXT_GROUP: Final = re.compile(r"\d{3}(?:,\d+)?")
+_GROUPS_MOST: Final = 5
+"""Groups of one number, which is less than 10¹⁵ then: more three-digit numbers in a row are a list."""
+_RUN_MOST: Final = 30
+"""Words of one number: "nine hundred and ninety-nine trillion …" down to the ones."""
 _JOINING: Final = frozenset({"and", "et", "y", "und"})
 _HUNDRED: Final = 100
 _FRENCH_PAIRS: Final = frozenset(
@@ -83,8 +91,15 @@ class Words:
         whole = _EASTERN.match(self.text, match.start())
         if whole is None:
             return None
-        value = Fraction(0)
-        for digits, signs in _EASTERN_PART.findall(whole.group()):
+        written = whole.group()
+        value, position = Fraction(0), 0
+        while position < len(written):
+            match_part = _EASTERN_PART.match(written, position)
+            if match_part is None or len(written) > _EASTERN_MOST:
+                # A version or the like, with a sign behind: it is a label.
+                return Core(whole.start(), whole.end(), (), "digits")
+            digits, signs = match_part.groups()
+            position = match_part.end()
             part = Fraction(ascii_digits(digits).replace(",", ""))
             for sign in signs:
                 part *= _MYRIADS[sign]
@@ -104,23 +119,30 @@ class Words:
             cores.append(Core(match.start(), match.end(), (value,), "sign"))
 
     def _joined_groups(self, cores: list[Core]) -> list[Core]:
-        """`10 000` with a plain space is one number where a language writes so."""
+        """`10 000` with a plain space is one number, in English too; more groups than a number has are a list."""
         joined: list[Core] = []
+        groups: list[Core] = []
         for core in cores:
-            last = joined[-1] if joined else None
-            written = self.text[core.start : core.end]
-            if (
-                last is not None
-                and last.role == core.role == "digits"
-                and self.text[last.end : core.start] == " "
-                and re.fullmatch(r"\d{3}(?:,\d+)?", written)
-                and re.fullmatch(r"\d{1,3}(?: \d{3})*", self.text[last.start : last.end])
-            ):
-                whole = self.text[last.start : core.end].replace(" ", "").replace(",", ".")
-                joined[-1] = Core(last.start, core.end, (Fraction(whole),), "digits")
-            else:
-                joined.append(core)
-        return joined
+            if groups and not self._is_next_group(groups[-1], core):
+                joined += self._one_of(groups)
+                groups = []
+            groups.append(core)
+        return joined + self._one_of(groups)
+
+    def _is_next_group(self, last: Core, core: Core) -> bool:
+        return (
+            last.role == core.role == "digits"
+            and self.text[last.end : core.start] == " "
+            and _FIRST_GROUP.fullmatch(self.text, last.start, last.end) is not None
+            and _NEXT_GROUP.fullmatch(self.text, core.start, core.end) is not None
+        )
+
+    def _one_of(self, groups: list[Core]) -> list[Core]:
+        if not 1 < len(groups) <= _GROUPS_MOST or groups[-1].end - groups[-1].start > _EASTERN_MOST:
+            return groups
+        start, end = groups[0].start, groups[-1].end
+        whole = self.text[start:end].replace(" ", "").replace(",", ".")
+        return [Core(start, end, (Fraction(whole),), "digits")]
 
     def _close(self, words: list[Word], cores: list[Core]) -> None:
         """Number words that follow each other, as one number or as several."""
@@ -141,7 +163,7 @@ class Words:
                 self._end_run(run, cores)
                 cores.append(Core(word[0], word[1], (word[3],), word[2]))
                 continue
-            if run and not self._continues(run, word):
+            if run and (len(run) == _RUN_MOST or not self._continues(run, word)):
                 self._end_run(run, cores)
             if run or word[2] != "point":
                 run.append(word)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.grounding.lexicon import BOUNDS, MONTHS, is_common
+from pipeline.grounding.lexicon import BOUNDS, is_common
 from pipeline.grounding.quantities import parse
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pipeline.grounding.kinds import Parsed, Quantity, Reading
 
 Reason = Literal["absent", "unit", "counted", "bound"]
-_SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f](?=\s|$)|\n")
 _WORDS_AFTER: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_]+(?:-[^\W\d_]+)*)")
 _BOUND: Final = re.compile(
     r"\b(?:" + "|".join(f"({words})" for _, words in BOUNDS) + r")\s+(?:about\s|the\s)?$", re.IGNORECASE
@@ -33,6 +32,8 @@ _AT: Final = re.compile(r"\b(?:at|from|until|till|by|um|ab|bis|à|las?)\s$", re.
 _SCORE: Final = re.compile(r"\s?[-\u2013:]\s?|\s(?:to|zu|à|a)\s")
 _LIST: Final = re.compile(r"[\d\s,.\u2013-]*(?:(?:or|and|und|oder|et|ou|y|o)\s*)?(?:\d+\s*)?")
 _LONGEST_LIST: Final = 6
+_LONGEST_BETWEEN: Final = 120
+"""Characters between two numbers of one list."""
 _OFTEN: Final = 20
 """Said with "times", more than this counts occasions."""
 _LARGEST_SCORE: Final = 200
@@ -90,6 +91,20 @@ class _Judge:
     def reason(self, quantity: Quantity) -> Reason | None:
         if quantity.is_article:
             return None
+        reason = self._reason(quantity)
+        if reason in {"absent", "unit"} and self._is_written_in_rest(quantity):
+            return None
+        return reason
+
+    def _is_written_in_rest(self, quantity: Quantity) -> bool:
+        """Whether the part of a very long source that isn't read has it word for word, its unit included."""
+        if not self.known.rest:
+            return False
+        written = self.said.text[quantity.start : quantity.end].split()
+        words = r"\s".join(re.escape(word) for word in written)
+        return re.search(rf"(?<![\w.,]){words}(?!\w|[.,]\d)", self.known.rest, re.IGNORECASE) is not None
+
+    def _reason(self, quantity: Quantity) -> Reason | None:
         if quantity.label:
             return None if self._holds_label(quantity.label) else "absent"
         if any(reading.unit == "many" for reading in quantity.readings):
@@ -153,12 +168,8 @@ class _Judge:
                 and _says_unit_nearby(self.known, other, said.unit)
             )
         if said.unit.startswith("date:"):
-            return said.unit in self._months() and not _counted(self.known, other)
+            return said.unit in self.known.months and not _counted(self.known, other)
         return False
-
-    def _months(self) -> frozenset[str]:
-        words = re.findall(r"\b[^\W\d_]{3,}", self.known.text)
-        return frozenset(f"date:{MONTHS[word.lower()]}" for word in words if word.lower() in MONTHS)
 
     def _is_elliptic(self, quantity: Quantity) -> bool:
         """In "13.6 million euros were planned and 14.8 spent" unit and scale are said once for both."""
@@ -166,7 +177,7 @@ class _Judge:
             return False
         scaled = {
             (reading.unit, reading.plain / said)
-            for one in _others_in_sentence(self.said, quantity)
+            for one in self.said.others_in_sentence(quantity)
             for reading in one.readings
             for said in one.said
             if said and reading.plain != said
@@ -174,8 +185,7 @@ class _Judge:
         return any(
             (its.unit, its.plain / said) in scaled
             for reading in quantity.readings
-            for other in self.known.quantities
-            if reading.plain in other.said
+            for other in self.known.by_said.get(reading.plain, ())
             for its in other.readings
             for said in (reading.plain,)
             if said
@@ -221,8 +231,10 @@ class _Judge:
         known = self.known.quantities
         for place, one in enumerate(known):
             for other in known[place + 1 : place + _LONGEST_LIST]:
-                between = self.known.text[one.end : other.start]
-                if other is known[place + 1] or _LIST.fullmatch(between):
+                is_close = other.start - one.end <= _LONGEST_BETWEEN
+                if other is known[place + 1] or (
+                    is_close and _LIST.fullmatch(self.known.text, one.end, other.start)
+                ):
                     yield {_plain_score(one), _plain_score(other)}
 
     # --- What is counted, and what bounds it -------------------------------------------------------------------------
@@ -254,7 +266,7 @@ class _Judge:
         if label in self.known.labels:
             return True
         spaced = re.escape(label).replace(r"\-", r"[\s\-]?")
-        return re.search(rf"(?<!\w){spaced}(?![^\W_])", self.known.text.lower()) is not None
+        return re.search(rf"(?<!\w){spaced}(?![^\W_])", self.known.lowered) is not None
 
     def _holds_many(self, quantity: Quantity) -> bool:
         for reading in quantity.readings:
@@ -277,18 +289,7 @@ def _plain_score(quantity: Quantity) -> Fraction | None:
 
 def _says_unit_nearby(parsed: Parsed, quantity: Quantity, unit: str) -> bool:
     """In "from 38 percent to 48" the unit is said once for both."""
-    return any(
-        _is_same_unit(reading.unit, unit)
-        for one in _others_in_sentence(parsed, quantity)
-        for reading in one.readings
-    )
-
-
-def _others_in_sentence(parsed: Parsed, quantity: Quantity) -> list[Quantity]:
-    ends = [match.end() for match in _SENTENCE.finditer(parsed.text)]
-    begin = max((end for end in ends if end <= quantity.start), default=0)
-    stop = min((end for end in ends if end >= quantity.end), default=len(parsed.text))
-    return [one for one in parsed.quantities if one is not quantity and begin <= one.start < stop]
+    return any(_is_same_unit(one, unit) for one in parsed.units_beside(quantity))
 
 
 def _is_same_unit(one: str, other: str) -> bool:

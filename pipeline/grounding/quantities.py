@@ -43,20 +43,43 @@ _EASTERN_FACTORS: Final = {"割": Fraction(1, 10), "パーセント": Fraction(1
 _HALF_MORE: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
 _AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
 _LARGEST_PART: Final = 100
+_READINGS_MOST: Final = 8
+"""Meanings of one number. Each number of a list takes on its neighbour's, and the honest ones are two or three."""
+_SCALES_MOST: Final = 4
+"""Scales that follow one number: "a million million"."""
+_READ_MOST: Final = 500_000
+"""Characters of a text whose numbers are read: a long book. Further on they are only found as they are written."""
+_LONGEST_WORD: Final = 100
+_KEPT_MOST: Final = 50_000
+"""Characters of a text that is kept read with others; of longer ones, tens of megabytes when read, only the last."""
 _DAYS: Final = 31
 _HUNDRED: Final = 100
 
 
 def parse(text: str, language: str = "") -> Parsed:
     """The numbers of a text in order. What stands in a web address is no number of the text."""
-    return _parse(text, language_of(text, language))
+    tongue = language_of(text[:_READ_MOST], language)
+    return _parse(text, tongue) if len(text) <= _KEPT_MOST else _parse_long(text, tongue)
 
 
 @lru_cache(maxsize=32)
 def _parse(text: str, language: str) -> Parsed:
-    said = _without_addresses(text)
-    found = _Reader(said, language).read()
-    parsed = Parsed(said, language, found)
+    return _read(text, language)
+
+
+@lru_cache(maxsize=1)
+def _parse_long(text: str, language: str) -> Parsed:
+    return _read(text, language)
+
+
+def _read(text: str, language: str) -> Parsed:
+    end = len(text)
+    if end > _READ_MOST:
+        # It ends at a space, so that no number is cut in two.
+        end = max(text.rfind(space, _READ_MOST - _LONGEST_WORD, _READ_MOST) for space in " \n")
+        end = end if end >= 0 else _READ_MOST
+    said = _without_addresses(text[:end])
+    parsed = Parsed(said, language, _Reader(said, language).read(), rest=text[end:])
     parsed.index()
     return parsed
 
@@ -64,6 +87,7 @@ def _parse(text: str, language: str) -> Parsed:
 def forget() -> None:
     """Texts that were read are kept for the next draft of the same source; a measurement doesn't want that."""
     _parse.cache_clear()
+    _parse_long.cache_clear()
 
 
 def _without_addresses(text: str) -> str:
@@ -300,7 +324,10 @@ class _Reader(SpecialNumbers):
     ) -> tuple[list[Fraction], int, list[Reading]]:
         """Values with the scales that follow; a short one that could be a unit leaves both meanings."""
         unscaled: list[Reading] = []
-        while match := _NEXT.match(self.text, end):
+        for _ in range(_SCALES_MOST):
+            match = _NEXT.match(self.text, end)
+            if match is None:
+                break
             word = match["word"]
             scale = self.scales.get(word.lower())
             if scale is None or (
@@ -389,7 +416,7 @@ class _Reader(SpecialNumbers):
                     continue
                 factor = reading.value / reading.plain if reading.plain else Fraction(1)
                 more += [Reading(own * scale * factor, reading.unit, own * scale) for own in one.said]
-        one.readings += [reading for reading in more if reading not in one.readings]
+        _add(one, more)
 
     def _hand_on_unit(self, one: Quantity, other: Quantity) -> None:
         """In "$5 to 10" and "38 percent to 48" the last shares what the first says, where nothing else is counted."""
@@ -403,7 +430,11 @@ class _Reader(SpecialNumbers):
                 continue
             factor = reading.value / reading.plain
             more += [Reading(own.plain * factor, reading.unit, own.plain) for own in other.readings]
-        other.readings += [reading for reading in more if reading not in other.readings]
+        _add(other, more)
+
+
+def _add(quantity: Quantity, more: list[Reading]) -> None:
+    quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:_READINGS_MOST]
 
 
 _AFTER_A_PART: Final = frozenset(

@@ -21,8 +21,11 @@ _DATE: Final = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}|\d\d)(?!\d|[./]\d)"
 _SHORT_DATE: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?!\d)")
 _MARKER: Final = re.compile(r"\ufe0f?\u20e3")
 _COUNTER: Final = re.compile(r"\d{1,2}/\d{1,2}(?=[ \t]*(?:\n|$))")
-_PHONE: Final = re.compile(r"\d[\d\s().\-/\u2011\u2013]{5,}\d")
+_PHONE: Final = re.compile(r"\d[\d \t\u00a0\u2009\u202f().\-/\u2011\u2013]{5,22}\d(?!\d)")
+"""Fifteen digits at most (ITU-T E.164), and what stands between them, on one line."""
 _LEAST_PHONE: Final = 7
+_SPACES_MOST: Final = 40
+"""Spaces between the end of a post and its counter."""
 _DATE_JOIN: Final = re.compile(r"(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?")
 _DAYS: Final = 31
 _HUNDRED: Final = 100
@@ -47,8 +50,11 @@ class SpecialNumbers(Words):
                 else 3
             )
         counter = _COUNTER.match(self.text, max(0, start))
-        before = self.text[: max(0, start)].rstrip(" ")
-        return counter is not None and (not before or before[-1] in '\n.!?\u2026"\u201d)')
+        if counter is None:
+            return False
+        begin = max(0, start - _SPACES_MOST)
+        before = self.text[begin : max(0, start)].rstrip(" ")
+        return before[-1] in '\n.!?\u2026"\u201d)' if before else begin == 0
 
     def date_or_clock(self, core: Core) -> Quantity | None:
         text, start = self.text, core.start
