@@ -418,7 +418,7 @@ def _page(
     rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
     rows = rows.filter(**{_COLUMNS[name]: value for name, value in filters.items()})
     if raw_item is not None:
-        rows = rows.filter(made_of(raw_item))
+        rows = rows.filter(made_of(raw_item, workspace_id=workspace))
     if outlet is not None:
         rows = rows.filter(Exists(Publication.everywhere.filter(item=OuterRef("pk"), outlet_id=outlet)))
     if after is not None:

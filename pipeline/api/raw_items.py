@@ -150,7 +150,7 @@ class RawItemView(PipelineResource):
         read_query(request, {})
         made = (
             GeneratedItem.objects.of(self.caller.workspace)
-            .filter(made_of(row.pk), deleted_at=None)
+            .filter(made_of(row.pk, workspace_id=row.workspace_id), deleted_at=None)
             .order_by("id")
         )
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)

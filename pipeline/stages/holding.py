@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -12,9 +13,8 @@ from pipeline.stages.flagging import tell_flagged
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
-    from uuid import UUID
 
 _HELD_OVER: Final[Mapping[str, tuple[str, ...]]] = {
     "source_changed": ("", "approval_stale"),
@@ -38,11 +38,14 @@ def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
     items = GeneratedItem.everywhere.filter(
         # An item that is being drawn again has its words, and comes back with whatever holds it.
         Q(status__in=PUBLISHABLE | {"rejected"}) | Q(status="generating", revision__gt=0),
-        made_of(row.pk),
+        made_of(row.pk, workspace_id=row.workspace_id),
         deleted_at=None,
     )
     # In the order of ids, as every other path that locks several items.
     for item in items.select_for_update().order_by("id"):
+        if item.raw_items and row.pk.hex not in item.raw_items:
+            # The run left it out: the digest says nothing of it.
+            continue
         changes = {}
         if item.status not in {"published", "removed"} and item.held in _HELD_OVER[reason]:
             changes["held"] = reason
@@ -78,10 +81,16 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
             return False
         _mark(row, None, now)
         items = GeneratedItem.everywhere.filter(
-            Q(held="source_withdrawn") | Q(flagged="source_withdrawn"), made_of(row.pk), deleted_at=None
+            Q(held="source_withdrawn") | Q(flagged="source_withdrawn"),
+            made_of(row.pk, workspace_id=row.workspace_id),
+            deleted_at=None,
         )
         for item in items.select_for_update().order_by("id"):
-            changed = _since(item, row)
+            keys = [UUID(key) for key in item.raw_items]
+            changed = standing_of(item.generation_id, keys) if keys else _since(item, row)
+            if changed == "source_withdrawn":
+                # Another of its raw items is still gone.
+                continue
             GeneratedItem.everywhere.filter(pk=item.pk).update(
                 held=changed if item.held == "source_withdrawn" else item.held,
                 flagged=changed if item.flagged == "source_withdrawn" else item.flagged,
@@ -91,11 +100,18 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
     return True
 
 
+def standing_of(generation_id: UUID, raw_items: Collection[UUID]) -> str:
+    """What holds back a digest of these: one was taken back or erased, or has changed since the run read it."""
+    inputs = GenerationInput.everywhere.filter(generation_id=generation_id, raw_item_id__in=raw_items)
+    rows = [(one.raw_item, one.raw_version) for one in inputs.select_related("raw_item")]
+    if len(rows) < len(raw_items) or any(row.deleted_at or row.withdrawn_at for row, _ in rows):
+        return "source_withdrawn"
+    return "source_changed" if any(row.content_version != version for row, version in rows) else ""
+
+
 def _since(item: GeneratedItem, row: RawItem) -> str:
     """What took the withdrawal's place, or was there before it: the content it was made of may be an old version."""
-    told = GenerationInput.everywhere.filter(generation_id=item.generation_id, raw_item=row)
-    version = item.raw_version or told.values_list("raw_version", flat=True).first()
-    is_old = version is not None and version < row.content_version
+    is_old = item.raw_version is not None and item.raw_version < row.content_version
     return "source_changed" if is_old else ""
 
 

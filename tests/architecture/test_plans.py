@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 
@@ -19,7 +20,7 @@ from accounts import tokens, workspaces
 from config.ground import due, hands
 from config.ground.ids import encode, uuid7
 from pipeline import events
-from pipeline.models import Event, RawPrint, Source
+from pipeline.models import Event, GeneratedItem, RawPrint, Source, made_of
 from pipeline.overview import overview
 from pipeline.sources.base import Entry
 from pipeline.stages import marking
@@ -257,6 +258,26 @@ def test_list_reads_its_index(workspace, filled, path, table, index):
     statement = _list(workspace, path, table)
     filled(table)
     assert indexes_of(*statement) == {index}
+
+
+@pytest.mark.parametrize("is_told", [False, True], ids=["alone", "in a digest"])
+def test_what_was_made_of_a_raw_item_is_found_by_index(workspace, filled, is_told):
+    raw = UUID(hashlib.md5(b"1").hexdigest())
+    filled("generated_item")
+    filled("generation_input")
+    with seen() as sent:
+        found = made_of(raw, workspace_id=workspace.pk)
+    (inputs,) = sent
+    assert indexes_of(*inputs) == {"generation_input_of"}
+    if is_told:
+        found |= Q(generation_id__in=[uuid7(), uuid7()])
+    with connection.cursor() as cursor:
+        # Two indexes are put together where it may have been told in a digest.
+        cursor.execute("SET LOCAL enable_bitmapscan = on")
+    rows = GeneratedItem.everywhere.filter(found, deleted_at=None).order_by("id")
+    names = {name.partition("_id_")[0] for name in indexes_of(*rows.query.sql_with_params())}
+    one = {"generated_item_raw_item"}
+    assert names == (one | {"generated_item_generation"} if is_told else one)
 
 
 def test_list_deep_down_reads_its_index(workspace, filled):

@@ -19,6 +19,7 @@ from pipeline.writers.digest import Part, combine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from uuid import UUID
 
     from pipeline.engines.base import Brief, Claim, Engine, PersonaCard, SourceText
     from pipeline.models import Generation
@@ -48,7 +49,7 @@ def ask(
         usage = _total(generation.answers[BRIEFS])
         store(generation, "draft", brief_usage=asdict(usage))
         crash_point("generate.briefed")
-    brief, source = combine(_parts(generation.answers[BRIEFS], inputs))
+    brief, source = combine(_parts(generation, inputs))
     reason = engine.why_not(source)
     if reason is not None:
         raise Refused(reason, code="nothing_to_say")
@@ -65,15 +66,16 @@ def ask(
     return brief, source
 
 
-def standing_of(generation: Generation) -> str:
-    """What holds back what is made: a raw item of it was taken back, or has changed, since it was read."""
-    inputs = inputs_of(generation)
-    rows = {row.pk: row for row in RawItem.everywhere.filter(pk__in=[one.raw_item_id for one in inputs])}
-    if any((row := rows[one.raw_item_id]).deleted_at or row.withdrawn_at for one in inputs):
-        return "source_withdrawn"
-    if any(rows[one.raw_item_id].content_version != one.raw_version for one in inputs):
-        return "source_changed"
-    return ""
+def told_in(brief: Brief) -> list[UUID]:
+    """The raw items that are told, in order; those of the run's inputs of which nothing came aren't among them."""
+    return [key for one in brief.stories if (key := ids.decode("raw", one.id)) is not None]
+
+
+def lock_told(brief: Brief) -> None:
+    """Until the transaction ends nothing that is told is erased or taken back unseen; call it before any item."""
+    # In the order of ids, as every other path that locks several rows.
+    rows = RawItem.everywhere.filter(pk__in=told_in(brief))
+    list(rows.select_for_update().order_by("id").values_list("pk"))
 
 
 def placed(claims: Sequence[Claim], brief: Brief) -> list[dict[str, Any]]:
@@ -105,16 +107,26 @@ def _obtain(generation: Generation, writer: Writer, one: GenerationInput, client
         store(generation, "brief", **{BRIEFS: {**known, key: None}})
 
 
-def _parts(briefs: Mapping[str, Any], inputs: Sequence[GenerationInput]) -> list[Part]:
-    return [
-        Part(
-            ids.encode("raw", one.raw_item_id),
-            text_of(one.raw_item_id, one.raw_version),
-            brief_from(kept["brief"]),
-        )
-        for one in inputs
-        if (kept := briefs[one.raw_item_id.hex]) is not None and kept["brief"]["facts"]
-    ]
+def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[Part]:
+    """What is told. A raw item that was erased is left out for good; once drafts quote it, it ends the run."""
+    briefs: Mapping[str, Any] = generation.answers[BRIEFS]
+    parts: list[Part] = []
+    erased: list[str] = []
+    for one in inputs:
+        kept = briefs[one.raw_item_id.hex]
+        if kept is None or not kept["brief"]["facts"]:
+            continue
+        try:
+            text = text_of(one.raw_item_id, one.raw_version)
+        except Refused:
+            if generation.stage != "draft":
+                raise
+            erased.append(one.raw_item_id.hex)
+            continue
+        parts.append(Part(ids.encode("raw", one.raw_item_id), text, brief_from(kept["brief"])))
+    if erased:
+        store(generation, "draft", **{BRIEFS: {**briefs, **dict.fromkeys(erased)}})
+    return parts
 
 
 def _total(briefs: Mapping[str, Any]) -> Usage:

@@ -24,6 +24,7 @@ from pipeline.stages.generate.picks import conclude
 from pipeline.stages.generate.reading import draft_from
 from pipeline.stages.generate.starting import items_of
 from pipeline.stages.generate.storing import as_json
+from pipeline.stages.holding import standing_of
 from pipeline.writers.base import Usage
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def write(
             if generation.raw_item_id
             else None
         )
+        gathering.lock_told(brief)
         end(generation, now)
         items = items_of(generation)
         made: list[GeneratedItem] = []
@@ -161,6 +163,7 @@ def _ready(
         persona_version=generation.persona_version,
         engine_version=plugins.get("engines", generation.engine, Engine).version,
         held=_held(generation, raw, brief),
+        raw_items=[key.hex for key in gathering.told_in(brief)],
         generator=dict(generator),
         ready_at=now,
         updated_at=now,
@@ -176,7 +179,7 @@ def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
 def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
     """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile."""
     if brief.stories:
-        return gathering.standing_of(generation)
+        return standing_of(generation.pk, gathering.told_in(brief))
     if raw is None:
         return ""
     if raw.deleted_at is not None or raw.withdrawn_at is not None:

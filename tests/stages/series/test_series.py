@@ -8,6 +8,8 @@ from uuid import UUID
 
 import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
+from django.conf import settings
+from django.db import connection
 
 from accounts import credits
 from accounts.models import Workspace
@@ -435,7 +437,95 @@ def test_item_that_is_deleted_before_it_is_read_is_left_out(issue):
     inputs = gathering.inputs_of(issue.generation)
     push.erase(inputs[0].raw_item, now=NOON)
     item = make_digest(issue)
-    assert (item.status, len(item.content["sections"]), item.held) == ("ready", 3, "source_withdrawn")
+    assert (item.status, len(item.content["sections"]), item.held) == ("ready", 3, "")
+    assert item.raw_items == [one.raw_item_id.hex for one in inputs[1:]]
+
+
+def test_item_that_is_erased_before_the_words_are_kept_is_left_out(issue, monkeypatch):
+    (erased, *left) = gathering.inputs_of(issue.generation)
+
+    class Killed(BaseException):
+        pass
+
+    def die(name):
+        if name == "generate.briefed":
+            push.erase(erased.raw_item, now=NOON)
+        if name == "generate.drafted":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gathering, "crash_point", die)
+        patch.setattr(generate.drafting, "crash_point", die)
+        with pytest.raises(Killed):
+            generate.work(claimed(issue.generation))
+    item = make_digest(issue)
+    assert (item.status, item.held) == ("ready", "")
+    assert item.raw_items == [one.raw_item_id.hex for one in left]
+
+
+def test_item_that_is_erased_once_words_quote_it_ends_the_run(rich, issue, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def die(name):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(generate.drafting, "crash_point", die)
+        with pytest.raises(Killed):
+            generate.work(claimed(issue.generation))
+    push.erase(gathering.inputs_of(issue.generation)[0].raw_item, now=NOON)
+    item = make_digest(issue)
+    assert (item.status, item.error["code"]) == ("failed", "source_deleted")
+    assert credits.usage(rich, NOON).used == 0
+
+
+@pytest.mark.parametrize("gone", ["withdrawn", "erased", "changed"])
+def test_digest_is_let_go_only_once_all_its_items_stand(issue, gone):
+    item = make_digest(issue)
+    first, second = (one.raw_item for one in gathering.inputs_of(issue.generation)[:2])
+    GeneratedItem.everywhere.filter(pk=item.pk).update(flagged="source_withdrawn")
+    withdraw(first.pk, NOON)
+    if gone == "withdrawn":
+        withdraw(second.pk, NOON)
+    elif gone == "erased":
+        push.erase(second, now=NOON)
+    else:
+        RawItem.everywhere.filter(pk=second.pk).update(content_version=2)
+    restore(first.pk, NOON)
+    item = reread(item)
+    left = "source_changed" if gone == "changed" else "source_withdrawn"
+    assert (item.held, item.flagged) == (left, left)
+    if gone == "withdrawn":
+        restore(second.pk, NOON)
+        item = reread(item)
+        assert (item.held, item.flagged) == ("", "")
+
+
+def test_what_befalls_an_item_that_is_not_told_holds_nothing(issue):
+    push.erase(gathering.inputs_of(issue.generation)[0].raw_item, now=NOON)
+    item = make_digest(issue)
+    inputs = gathering.inputs_of(issue.generation)
+    withdraw(inputs[1].raw_item_id, NOON)
+    restore(inputs[1].raw_item_id, NOON)
+    assert reread(item).held == ""
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(not settings.IS_POSTGRES, reason="SQLite locks no rows")
+def test_items_are_locked_before_the_digest_is_written(issue):
+    sent = []
+
+    def note(execute, sql, parameters, many, context):
+        sent.append(sql)
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(note):
+        make_digest(issue)
+    (locking,) = [place for place, sql in enumerate(sent) if 'FROM "raw_item"' in sql and "FOR UPDATE" in sql]
+    assert 'ORDER BY "raw_item"."id" ASC' in sent[locking]
+    ended = [place for place, sql in enumerate(sent) if sql.startswith('UPDATE "generation" ')][-1]
+    assert locking < ended
 
 
 def test_too_few_that_are_left_make_a_failure_and_cost_nothing(rich, issue):
