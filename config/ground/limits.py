@@ -57,6 +57,8 @@ MEDIA_STREAMS: Final = 16
 """Streams in one file: picture, languages, subtitles. Hundreds are an attack."""
 MEDIA_PROBE_SECONDS: Final = 30
 """Seconds by the clock within which a file must say what it is: 2 GiB are read through in about five."""
+MEDIA_PROBES_AT_ONCE: Final = 2
+"""Files that are looked into at once on one machine: each may take a core and the memory below."""
 MEDIA_PROBE_MEMORY: Final = 1024 * 1024 * 1024
 """Bytes of address space in which a file must say what it is; a frame of 2160p takes 12 MB, its decoder 200."""
 MEDIA_FETCH_BYTES: Final = 50 * 1024 * 1024

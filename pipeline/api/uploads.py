@@ -11,6 +11,7 @@ from django.http.multipartparser import MultiPartParserError
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
+from accounts import idempotency
 from accounts.api.base import answers
 from config.ground import limits
 from config.ground.api import read_query, unknown_names
@@ -51,10 +52,12 @@ class UploadView(PipelineResource):
     def sent(self, request: Request) -> bytes:
         """The file and its name: each sending has another boundary, and a video has no place in memory.
 
-        It is judged here, before the transaction of the answer begins: a child takes its time with a video.
+        It is judged here, before the transaction of the answer begins: a child takes its time with a video. A replay
+        needs no judgement.
         """
         given = _read_file(request, self.body_limit)
-        self.judged = uploads.judge(given)
+        if not idempotency.has_answer(self.caller, request.META.get("HTTP_IDEMPOTENCY_KEY")):
+            self.judged = uploads.judge(given)
         return json.dumps([given.name, given.digest()]).encode()
 
     @extend_schema(

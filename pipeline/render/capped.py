@@ -67,8 +67,10 @@ def run(
     except OSError:
         raise Ended("missing") from None
     try:
-        answer, words = _exchange(child, given, caps, monotonic() + caps.seconds)
-        status = child.wait(timeout=caps.seconds)
+        until = monotonic() + caps.seconds
+        answer, words = _exchange(child, given, caps, until)
+        # It may have closed its outputs and run on.
+        status = child.wait(timeout=max(0.0, until - monotonic()))
     except subprocess.TimeoutExpired:
         raise Ended("slow") from None
     finally:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
+from typing import Final
+
+NICE: Final = 10
 
 
 def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int = 32) -> None:
     """At most so many bytes of address space, seconds by the clock and of the processor, and bytes of a file written.
 
-    The clock is the parent's in the first place; this one ends a child whose parent was killed.
+    It gives way to everybody else. The clock is the parent's in the first place; this one ends a child whose parent was killed.
     """
     # Its default action ends the process.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds + 1)
+    # Requests and hands come before it.
+    os.nice(NICE)
     limits = (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, seconds + 1),

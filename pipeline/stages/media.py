@@ -11,6 +11,7 @@ from config.ground.errors import AppError
 from config.ground.outbound import AddressRefused, OutboundError, ResponseTooLarge
 from pipeline.plugins import Refused, TryLater
 from pipeline.stages import uploads
+from pipeline.stages.uploads import looking
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -48,6 +49,9 @@ def fetch_media(
             message = f"At {url} there is {kind}, not {' or '.join(kinds)}."
             raise Refused(message, code="other_kind", field=_FIELD)
         return uploads.keep(workspace, given, test=test, actor="system", now=now)
+    except looking.Busy as busy:
+        message = f"The file at {url} was not looked at: {busy}"
+        raise TryLater(message, code="machine_busy") from busy
     except AppError as error:
         message = f"The file at {url} can't be used: {error}"
         raise Refused(message, code="unusable_media", field=_FIELD) from error

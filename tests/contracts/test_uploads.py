@@ -20,6 +20,7 @@ from config.ground.ids import decode
 from pipeline.models import RawItem, Upload, UploadUse
 from pipeline.plugins import TryLater
 from pipeline.render.probe import probe
+from pipeline.render.video import job as jobs
 from pipeline.stages import uploads
 from tests.contracts.conftest import never_existed, problem, refusal
 from tests.render.media_files import audio, video
@@ -205,6 +206,27 @@ def test_a_busy_machine_asks_for_patience(alice, monkeypatch, media_root):
     answer = hand_over(alice.api, MP3)
     assert refusal(answer) == (503, "unavailable", [("file", "busy")])
     assert files(media_root) == []
+
+
+def test_only_so_many_files_are_looked_into_at_once(alice, settings, tmp_path, media_root):
+    settings.DATA_DIR = tmp_path
+    with jobs.slot(tmp_path / "probes", 1), jobs.slot(tmp_path / "probes", 2):
+        answer = hand_over(alice.api, MP3)
+        assert refusal(answer) == (503, "unavailable", [("file", "busy")])
+        assert answer["Retry-After"] == "5"
+        assert files(media_root) == []
+        # What needs no process goes on.
+        assert hand_over(alice.api, picture()).status_code == 201
+    assert hand_over(alice.api, MP3).status_code == 201
+
+
+def test_a_replay_is_not_looked_into_again(alice, monkeypatch):
+    seen = []
+    monkeypatch.setattr(uploads.looking, "probe", lambda file: seen.append(1) or probe(file))
+    answers = [hand_over(alice.api, MP3, "a.mp3", key="sound") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[1]["Idempotency-Replayed"] == "true"
+    assert seen == [1]
 
 
 def test_each_kind_has_its_size(alice, monkeypatch, media_root):

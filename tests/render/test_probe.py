@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import struct
+import sys
 import tempfile
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -226,6 +229,24 @@ def test_a_busy_machine_is_no_fault_of_the_file(monkeypatch):
     monkeypatch.setattr(capped, "run", no_process)
     with pytest.raises(TryLater, match=r"No process could be started"):
         looked_at(video())
+
+
+def test_a_child_that_closes_its_outputs_has_no_second_deadline():
+    program = "import os, time; time.sleep(0.4); os.close(1); os.close(2); time.sleep(30)"
+    started = monotonic()
+    with pytest.raises(capped.Ended, match="slow"):
+        capped.run([sys.executable, "-I", "-S", "-c", program], caps=capped.Caps(seconds=0.7, answer=100))
+    assert 0.7 <= monotonic() - started < 1.05
+
+
+def test_a_child_gives_way_to_everybody(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys\nsys.path.insert(0, sys.argv[1])\nfrom pipeline.render.confine import confine\n"
+        "confine(memory=1 << 30, seconds=5)\nprint(os.nice(0))\n"
+    )
+    answer = capped.run(capped.ours(program), caps=capped.Caps(seconds=10, answer=100))
+    assert int(answer) == min(19, os.nice(0) + 10)
 
 
 def test_every_reason_has_a_sentence():

@@ -8,6 +8,7 @@ from config.ground import limits
 from pipeline import way_out
 from pipeline.models import Upload
 from pipeline.plugins import Refused, TryLater
+from pipeline.render.video import job as jobs
 from pipeline.stages import files
 from pipeline.stages.media import fetch_media
 from tests.contracts.test_uploads import MP4, picture
@@ -81,3 +82,10 @@ def test_nobody_there_is_tried_later(workspace, settings):
     with pytest.raises(TryLater):
         fetch_media(workspace, "http://127.0.0.1:9/x.png", way_out.client(), test=False, now=NOON)
     way_out.client.cache_clear()
+
+
+def test_a_busy_machine_is_no_fault_of_the_file(fetch, settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    with jobs.slot(tmp_path / "probes", 1), jobs.slot(tmp_path / "probes", 2), pytest.raises(TryLater):
+        fetch(MP4)
+    assert Upload.everywhere.count() == 0

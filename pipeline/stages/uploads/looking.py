@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from django.conf import settings
+
+from config.ground import limits
 from config.ground.errors import AppError, Detail, Invalid
 from pipeline.plugins import Refused, TryLater
 from pipeline.render.probe import probe
+from pipeline.render.video import job as jobs
 from pipeline.stages.uploads.sniffing import SUFFIXES
 
 if TYPE_CHECKING:
@@ -26,7 +31,7 @@ _REALLY: Final[Mapping[tuple[str, str], str]] = {
 
 
 class Busy(AppError):
-    """No process could be started to look at the file."""
+    """The machine has no room to look at the file now."""
 
     code = "unavailable"
 
@@ -37,7 +42,12 @@ class Busy(AppError):
 def look_into(file: BinaryIO, found: Sniffed) -> Sniffed:
     """With what it really holds, and a video's size. Raises `Invalid` with one sentence, and `Busy`."""
     try:
-        probed = probe(file)
+        # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.
+        with jobs.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
+            probed = probe(file)
+    except jobs.Busy as busy:
+        message = "Other files are being looked at; send it again in some seconds."
+        raise Busy(message) from busy
     except Refused as refused:
         raise Invalid.one("file", refused.code, refused.message) from refused
     except TryLater as later:
