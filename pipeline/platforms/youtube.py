@@ -340,11 +340,15 @@ def video_in(post: Adapted) -> PayloadAsset:
 
 
 def thumbnail_in(post: Adapted) -> PayloadAsset | None:
-    for one in post.payload.assets:
-        is_taken = one.mime_type in {"image/jpeg", "image/png"} and one.bytes <= THUMBNAIL_BYTES
-        if one.role == "thumbnail" and is_taken:
-            return one
-    return None
+    """The widest that it takes: beside a list of videos an upright one is a strip between two bars."""
+    taken = [
+        one
+        for one in post.payload.assets
+        if one.role == "thumbnail"
+        and one.mime_type in {"image/jpeg", "image/png"}
+        and one.bytes <= THUMBNAIL_BYTES
+    ]
+    return max(taken, key=lambda one: (one.width or 0) / (one.height or 1), default=None)
 
 
 def tags_of(payload: Payload) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from config.ground.outbound import Client, Policy
 from pipeline.platforms import youtube_upload
 from pipeline.platforms.base import Absent, Account, CannotTell, Found, Payload, Sent
-from pipeline.platforms.youtube import PLUGIN, SCOPE
+from pipeline.platforms.youtube import PLUGIN, SCOPE, thumbnail_in
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers import youtube as server_of
 from tests.platforms.servers.base import picture
@@ -276,6 +276,16 @@ def test_the_thumbnail_follows_and_only_one_that_youtube_takes(server: server_of
     assert (finished(), finished(large), server.thumbnails) == (None, None, {})
     assert finished(thumbnail) == {"thumbnail": True}
     assert server.thumbnails == {"dQw4w9WgXcQ": thumbnail.read()}
+
+
+def test_of_several_thumbnails_the_widest_is_taken(server: server_of.Server) -> None:
+    account, one = server_of.account(server), server_of.thumbnail()
+    upright = dataclasses.replace(one, width=1080, height=1920)
+    wide = dataclasses.replace(one, width=1280, height=720)
+    too_large = dataclasses.replace(wide, height=400, bytes=2 * 1024 * 1024 + 1)
+    unknown = dataclasses.replace(one, width=None, height=None)
+    post = PLUGIN.adapt(account, server_of.payload("A.", server_of.film(), upright, too_large, wide, unknown))
+    assert thumbnail_in(post) == wide
 
 
 def test_the_channel_is_named_with_its_limits(server: server_of.Server) -> None:
