@@ -85,8 +85,9 @@ def _unnamed(folder: Path, files: list[Path]) -> list[Path]:
         item = UUID(folder.name)
     except ValueError:
         return []
-    # What is being made has its files before its rows, for as long as the run has to wait.
-    if not files or GeneratedItem.everywhere.filter(pk=item, status__in=BEING_MADE).exists():
+    # What is being made has its files before its rows, for as long as the run has to wait; what was deleted meanwhile
+    # never gets rows.
+    if not files or GeneratedItem.everywhere.filter(pk=item, status__in=BEING_MADE, deleted_at=None).exists():
         return []
     named = set(Asset.everywhere.filter(item_id=item, revoked_at=None).values_list("path", flat=True))
     named |= set(Upload.everywhere.filter(pk=item).values_list("path", flat=True))

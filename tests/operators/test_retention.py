@@ -204,6 +204,15 @@ def test_only_files_that_no_served_row_names_are_swept(item, settings):
 
 
 @pytest.mark.parametrize("status", media_sweep.BEING_MADE)
+def test_what_was_deleted_while_it_was_made_goes(item, settings, status):
+    GeneratedItem.everywhere.filter(pk=item.pk).update(status=status, deleted_at=NOW)
+    Asset.everywhere.filter(item=item).delete()
+    put(settings.MEDIA_ROOT, f"{item.pk.hex}/film.mp4", days=800)
+    sweep()
+    assert f"{item.pk.hex}/film.mp4" not in there(settings.MEDIA_ROOT)
+
+
+@pytest.mark.parametrize("status", media_sweep.BEING_MADE)
 def test_what_a_run_has_drawn_waits_for_its_rows(item, settings, status):
     GeneratedItem.everywhere.filter(pk=item.pk).update(status=status)
     Asset.everywhere.filter(item=item).delete()
