@@ -146,7 +146,7 @@ def edit(
         for asset_id, text in alt_texts.items():
             Asset.everywhere.filter(item=row, pk=asset_id).update(alt_text=text)
         if is_redrawn:
-            _draw_again(row, alt_texts, now)
+            _draw_again(row, _by_name(row, alt_texts), now)
     return row
 
 
@@ -186,10 +186,15 @@ def _field_drawn(row: GeneratedItem, values: Mapping[str, Any]) -> str:
     return next(name for name in _DRAWN if name in values and _changes_drawing(row, {name: values[name]}))
 
 
-def _draw_again(row: GeneratedItem, alt_texts: Mapping[UUID, str], now: datetime) -> None:
-    """A run that draws and asks no writer. Alt texts given in the same breath are those of the new files."""
-    engine = push.engine_named(row.engine_output)
+def _by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str]:
+    """The new files have other ids, and the names of those before them."""
     names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
+    return {name: alt_texts[key] for key, name in names}
+
+
+def _draw_again(row: GeneratedItem, alt_texts: Mapping[str, str], now: datetime) -> None:
+    """A run that draws and asks no writer. Alt texts given in the same breath are those of the new files, by name."""
+    engine = push.engine_named(row.engine_output)
     run: Generation = Generation.everywhere.create(
         workspace_id=row.workspace_id,
         test=row.test,
@@ -197,7 +202,7 @@ def _draw_again(row: GeneratedItem, alt_texts: Mapping[UUID, str], now: datetime
         persona_id=row.persona_id,
         persona_version=row.persona_version,
         stage="render",
-        answers={"redraw": {"alt_texts": {name: alt_texts[key] for key, name in names}}},
+        answers={"redraw": {"alt_texts": dict(alt_texts)}},
         due_at=now,
         wake_at=now,
         request_id=request_id(),
@@ -270,7 +275,9 @@ def _retry_drawing(item: GeneratedItem, now: datetime) -> GeneratedItem:
         row = _locked(item)
         _refuse_deleted(row)
         _write(row, now, error=None)
-        _draw_again(row, {}, now)
+        broken = Generation.everywhere.filter(pk=row.generation_id).first()
+        said = broken.answers.get("redraw", {}) if broken is not None else {}
+        _draw_again(row, said.get("alt_texts", {}), now)
     return row
 
 
@@ -336,6 +343,8 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         Attempt.everywhere.filter(publication__item=row).update(receipt=None)
         Revision.everywhere.filter(item=row).delete()
         Asset.everywhere.filter(item=row).update(revoked_at=now)
+        # A drawing that broke keeps what was said with the words.
+        Generation.everywhere.filter(pk=row.generation_id, status__in=("done", "failed")).update(answers={})
         _write(
             row,
             now,

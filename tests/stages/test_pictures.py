@@ -391,6 +391,36 @@ def test_retry_of_a_redraw_that_broke_keeps_the_words_and_costs_nothing(workspac
     assert LedgerEntry.everywhere.filter(workspace=workspace).count() == entries
 
 
+@pytest.mark.parametrize("how", ["given_up", "undrawable"])
+def test_retry_of_a_redraw_that_broke_keeps_the_alt_texts(workspace, monkeypatch, how):
+    item = make_card(workspace)
+    alt_texts = {files_of(item)[1].pk: "Said by hand."}
+    review.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
+    if how == "given_up":
+        generate.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    else:
+        error = {"code": "odd", "message": "No.", "stage": "render"}
+        with monkeypatch.context() as patch:
+            patch.setattr(pictures, "draw", lambda *_, **__: {"files": [], "checks": [], "error": error})
+            run_all(item)
+    assert reread(item).status == "failed"
+    review.retry(reread(item), workspace=workspace, now=NOON)
+    run_all(item)
+    assert files_of(item)[1].alt_text == "Said by hand."
+    assert Generation.everywhere.get(pk=reread(item).generation_id).answers == {}
+
+
+def test_what_a_broken_redraw_keeps_goes_with_the_item(workspace):
+    item = make_card(workspace)
+    alt_texts = {files_of(item)[1].pk: "Said by hand."}
+    review.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
+    run = Generation.everywhere.get(pk=reread(item).generation_id)
+    generate.give_up(claimed(run))
+    assert reread(run).answers != {}
+    review.erase(reread(item), now=NOON)
+    assert reread(run).answers == {}
+
+
 # --- Several pictures ------------------------------------------------------------------------------------------------
 
 ARTICLE = (

@@ -131,8 +131,9 @@ def _write_redrawn(generation: Generation) -> None:
     """`generating → ready` again: the words stand already, and that it was made was told when it was made."""
     answers = generation.answers
     now = timezone.now()
+    is_broken = any(drawn["error"] for drawn in answers.get("pictures", {}).values())
     with transaction.atomic():
-        end(generation, now)
+        end(generation, now, is_broken=is_broken)
         for item in items_of(generation):
             drawn = answers.get("pictures", {}).get(str(item.variant_index))
             if item.status != "generating" or drawn is None:

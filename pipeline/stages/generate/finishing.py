@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.utils import timezone
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Engine
 
 
-def end(generation: Generation, now: datetime) -> None:
+REDRAW: Final = "redraw"
+"""Where a run that only draws keeps what a person has said with the words: the next try needs it."""
+
+
+def end(generation: Generation, now: datetime, *, is_broken: bool = False) -> None:
+    """`is_broken` where it drew nothing, though it ended as it should."""
     states.move(
         generation,
         "done",
@@ -33,8 +38,12 @@ def end(generation: Generation, now: datetime) -> None:
         finished_at=now,
         error=None,
         # They quote the source, which may be erased while what was made of it stays.
-        answers={},
+        answers=_kept_of(generation) if is_broken else {},
     )
+
+
+def _kept_of(generation: Generation) -> dict[str, Any]:
+    return {REDRAW: generation.answers[REDRAW]} if REDRAW in generation.answers else {}
 
 
 def fail_item(
@@ -70,7 +79,7 @@ def fail(generation: Generation, code: str, message: str) -> None:
             attempts=0,
             finished_at=now,
             error=error,
-            answers={},
+            answers=_kept_of(generation),
         )
         for item in items_of(generation):
             if item.status in {"queued", "generating"}:
