@@ -105,7 +105,7 @@ hands.register(
         give_up=generate.give_up,
         lease=LEASE,
         max_attempts=limits.GENERATION_TRIES,
-        side_by_side=max(2, settings.WORKER_THREADS // 2),
+        side_by_side=generate.HANDS,
         per_workspace=max(1, settings.WORKER_THREADS // 4),
     )
 )

@@ -57,15 +57,15 @@ def film(
 ) -> dict[str, Any]:
     """Make the film and keep its files; runs outside any transaction.
 
-    Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `Busy` and `NoRoom`, which pass, and
-    `RenderFailed` with `render_stopped` where `on_progress` answers False.
+    The caller holds a slot. Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `Busy` and `NoRoom`,
+    which pass, and `RenderFailed`: with `render_stopped` where `on_progress` answers False.
     """
     reason = jobs.why_not()
     if reason is not None:
-        return _failed("no_video", reason)
+        return failed("no_video", reason)
     portrait, checks = pictures.portrait_of(item.workspace_id, persona)
     try:
-        with jobs.slot(root(), jobs.side_by_side()):
+        with jobs.telling_of_no_room():
             try:
                 return _filmed(item, engine, (draft, persona), (portrait, checks), on_progress)
             except Refused as refused:
@@ -73,13 +73,12 @@ def film(
                     raise
                 instead = (None, [pictures.warning(refused.message)])
                 return _filmed(item, engine, (draft, persona), instead, on_progress)
-    except jobs.RenderFailed as failed:
-        if failed.code == "render_stopped":
-            raise
-        log.warning("render_failed", item=item.pk.hex, code=failed.code, log=failed.log)
-        return _failed(failed.code, failed.message)
+    except jobs.RenderFailed as broken:
+        if broken.code != "render_stopped":
+            log.warning("render_failed", item=item.pk.hex, code=broken.code, log=broken.log)
+        raise
     except Refused as refused:
-        return _failed(refused.code, refused.message)
+        return failed(refused.code, refused.message)
 
 
 def root() -> Path:
@@ -92,7 +91,7 @@ def sweep(now: datetime) -> int:
     return jobs.sweep(root(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp())
 
 
-def _failed(code: str, message: str) -> dict[str, Any]:
+def failed(code: str, message: str) -> dict[str, Any]:
     return {"files": [], "checks": [], "error": {"code": code, "message": message, "stage": "render"}}
 
 
@@ -108,6 +107,10 @@ def _filmed(
     board = engine.film(*said, Media(has_portrait=portrait is not None, size=engine.sizes[0]))
     if board is None:
         return {"files": [], "checks": [asdict(check) for check in checks], "error": None}
+    media = Path(settings.MEDIA_ROOT)
+    media.mkdir(parents=True, exist_ok=True)
+    # The files are copied to there, and it may be another disk.
+    jobs.refuse_without_room(board, media, shrink=SHRINK)
     with jobs.working_folder(root()) as folder:
         face = None
         if portrait is not None and board.needs_portrait:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import CreditBalance
@@ -20,8 +23,8 @@ from pipeline.render.video import job as jobs
 from pipeline.render.video import verify
 from pipeline.render.video.job import NoRoom, RenderFailed
 from pipeline.render.video.reading import from_json
-from pipeline.stages import generate, review, videos
-from pipeline.stages.generate import drawing
+from pipeline.stages import files, generate, review, videos
+from pipeline.stages.generate import drawing, working
 from pipeline.stages.publish.payload import payload_of
 from pipeline.writers.extractive import Extractive
 from tests.stages.steps import (
@@ -174,7 +177,7 @@ def test_progress_is_written_every_few_seconds_and_holds_the_lease(
 ):
     raw = push_raw(workspace, **GIVEN).raw_item
     generation = claimed(Generation.everywhere.get(raw_item=raw))
-    tell = drawing.Teller(generation, 1, 4)
+    tell = drawing.Teller(generation, items_of(raw)[0], 1, 4)
     before = reread(generation).wake_at
 
     assert tell(0.5)
@@ -207,7 +210,6 @@ def test_a_hand_that_lost_its_lease_stops_the_film_and_writes_nothing(workspace,
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (RenderFailed("It took too long.", code="render_slow", log="late"), "render_slow"),
         (RenderFailed("It took too much.", code="render_memory"), "render_memory"),
         (Refused("The film was made wrongly: it has 3 frames.", code="bad_film"), "bad_film"),
     ],
@@ -224,6 +226,40 @@ def test_a_film_that_breaks_fails_the_item_with_stage_and_reason(workspace, monk
     assert (files_of(item), balance(workspace)) == ([], (10, 0))
 
 
+@pytest.mark.parametrize("code", sorted(drawing.PASSING))
+def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatch, filmed, code):
+    """A process that the system killed costs no answer of the model; one that always dies is given up at last."""
+    written = []
+    draft = Extractive.draft
+    monkeypatch.setattr(Extractive, "draft", lambda self, *a, **k: written.append(1) or draft(self, *a, **k))
+    made = jobs.render
+
+    def render(*_, **__):
+        raise RenderFailed("It ended.", code=code, log="killed")
+
+    monkeypatch.setattr(jobs, "render", render)
+    raw = push_raw(workspace, **GIVEN).raw_item
+    other = push_raw(workspace, **{**GIVEN, "url": "https://news.example/other"}).raw_item
+    for times in range(1, limits.GENERATION_TRIES):
+        run_generations(raw)
+        generation = Generation.everywhere.get(raw_item=raw)
+        assert (generation.status, generation.error["code"]) == ("running", code)
+        assert generation.wake_at - timezone.now() > times * drawing.RENDER_AGAIN - timedelta(seconds=20)
+        # Waiting for a turn in between changes nothing.
+        with jobs.slot(videos.root(), 1), jobs.slot(videos.root(), 2), monkeypatch.context() as patch:
+            patch.setattr(jobs, "side_by_side", lambda **_: 1)
+            run_generations(raw)
+    run_generations(other)
+    run_generations(raw)
+    item = items_of(raw)[0]
+    assert item.error == {"code": code, "message": "It ended.", "stage": "render"}
+
+    monkeypatch.setattr(jobs, "render", made)
+    run_generations(other)
+    assert items_of(other)[0].status == "ready"
+    assert len(written) == 2
+
+
 def test_what_is_missing_here_fails_the_item_in_words(workspace, monkeypatch):
     monkeypatch.setattr(jobs, "NEEDED", ("no_such_module",))
 
@@ -237,7 +273,7 @@ def test_a_film_waits_for_its_turn_without_a_failed_try(workspace, filmed, folde
     raw = push_raw(workspace, **GIVEN).raw_item
     with jobs.slot(folders / "renders", 1):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(jobs, "side_by_side", lambda: 1)
+            patch.setattr(jobs, "side_by_side", lambda **_: 1)
             run_generations(raw)
         generation = Generation.everywhere.get(raw_item=raw)
         assert (generation.status, generation.stage, generation.attempts) == ("running", "render", 0)
@@ -246,6 +282,124 @@ def test_a_film_waits_for_its_turn_without_a_failed_try(workspace, filmed, folde
 
     run_generations(raw)
     assert items_of(raw)[0].status == "ready"
+
+
+def test_waiting_for_a_turn_costs_nothing_else(workspace, filmed, folders, monkeypatch):
+    raw = push_raw(workspace, **GIVEN).raw_item
+    monkeypatch.setattr(jobs, "side_by_side", lambda **_: 1)
+    with jobs.slot(folders / "renders", 1):
+        run_generations(raw)
+        waiting = claimed(Generation.everywhere.get(raw_item=raw))
+        monkeypatch.setattr(working, "persona_card", lambda *_: pytest.fail("loaded"))
+        with CaptureQueriesContext(connection) as asked:
+            generate.work(waiting)
+    # The row is given back, and that is all.
+    assert [one["sql"].split()[0] for one in asked] == ["UPDATE"]
+
+
+def test_workspaces_take_turns(workspace, charlies, filmed, monkeypatch):
+    """One slot, two films of Alice's that are older than Charlie's: he comes after her first."""
+    monkeypatch.setattr(jobs, "side_by_side", lambda **_: 1)
+    raws = [
+        push_raw(workspace, **GIVEN).raw_item,
+        push_raw(workspace, **{**GIVEN, "url": "https://news.example/second"}).raw_item,
+        push_raw(charlies, **GIVEN).raw_item,
+    ]
+    with jobs.slot(videos.root(), 1):
+        for raw in raws:
+            run_generations(raw)
+    first, second, his = raws
+
+    def is_made(raw):
+        run_generations(raw)
+        return items_of(raw)[0].status == "ready"
+
+    assert not is_made(his)
+    assert not is_made(second)
+    assert is_made(first)
+    assert not is_made(second)
+    assert is_made(his)
+    assert is_made(second)
+
+
+def test_a_run_whose_hand_is_gone_is_not_waited_for(workspace, charlies, filmed, monkeypatch):
+    monkeypatch.setattr(jobs, "side_by_side", lambda **_: 1)
+    older, younger = (push_raw(one, **GIVEN).raw_item for one in (workspace, charlies))
+    with jobs.slot(videos.root(), 1):
+        run_generations(older)
+        run_generations(younger)
+    Generation.everywhere.filter(raw_item=older).update(wake_at=timezone.now() - timedelta(minutes=1))
+    run_generations(younger)
+    assert items_of(younger)[0].status == "ready"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_media_folder_that_fills_up_is_waited_for(workspace, monkeypatch, filmed, number):
+    """It may lie on another disk than the film was made on."""
+    write = files.write
+
+    def full(kept, chunks):
+        raise OSError(number, "full")
+
+    raw = push_raw(workspace, **GIVEN).raw_item
+    monkeypatch.setattr(files, "write", full)
+    run_generations(raw)
+    generation = Generation.everywhere.get(raw_item=raw)
+    assert (generation.status, generation.error["code"]) == ("running", "no_space")
+    monkeypatch.setattr(files, "write", write)
+    run_generations(raw)
+    assert items_of(raw)[0].status == "ready"
+
+
+def test_nothing_is_begun_where_the_media_folder_has_no_room(workspace, settings, monkeypatch, filmed):
+    usage = jobs.shutil.disk_usage
+    monkeypatch.setattr(
+        jobs.shutil,
+        "disk_usage",
+        lambda path: usage(path)._replace(free=1000) if path == settings.MEDIA_ROOT else usage(path),
+    )
+    raw = push_raw(workspace, **GIVEN).raw_item
+    run_generations(raw)
+    assert Generation.everywhere.get(raw_item=raw).error["code"] == "no_space"
+    assert filmed == []
+
+
+def test_what_is_deleted_while_it_is_filmed_is_filmed_no_longer(workspace, filmed, settings):
+    raw = push_raw(workspace, **GIVEN).raw_item
+    made = jobs.render
+
+    def deleted(job, folder, **given):
+        review.erase(items_of(raw)[0], now=timezone.now())
+        return made(job, folder, **given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "render", deleted)
+        run_generations(raw)
+    assert [one for one in settings.MEDIA_ROOT.rglob("*") if one.is_file()] == []
+    run_generations(raw)
+    assert Generation.everywhere.get(raw_item=raw).status in {"done", "failed"}
+    assert [one for one in settings.MEDIA_ROOT.rglob("*") if one.is_file()] == []
+
+
+def test_a_busy_database_stops_no_film_while_the_lease_holds(workspace, filmed, monkeypatch):
+    raw = push_raw(workspace, **GIVEN).raw_item
+    generation = claimed(Generation.everywhere.get(raw_item=raw))
+    monkeypatch.setattr(drawing, "TELL_SECONDS", 0.0)
+    clock = [100.0]
+    monkeypatch.setattr(drawing, "monotonic", lambda: clock[0])
+    tell = drawing.Teller(generation, items_of(raw)[0], 0, 1)
+
+    def busy(*_, **__):
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Generation, "sleep_until", busy)
+        assert tell(0.1)
+        clock[0] += 50
+        assert tell(0.2)
+        clock[0] += 11
+        assert not tell(0.3)
+    assert tell(0.4)
 
 
 def test_a_full_disk_waits(workspace, monkeypatch, filmed):

@@ -6,6 +6,7 @@ caps its own memory, and dies with whoever started it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -22,9 +23,16 @@ _EVERY: Final = 15
 
 def limit(job: dict[str, Any]) -> None:
     """Before anything is loaded: a limit that comes later can't give back what was taken."""
-    resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (job["file"], job["file"]))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limits = (
+        (resource.RLIMIT_AS, job["memory"]),
+        (resource.RLIMIT_FSIZE, job["file"]),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for kind, most in limits:
+        # What the operator allows less of stays as it is.
+        _, hard = resource.getrlimit(kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (allowed, allowed))
     os.nice(job["nice"])
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415  only here, and only where there is such a call
@@ -61,6 +69,11 @@ def main(folder: Path) -> None:
         # OpenCV has an error of its own for memory that isn't given.
         is_memory = isinstance(error, MemoryError) or "memory" in str(error).lower()
         tell(failed="memory" if is_memory else "broken")
+        raise
+    except Exception as error:
+        # FFmpeg's errors are not all the system's, and each has its number.
+        if getattr(error, "errno", None) in {errno.ENOSPC, errno.EDQUOT}:
+            tell(failed="space")
         raise
     else:
         tell(made=made)

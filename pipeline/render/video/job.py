@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -34,6 +35,9 @@ NICE: Final = 10
 BYTES_A_SECOND: Final = 3_000_000
 """More than a second of a film ever took; three times that has to be free for each before one is begun."""
 _LAST_MOMENT: Final = 5.0
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_TOO_MUCH: Final = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+"""What the system says that can't start a process just now."""
 _ENDED_BY_US: Final = frozenset({"slow", "stopped"})
 _LINE_MOST: Final = 1024 * 1024
 _PROGRAM: Final = Path(__file__).with_name("child.py")
@@ -113,9 +117,20 @@ def why_not() -> str | None:
     return f"Films can't be made here: {', '.join(absent)} is not installed."
 
 
-def side_by_side() -> int:
-    """How many films at once: each takes two cores."""
-    return max(1, (os.cpu_count() or 1) // 2)
+def side_by_side(*, hands: int) -> int:
+    """How many films at once: each takes two cores of those that we may use, and half of the hands stay for others."""
+    return max(1, min(len(os.sched_getaffinity(0)) // 2, hands // 2))
+
+
+@contextmanager
+def telling_of_no_room() -> Iterator[None]:
+    """Raises `NoRoom` for a disk that is full: it passes, and costs nobody's words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise NoRoom from error
+        raise
 
 
 @contextmanager
@@ -150,12 +165,14 @@ def sweep(root: Path, *, older: timedelta, now: float) -> int:
     """Remove the folders of killed processes; returns how many."""
     if not root.is_dir():
         return 0
-    old = [
-        one for one in root.iterdir() if one.is_dir() and now - one.stat().st_mtime >= older.total_seconds()
-    ]
-    for one in old:
-        shutil.rmtree(one, ignore_errors=True)
-    return len(old)
+    removed = 0
+    for one in list(root.iterdir()):
+        # Its own hand may remove it at this moment.
+        with suppress(FileNotFoundError):
+            if one.is_dir() and now - one.stat().st_mtime >= older.total_seconds():
+                shutil.rmtree(one, ignore_errors=True)
+                removed += not one.exists()
+    return removed
 
 
 def render(
@@ -168,11 +185,11 @@ def render(
     """Make the film in a folder that only it uses, and wait for it.
 
     `on_progress` gets the share that is done; where it answers False, the film is given up with `RenderFailed`.
-    Raises `Refused` for what can't be filmed, `NoRoom`, and `RenderFailed` for a process that was ended by a limit
+    Raises `Refused` for what can't be filmed, `NoRoom`, `Busy` where no process can be started now, and `RenderFailed` for a process that was ended by a limit
     or broke. Whatever happens, the process has ended when this returns.
     """
     allowed = limits or Limits()
-    _refuse_without_room(job, folder)
+    refuse_without_room(job.board, folder, shrink=job.shrink)
     seconds = 10 * job.board.duration + 60 if allowed.seconds is None else allowed.seconds
     (folder / "job.json").write_text(json.dumps(_told(job, allowed)))
     with (folder / _LOG).open("wb") as log:
@@ -186,8 +203,9 @@ def render(
     return _outcome(said, child.returncode, folder, seconds)
 
 
-def _refuse_without_room(job: Job, folder: Path) -> None:
-    wanted = 3 * BYTES_A_SECOND * job.board.duration / job.shrink**2
+def refuse_without_room(board: Storyboard, folder: Path, *, shrink: int) -> None:
+    """Raises `NoRoom` where the film may not fit on the disk of the folder."""
+    wanted = 3 * BYTES_A_SECOND * board.duration / shrink**2
     if shutil.disk_usage(folder).free < wanted:
         raise NoRoom
 
@@ -222,6 +240,8 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
             bufsize=0,
         )
     except OSError as error:
+        if error.errno in _TOO_MUCH:
+            raise Busy from error
         message = "No process could be started to make the film."
         raise RenderFailed(message, code="render_died") from error
 
@@ -286,6 +306,8 @@ def _outcome(said: dict[str, Any], status: int, folder: Path, seconds: float) ->
     if "stopped" in said:
         message = "Making the film was stopped."
         raise RenderFailed(message, code="render_stopped", log=log)
+    if said.get("failed") == "space":
+        raise NoRoom
     if said.get("failed") == "memory" or any(sign in log for sign in _NO_MEMORY):
         message = "Making the film took more memory than it may have."
         raise RenderFailed(message, code="render_memory", log=log)

@@ -7,14 +7,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
-from config.ground import due, states
+from config.ground import due, hands, limits, states
 from config.ground.crash import crash_point
 from pipeline import plugins
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 from pipeline.models import GeneratedItem, Generation
+from pipeline.plugins import TryLater
 from pipeline.render.video.job import RenderFailed
 from pipeline.stages import pictures, videos
 from pipeline.stages.generate.finishing import end, fail_item
@@ -29,8 +30,18 @@ if TYPE_CHECKING:
 
     from pipeline.stages.generate.repeating import OwnWords
 
+RENDER_AGAIN: Final = timedelta(seconds=30)
+"""After a film broke for the first time; twice that after the second, and so on."""
 TELL_SECONDS: Final = 2.0
 """Between two writes of how far a film is."""
+BROKEN: Final = "broken_films"
+"""Where a run keeps how often a film of it broke that may go well another time."""
+PASSING: Final = frozenset({"render_died", "render_slow"})
+"""What the next try may not meet: the system killed it for its memory, or the machine was overloaded."""
+
+
+class BrokenFilm(TryLater):
+    """A film broke that may go well another time; the words are kept meanwhile."""
 
 
 def draw(
@@ -81,20 +92,29 @@ def _draw_one(
     """`share` is which of how many it is, for the progress of the whole."""
     if engine.bucket != "video":
         return pictures.draw(item, engine, draft, persona, shown_on=shown_on)
-    tell = Teller(generation, *share)
+    tell = Teller(generation, item, *share)
     try:
         return videos.film(item, engine, draft, persona, on_progress=tell)
     except RenderFailed as failed:
-        # Nobody else stops one: the lease is another hand's.
-        raise LostLease from failed
+        if failed.code == "render_stopped":
+            # Nobody else stops one: the lease is another hand's, or the item was deleted.
+            raise LostLease from failed
+        times = generation.answers.get(BROKEN, 0) + 1
+        if failed.code not in PASSING or times >= limits.GENERATION_TRIES:
+            return videos.failed(failed.code, failed.message)
+        store(generation, generation.stage, **{BROKEN: times})
+        raise BrokenFilm(failed.message, code=failed.code, after=times * RENDER_AGAIN) from failed
 
 
 class Teller:
-    """Keeps how far a film is, and the lease, every few seconds; False where the lease is lost."""
+    """Keeps how far a film is, and the lease, every few seconds; False where the lease is lost or the item deleted."""
 
-    def __init__(self, generation: Generation, place: int, of: int) -> None:
-        self._generation, self._place, self._of = generation, place, max(of, 1)
+    def __init__(self, generation: Generation, item: GeneratedItem, place: int, of: int) -> None:
+        self._generation, self._item = generation, item
+        self._place, self._of = place, max(of, 1)
         self._next = 0.0
+        left = generation.wake_at - timezone.now() if generation.wake_at else timedelta(0)
+        self._held_until = monotonic() + left.total_seconds()
 
     def __call__(self, share: float) -> bool:
         now = monotonic()
@@ -103,7 +123,15 @@ class Teller:
         self._next = now + TELL_SECONDS
         percent = min(99, int(100 * (self._place + share) / self._of))
         lease = timedelta(seconds=settings.LEASE_SECONDS)
-        return self._generation.sleep_until(due.database_now() + lease, progress=percent)
+        try:
+            is_ours = self._generation.sleep_until(due.database_now() + lease, progress=percent)
+            is_wanted = GeneratedItem.everywhere.filter(pk=self._item.pk, deleted_at=None).exists()
+        except (OperationalError, InterfaceError):
+            # A busy database is no reason to throw the film away while nobody else can have the lease.
+            hands.release_connections()
+            return now < self._held_until
+        self._held_until = now + lease.total_seconds()
+        return is_ours and is_wanted
 
 
 def redraw(generation: Generation) -> None:

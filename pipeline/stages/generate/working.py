@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,18 +18,21 @@ from pipeline.render.video.job import Busy, NoRoom
 from pipeline.stages import model_account
 from pipeline.stages.generate import briefing, gathering, lane
 from pipeline.stages.generate.drafting import draft
-from pipeline.stages.generate.drawing import draw, redraw
+from pipeline.stages.generate.drawing import BrokenFilm, draw, redraw
 from pipeline.stages.generate.finishing import fail
 from pipeline.stages.generate.judging import judge
 from pipeline.stages.generate.reading import brief_from, persona_card, source_text
 from pipeline.stages.generate.repeating import OwnWords
 from pipeline.stages.generate.starting import start
 from pipeline.stages.generate.storing import WAITS, as_json
+from pipeline.stages.generate.turns import turn
 from pipeline.stages.generate.writing import write
 from pipeline.stages.model_account import LostLease
 from pipeline.writers.base import Writer
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pipeline.models import Generation
 
 log = structlog.get_logger(__name__)
@@ -38,17 +42,23 @@ def work(generation: Generation) -> None:
     """Work one claimed generation through its stages; each stage's answer is stored before the next begins."""
     crash_point("generate.claimed")
     try:
-        _work(generation)
+        if generation.stage == "render":
+            # Whoever only waits for its turn learns so first: nothing is loaded or judged for it.
+            with turn(generation):
+                _work(generation, nullcontext())
+        else:
+            _work(generation, turn(generation))
     except (LostLease, states.Overtaken) as error:
         log.info("overtaken", generation=generation.pk.hex, reason=str(error))
     except Busy:
         # Waiting for one's turn is no failed try.
         generation.sleep_until(timezone.now() + limits.RENDER_TURN, attempts=0)
-    except NoRoom as error:
+    except (NoRoom, BrokenFilm) as error:
         _wait(generation, error)
 
 
-def _work(generation: Generation) -> None:
+def _work(generation: Generation, place: AbstractContextManager[None]) -> None:
+    """`place` is entered to draw in it."""
     if "redraw" in generation.answers:
         redraw(generation)
         return
@@ -72,7 +82,8 @@ def _work(generation: Generation) -> None:
         fail(generation, error.code, error.message)
         return
     if generation.stage == "render":
-        draw(generation, engine, brief, source, persona, own_words=own_words)
+        with place:
+            draw(generation, engine, brief, source, persona, own_words=own_words)
         crash_point("generate.rendered")
     write(generation, engine, brief, source, persona, own_words=own_words)
     crash_point("generate.committed")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ import pytest
 from PIL import Image
 
 from pipeline.plugins import Refused
+from pipeline.render import capped
 from pipeline.render.video import job as jobs
 from pipeline.render.video import verify
 from pipeline.render.video.job import (
@@ -208,11 +210,82 @@ def test_nothing_is_begun_where_there_is_no_room(tmp_path, monkeypatch):
 
 
 def test_only_so_many_films_are_made_at_once(tmp_path):
-    assert side_by_side() >= 1
     with slot(tmp_path, 2), slot(tmp_path, 2), pytest.raises(Busy), slot(tmp_path, 2):
         pass
     with slot(tmp_path, 1):
         pass
+
+
+@pytest.mark.parametrize(
+    ("cores", "hands", "films"), [(1, 4, 1), (2, 4, 1), (8, 4, 2), (8, 16, 4), (16, 2, 1)]
+)
+def test_half_of_the_hands_and_two_cores_for_each(monkeypatch, cores, hands, films):
+    monkeypatch.setattr(jobs.os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(jobs.os, "sched_getaffinity", lambda _: set(range(cores)))
+    assert side_by_side(hands=hands) == films
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_fills_up_meanwhile_passes(tmp_path, monkeypatch, number):
+    """The child itself, with an encoder that finds no room."""
+    program = tmp_path / "child.py"
+    program.write_text(
+        f"""import sys
+sys.path[:0] = [{str(capped.PROJECT)!r}]
+from pathlib import Path
+from pipeline.render.video import child, making
+def make(*_):
+    raise OSError({number}, "full")
+making.make = make
+child.main(Path(sys.argv[1]))
+"""
+    )
+    monkeypatch.setattr(jobs, "_PROGRAM", program)
+
+    with pytest.raises(NoRoom):
+        render(short(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.EAGAIN, Busy), (errno.ENOMEM, Busy), (errno.ENOENT, RenderFailed)]
+)
+def test_a_machine_that_starts_no_process_is_waited_for(tmp_path, monkeypatch, number, kind):
+    def no_process(*_, **__):
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(jobs.subprocess, "Popen", no_process)
+    with pytest.raises(kind):
+        render(short(), tmp_path)
+
+
+def test_a_child_keeps_a_lower_limit_of_the_operator(tmp_path):
+    program = (
+        "import json, os, resource, sys\n"
+        f"sys.path[:0] = [{str(capped.PROJECT)!r}]\n"
+        "from pipeline.render.video.child import limit\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "limit({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
+        "print(resource.getrlimit(resource.RLIMIT_FSIZE)[1])\n"
+    )
+    # Root may raise its limits, so the number is what tells.
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == 1 << 20
+
+
+def test_what_cannot_be_removed_is_not_counted(tmp_path, monkeypatch):
+    old, gone = tmp_path / "a-old", tmp_path / "b-gone"
+    for one in (old, gone):
+        one.mkdir()
+        os.utime(one, (0, 0))
+
+    def remove(path, **_):
+        # Somebody else was quicker with the other.
+        if gone.exists():
+            gone.rmdir()
+
+    monkeypatch.setattr(jobs.shutil, "rmtree", remove)
+    assert sweep(tmp_path, older=timedelta(hours=2), now=time.time()) <= 1
+    assert sweep(tmp_path, older=timedelta(hours=2), now=time.time()) == 0
 
 
 def test_a_working_folder_goes_whatever_happens(tmp_path):
