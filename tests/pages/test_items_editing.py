@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from config.ground.errors import Invalid
 from config.ground.ids import encode
+from pipeline import article
 from pipeline.models import Asset, GeneratedItem, Revision, WorkspaceDefaults
 from pipeline.stages import review
 from tests.pages.test_items_acts import undone
@@ -95,6 +96,47 @@ def test_typed_fields_are_edited_and_the_others_stay(editor, item):
     row = reread(item)
     assert row.content == {**content, "tags": ["rail", "city"], "slug": "new-tram"}
     assert (row.body, row.revision) == ("# Tram", 2)
+
+
+def test_an_article_is_edited_and_what_follows_from_it_is_made_anew(editor, item):
+    body = "# Tram\n\nIt rolls."
+    own = {"slug": "tram", "meta_description": "A line.", "tags": ["rail"], "form": "article"}
+    content = article.with_data(
+        own, title="Tram", body=body, body_format="markdown", language="en", author="Ann"
+    )
+    item = become(
+        item, bucket="blog", title="Tram", body=body, body_format="markdown", content=content, language="en"
+    )
+    names = [name for name in form_of(editor, item) if name.startswith("content_")]
+    assert names == [
+        "content_slug",
+        "content_meta_description",
+        "content_tags",
+        "content_canonical_url",
+    ]
+    longer = f"{body}\n\n{'It rolls on. ' * 300}"
+    assert save(editor, item, body=longer, content_tags="rail, city").status_code == 302
+    row = reread(item)
+    assert (row.body, row.content["tags"], row.content["form"]) == (longer, ["rail", "city"], "article")
+    assert (content["reading_minutes"], row.content["reading_minutes"]) == (1, 4)
+    assert row.content["json_ld"]["author"]["name"] == "Ann"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"content": {"parts": ["One. ", "\nTwo."]}, "body": "One. \n\n\nTwo."},
+        {"content": {"parts": ["Of two\r\nlines.\n"]}, "body": "Of two\r\nlines.\n"},
+        {"content": {}, "body": "Without parts. "},
+        {"bucket": "blog", "body": "  Words.\n", "content": {"slug": "a ", "tags": ["a, b", " c"]}},
+        {"bucket": "image", "body": "Words\n", "content": {"slides": [{"title": "One ", "text": "\n\nTwo\n"}]}},
+    ],
+)  # fmt: skip
+def test_white_space_that_nobody_touched_is_no_edit(editor, item, values):
+    row = become(item, title=" Tram ", **values)
+    answer = save(editor, item)
+    assert (answer.status_code, said(answer)) == (302, ["Nothing was changed."])
+    assert (reread(item).version, reread(item).body) == (row.version, values["body"])
 
 
 def test_words_of_slides_are_edited(editor, item):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -11,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.ground import limits
-from pipeline.content import FIELDS, OBJECTS, TEXTS
+from pipeline.content import FIELDS, NUMBER, OBJECT, OBJECTS, TEXTS
 from pipeline.pages.items.forms import VersionedForm
 
 if TYPE_CHECKING:
@@ -43,8 +44,22 @@ _LABELS: Final = {
     "subject": gettext_lazy("Subject"),
     "preheader": gettext_lazy("Preheader"),
 }
+_NOT_WRITTEN: Final = frozenset({"form"})
+"""Text that nobody writes: its engine says so, and the stage keeps it."""
+_ORDER: Final = ("kind", "title", "heading", "headline", "text", "link")
+"""Members of a slide or section as they are read; the database keeps no order of its own."""
 # Their words stand in the body too, which leads where both were changed.
 _FOLLOWS_BODY: Final = "sections"
+
+
+class _Words(forms.CharField):
+    """Words as they are, with the white space at their ends: what nobody touched comes back as it was."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(strip=False, max_length=limits.BODY_CHARACTERS, **given)
+
+    def validate(self, value: str) -> None:
+        super().validate(value if value.strip() else "")
 
 
 class EditForm(VersionedForm):
@@ -69,6 +84,7 @@ class EditForm(VersionedForm):
             self.fields[name] = forms.CharField(
                 label=label,
                 required=False,
+                strip=False,
                 max_length=_ALT_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2}),
             )
@@ -77,9 +93,8 @@ class EditForm(VersionedForm):
         parts = _parts(self.item)
         if not parts:
             rows = 18 if self.item.bucket in {"blog", "newsletter"} else 6
-            self.fields["body"] = forms.CharField(
+            self.fields["body"] = _Words(
                 label=_body_label(self.item),
-                max_length=limits.BODY_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": rows}),
             )
             return
@@ -87,10 +102,9 @@ class EditForm(VersionedForm):
         for number in range(count):
             is_further = number >= len(parts)
             label = _("Words") if count == 1 else _("Post %(number)d") % {"number": number + 1}
-            self.fields[f"{_PART}{number}"] = forms.CharField(
+            self.fields[f"{_PART}{number}"] = _Words(
                 label=label,
                 required=count == 1,
-                max_length=limits.BODY_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2 if is_further else 5}),
                 help_text=_("Empty: no further post.") if is_further else "",
             )
@@ -120,11 +134,11 @@ class EditForm(VersionedForm):
         """What differs from the item, as `review.edit` takes it."""
         given, item = self.cleaned_data, self.item
         found: dict[str, Any] = {}
-        if given["title"] != item.title:
+        # It is one line, and no white space at its ends is meant.
+        if given["title"] != item.title.strip():
             found["title"] = given["title"]
         content = self._content(given)
-        body = _lines(given["body"]) if "body" in given else None
-        if body is not None and body != _lines(item.body):
+        if "body" in given and (body := _written(given["body"], item.body)) != item.body:
             found["body"] = body
         if "body" in found or _leads(item, _FOLLOWS_BODY):
             # It is made of the body anew.
@@ -132,7 +146,9 @@ class EditForm(VersionedForm):
         if not _are_alike(item.content, content):
             found["content"] = content
         alt_texts = {
-            asset.pk: given[name] for name, asset in self.described.items() if given[name] != asset.alt_text
+            asset.pk: written
+            for name, asset in self.described.items()
+            if (written := _written(given[name], asset.alt_text)) != asset.alt_text
         }
         if alt_texts:
             found["alt_texts"] = alt_texts
@@ -140,22 +156,31 @@ class EditForm(VersionedForm):
 
     def _content(self, given: Mapping[str, Any]) -> dict[str, Any]:
         content = dict(self.item.content)
-        if _parts(self.item):
-            parts = [_lines(given[name]) for name in self.fields if name.startswith(_PART)]
-            content["parts"] = [part for part in parts if part.strip()]
+        former = _parts(self.item)
+        if former:
+            names = [name for name in self.fields if name.startswith(_PART)]
+            written = [_written(given[name], old) for name, old in zip_longest(names, former, fillvalue="")]
+            parts = [part for part in written if part.strip()]
+            if parts != former:
+                content["parts"] = parts
         for name, kind in FIELDS[self.item.bucket].items():
+            typed = f"{_CONTENT}{name}"
             if kind == OBJECTS and name in content and not _leads(self.item, name):
                 content[name] = [
                     {
-                        key: given.get(f"{_CONTENT}{name}_{place}_{key}", value)
+                        key: _written(given[field], value)
+                        if (field := f"{typed}_{place}_{key}") in given
+                        else value
                         for key, value in member.items()
                     }
                     for place, member in enumerate(content[name])
                 ]
-            elif kind == TEXTS and f"{_CONTENT}{name}" in given:
-                content |= _unless_empty(name, _listed(given[f"{_CONTENT}{name}"]), content)
-            elif f"{_CONTENT}{name}" in given:
-                content |= _unless_empty(name, _lines(given[f"{_CONTENT}{name}"]), content)
+            elif kind == TEXTS and typed in given:
+                old = content.get(name, [])
+                is_same = given[typed] == _joined(old)
+                content |= _unless_empty(name, old if is_same else _listed(given[typed]), content)
+            elif typed in given:
+                content |= _unless_empty(name, _written(given[typed], content.get(name, "")), content)
         return content
 
     def _field_of(self, path: str) -> str:
@@ -196,6 +221,15 @@ def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def _written(given: str, old: str) -> str:
+    """The old words where they differ from them in nothing that a browser keeps."""
+    return old if _lines(given) == _lines(old) else _lines(given)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return ", ".join(texts)
+
+
 def _listed(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
 
@@ -219,7 +253,7 @@ def _body_label(item: GeneratedItem) -> str:
 
 def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
     for name, kind in FIELDS[item.bucket].items():
-        if name == "parts" or _leads(item, name):
+        if name == "parts" or kind in {NUMBER, OBJECT} or name in _NOT_WRITTEN or _leads(item, name):
             continue
         if kind == OBJECTS:
             yield from _members(item, name)
@@ -232,10 +266,9 @@ def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
         helped = _("With commas between them.") if kind == TEXTS else ""
         yield (
             f"{_CONTENT}{name}",
-            forms.CharField(
+            _Words(
                 label=label,
                 required=False,
-                max_length=limits.BODY_CHARACTERS,
                 widget=widget,
                 help_text=helped,
             ),
@@ -246,20 +279,24 @@ def _members(item: GeneratedItem, name: str) -> Iterator[tuple[str, forms.Field]
     """The words of each slide or section, under a name that says which it is."""
     what = {"slides": _("Slide"), "sections": _("Section")}.get(name, str(capfirst(name)))
     for place, member in enumerate(item.content.get(name) or ()):
-        for key, value in member.items():
+        for key in sorted(member, key=_rank):
+            value = member[key]
             if key == _KIND or not isinstance(value, str):
                 continue
             label = f"{what} {place + 1}: {key.replace('_', ' ')}"
             is_short = key in _SHORT
             yield (
                 f"{_CONTENT}{name}_{place}_{key}",
-                forms.CharField(
+                _Words(
                     label=label,
                     required=False,
-                    max_length=limits.BODY_CHARACTERS,
                     widget=forms.TextInput() if is_short else forms.Textarea(attrs={"rows": 3}),
                 ),
             )
+
+
+def _rank(key: str) -> tuple[int, str]:
+    return (_ORDER.index(key) if key in _ORDER else len(_ORDER), key)
 
 
 def _initial(item: GeneratedItem, files: Mapping[str, Asset]) -> dict[str, Any]:
@@ -270,7 +307,7 @@ def _initial(item: GeneratedItem, files: Mapping[str, Asset]) -> dict[str, Any]:
         if isinstance(value, str):
             found[f"{_CONTENT}{name}"] = value
         elif isinstance(value, list) and all(isinstance(one, str) for one in value):
-            found[f"{_CONTENT}{name}"] = ", ".join(value)
+            found[f"{_CONTENT}{name}"] = _joined(value)
         elif isinstance(value, list):
             for place, member in enumerate(value):
                 found |= {f"{_CONTENT}{name}_{place}_{key}": words for key, words in member.items()}
