@@ -218,6 +218,53 @@ def test_it_is_scheduled_on_the_workspaces_clocks_and_can_be_undone(editor, item
     assert (status(item), reread(row).status) == ("ready", "cancelled")
 
 
+def scheduling(item, stage, days=3):
+    local = (datetime.now(BERLIN) + timedelta(days=days)).replace(hour=14, minute=30, second=0, microsecond=0)
+    return publishing(item, stage, when="at", local_time=f"{local:%Y-%m-%dT%H:%M}")
+
+
+def test_undoing_one_schedule_leaves_that_of_another(editor, item, stage, newsroom):
+    other = promise(item, make_stage(newsroom, name="Other"), publish_at=timezone.now() + timedelta(days=1))
+    answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
+    undone(editor, answer)
+    mine = Publication.everywhere.get(outlet=stage)
+    assert (reread(mine).status, reread(other).status) == ("cancelled", "scheduled")
+
+
+def test_undoing_a_schedule_that_changed_since_does_nothing(editor, item, stage):
+    answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
+    review.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
+    assert said(undone(editor, answer))[0].startswith("Somebody or something changed it meanwhile.")
+    assert (status(item), Publication.everywhere.get().status) == ("scheduled", "scheduled")
+
+
+def test_a_new_time_offers_no_undo_that_would_cancel(editor, item, stage):
+    promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+    answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
+    assert said(answer) == ["It is scheduled for Stage."]
+    assert "<form" not in str(list(get_messages(answer.wsgi_request))[-1])
+
+
+def test_what_changed_meanwhile_isnt_cancelled_unseen(editor, item, stage):
+    row = promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+    seen = reread(item).version
+    page = editor.get(at(item, "item_page")).content.decode()
+    form = page[page.index(at(item, "item_cancel")) :].partition("</form>")[0]
+    assert f'name="version" value="{seen}"' in form
+    review.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
+    act(editor, item, "item_cancel", version=seen)
+    assert reread(row).status == "scheduled"
+
+
+def test_a_new_time_begins_with_the_one_that_is(editor, item, stage, newsroom):
+    promised = make_stage(newsroom, name="Promised")
+    local = (datetime.now(BERLIN) + timedelta(days=3)).replace(hour=14, minute=30, second=0, microsecond=0)
+    promise(item, promised, publish_at=local.astimezone(UTC))
+    form = editor.get(at(item, "item_publish")).context["form"]
+    assert (form["outlets"].value(), form["when"].value()) == ([encode("out", promised.pk)], "at")
+    assert f'value="{local:%Y-%m-%dT%H:%M}"' in str(form["local_time"])
+
+
 def test_it_takes_the_next_slot_of_a_queue(editor, item, stage):
     editor.post(at(item, "item_publish"), publishing(item, stage, when="next"))
     row = Publication.everywhere.get()

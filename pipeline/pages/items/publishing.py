@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
@@ -15,10 +16,10 @@ from config.ground.errors import AppError
 from config.ground.ids import encode
 from config.ground.states import Overtaken
 from pipeline.connection import platform_of
-from pipeline.models import GeneratedItem, Outlet
+from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.pages.items import fits
 from pipeline.pages.items.acts import changed_meanwhile
-from pipeline.pages.items.forms import NEXT, NOW, PublishForm, version_in
+from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.items.one import find_item, head
 from pipeline.stages import publish
 
@@ -78,14 +79,20 @@ def _has_siblings(place: Place, row: GeneratedItem) -> bool:
 
 
 def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) -> dict[str, Any]:
+    """Of a scheduled item, as it is scheduled: whoever changes nothing leaves it there."""
     known = [encode("out", one.pk) for one in outlets]
-    own = [one for one in row.outlets if one in known]
-    asked = request.GET.get("when", NOW)
-    return {
-        "version": row.version,
-        "outlets": own or known[:1],
-        "when": asked if asked in {NOW, NEXT, "at"} else NOW,
-    }
+    asked = request.GET.get("when", "")
+    found: dict[str, Any] = {"version": row.version, "when": asked if asked in {NOW, NEXT, AT} else NOW}
+    rows = Publication.objects.of(row.workspace_id).filter(item=row, status="scheduled")
+    promised = [encode("out", key) for key in rows.values_list("outlet_id", flat=True)]
+    own = [one for one in known if one in promised] or [one for one in row.outlets if one in known]
+    found["outlets"] = own or known[:1]
+    if row.status == "scheduled" and row.publish_at is not None:
+        clock = row.publish_at.astimezone(ZoneInfo(row.workspace.timezone))
+        found["local_time"] = clock.replace(tzinfo=None)
+        if not asked:
+            found["when"] = AT
+    return found
 
 
 def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
@@ -97,8 +104,9 @@ def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
 def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm) -> HttpResponse:
     if not typed.is_first(request):
         return redirect(place.address("item_page", gen=row.pk))
+    before = set(Publication.objects.of(place.workspace).filter(item=row).values_list("pk", flat=True))
     try:
-        _item, made = publish.request(
+        published, made = publish.request(
             row,
             form.wish(),
             by=place.user.email,
@@ -111,7 +119,16 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     names = ", ".join(one.outlet.name for one in made)
     if form.cleaned_data["when"] == NOW:
         messages.success(request, _("It goes out to %(outlets)s now.") % {"outlets": names})
+        return redirect(place.address("item_page", gen=row.pk))
+    said = _("It is scheduled for %(outlets)s.") % {"outlets": names}
+    if before & {one.pk for one in made}:
+        # Taking the new time back would not bring the former one again.
+        messages.success(request, said)
     else:
-        said = _("It is scheduled for %(outlets)s.") % {"outlets": names}
-        undo.offer(request, said, place.address("item_cancel", gen=row.pk))
+        # Promises of others aren't taken back with it.
+        fields = {
+            "only": ",".join(encode("pub", one.pk) for one in made),
+            "version": str(published.version),
+        }
+        undo.offer(request, said, place.address("item_cancel", gen=row.pk), fields)
     return redirect(place.address("item_page", gen=row.pk))

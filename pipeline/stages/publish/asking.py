@@ -19,8 +19,9 @@ from pipeline.stages.publish.lateness import columns_of
 from pipeline.stages.publish.recording import next_look
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
+    from uuid import UUID
 
     from pipeline.wall_clock import WallClock
 
@@ -42,9 +43,7 @@ def request(
     with transaction.atomic():
         siblings = [] if wish.keep_siblings else lock_groups([item.variant_group])
         row = locked(item)
-        if expected_version is not None and row.version != expected_version:
-            changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
-            raise states.Overtaken(changed, code="version_conflict")
+        states.refuse_other_version(row.version, expected_version)
         refuse_unless_publishable(row)
         judged = judge(row, wish, now=now)
         publications = _promise(row, judged, wish, by=by, now=now)
@@ -148,13 +147,22 @@ def _supersede(siblings: Sequence[GeneratedItem], item: GeneratedItem, *, by: st
         states.move(sibling, "rejected", rejection=reason, updated_at=now)
 
 
-def cancel(item: GeneratedItem, *, now: datetime) -> GeneratedItem:
-    """Cancel what is scheduled; raises `Conflict` where nothing is."""
+def cancel(
+    item: GeneratedItem,
+    *,
+    now: datetime,
+    only: Collection[UUID] | None = None,
+    expected_version: int | None = None,
+) -> GeneratedItem:
+    """Cancel what is scheduled, with `only` no other publications than these.
+
+    Raises `Conflict` where nothing of it is scheduled, `states.Overtaken` where it isn't the version that was expected.
+    """
     with transaction.atomic():
         row = locked(item)
-        scheduled = list(
-            Publication.everywhere.select_for_update().filter(item=row, status="scheduled").order_by("id")
-        )
+        states.refuse_other_version(row.version, expected_version)
+        rows = Publication.everywhere.select_for_update().filter(item=row, status="scheduled")
+        scheduled = list((rows if only is None else rows.filter(pk__in=only)).order_by("id"))
         if not scheduled:
             message = f"It is {row.status}; there is no schedule to cancel."
             raise Conflict.because(code="nothing_scheduled", message=message)
