@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
@@ -69,6 +71,35 @@ def measure(publication, at, **values):
     row = make_measurement(publication, at, **values)
     rollup.mark([(row.workspace_id, row.test, moment) for moment in (row.at, row.published_at)])
     return row
+
+
+def mark_by_hand():
+    out = StringIO()
+    call_command("mark_analytics", stdout=out)
+    return out.getvalue()
+
+
+def test_facts_without_a_mark_are_counted_after_the_command(alice, from_facts):
+    publication = make_published(alice)
+    measured = after(days=2)
+    make_measurement(publication, NOON, views=1)
+    roll_all()
+    # As a worker of the release before writes: the days are current already and stay so.
+    make_measurement(publication, measured, views=7)
+    make_published(alice, measured)
+    RollupDay.everywhere.update(is_current=True, wake_at=None)
+    days = [(date(2026, 11, 2), False), (date(2026, 11, 4), False)]
+    assert mark_by_hand() == "2 days are added up anew by the workers.\n"
+    assert marked() == days
+    assert mark_by_hand() == "2 days are added up anew by the workers.\n"
+    assert marked() == days
+    roll_all()
+    assert marked() == [(day, True) for day, _ in days]
+    assert sum(OutcomeRollup.everywhere.filter(unit=DAY).values_list("published_count", flat=True)) == 2
+
+
+def test_the_command_marks_nothing_where_there_are_no_facts(alice):
+    assert (mark_by_hand(), marked()) == ("0 days are added up anew by the workers.\n", [])
 
 
 def test_a_counted_publication_marks_its_day(alice):
