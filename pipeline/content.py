@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,11 +81,29 @@ class Said:
     language: str = ""
 
 
+# An address after the words, as engines put it there.
+_ADDRESS_AFTER: Final = re.compile(r"\s+https?://\S+\s*|")
+
+
+def follower(bucket: str, said: Said) -> str:
+    """The text of the content that says the body's words by itself, empty where none does.
+
+    A film's `script`; a picture's `caption` that is the body, with an address after it or without.
+    """
+    name = {"video": "script", "image": "caption"}.get(bucket, "")
+    words = said.content.get(name)
+    if not said.body or not isinstance(words, str) or not words.startswith(said.body):
+        return ""
+    rest = words[len(said.body) :]
+    is_same = _ADDRESS_AFTER.fullmatch(rest) is not None if name == "caption" else not rest
+    return name if is_same else ""
+
+
 def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Where body and content say the same words, whichever was changed, the other follows.
 
-    A text item has its `parts`, a newsletter in Markdown its `sections`; an article what follows from its words. Raises
-    `Invalid` where both are given and say something different.
+    A text item has its `parts`, a newsletter in Markdown its `sections`; an article what follows from its words, a film
+    its script and a picture its caption. Raises `Invalid` where both are given and say something different.
     """
     if bucket == "text" and changes.keys() & {"body", "content"}:
         return _text_in_step(said, changes)
@@ -92,6 +111,8 @@ def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, An
         return _newsletter_in_step(said, changes)
     if bucket == "blog" and changes.keys() & {"title", "body", "content"}:
         return _article_in_step(said, changes)
+    if "body" in changes and (name := follower(bucket, said)):
+        return _follower_in_step(name, said, changes)
     return dict(changes)
 
 
@@ -99,7 +120,13 @@ def _text_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     parts = changes.get("content", {}).get("parts")
     if parts is None:
         body = changes.get("body", said.body)
-        return {**changes, "content": {"parts": [body]}}
+        former = said.content.get("parts") or [said.body]
+        if body == said.body:
+            return {**changes, "content": {"parts": former}}
+        if len(former) == 1:
+            return {**changes, "content": {"parts": [body]}}
+        parts = [part for part in body.split(PARTS_BETWEEN) if part.strip()] or [body]
+        return {**changes, "body": PARTS_BETWEEN.join(parts), "content": {"parts": parts}}
     body = PARTS_BETWEEN.join(parts)
     if changes.get("body", body) != body:
         message = "The parts say something else than the body; give one of them, the other follows."
@@ -108,12 +135,21 @@ def _text_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**changes, "body": body}
 
 
+def _follower_in_step(name: str, said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given for it as something else than it was is a text of its own from then on."""
+    content = changes.get("content", said.content)
+    old = said.content[name]
+    if content.get(name, old) != old:
+        return dict(changes)
+    return {**changes, "content": {**content, name: changes["body"] + old[len(said.body) :]}}
+
+
 def _newsletter_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     """A new title is the headline of the one story that had the old one."""
     title = changes.get("title", said.title)
     kept = changes.get("content", said.content)
     if "sections" in changes.get("content", {}):
-        sections = newsletter.from_content(kept)
+        sections = newsletter.with_safe_links(newsletter.from_content(kept))
         body = newsletter.body_of(title, sections, language=said.language)
         if changes.get("body", body) != body and newsletter.sections_of(title, changes["body"]) != sections:
             message = "The sections say something else than the body; give one of them, the other follows."

@@ -7,7 +7,7 @@ same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.canonical import markdown_to_text
@@ -34,6 +34,7 @@ _SIGNS: Final = re.compile(r"([\\`*_\[\]<>~|]|&(?=#?\w+;))")
 _OPENING: Final = re.compile(r"^(\s{0,3})([#+=-]|\d{1,9}(?=[.)](?:\s|$)))", re.MULTILINE)
 _HEADING: Final = re.compile(r"^ {0,3}##(?!#)[ \t]+(\S.*)$", re.MULTILINE)
 _LINK: Final = re.compile(r"\[(?P<label>[^\[\]\n]{1,80})\]\((?:<(?P<held>[^<>\s]+)>|(?P<bare>[^<>\s()]+))\)")
+_SAFE: Final = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _BLANK: Final = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -59,6 +60,11 @@ def as_content(sections: Iterable[Section]) -> list[dict[str, str]]:
     return [{"headline": one.headline, "text": one.text, "link": one.link} for one in sections]
 
 
+def leads_somewhere(link: str) -> bool:
+    """Whether it is an address that a mail may lead to; any other scheme could be a script."""
+    return _SAFE.match(link) is not None
+
+
 def from_content(content: Mapping[str, Any]) -> tuple[Section, ...]:
     """The sections of an item's `content`; what isn't text in them is left out."""
     found = content.get("sections")
@@ -67,6 +73,11 @@ def from_content(content: Mapping[str, Any]) -> tuple[Section, ...]:
         Section(**{name: value if isinstance(value := row.get(name), str) else "" for name in _NAMES})
         for row in rows
     )
+
+
+def with_safe_links(sections: Iterable[Section]) -> tuple[Section, ...]:
+    """Without the links that lead nowhere."""
+    return tuple(one if leads_somewhere(one.link) else replace(one, link="") for one in sections)
 
 
 _NAMES: Final = ("headline", "text", "link")
@@ -88,7 +99,7 @@ def read_more(language: str) -> str:
 def sections_of(title: str, body: str) -> tuple[Section, ...]:
     """The sections that a Markdown body holds: one for each heading of the second rank, and one for what stands before.
 
-    A link that is the last paragraph of a section is the section's. Words before the first heading are the story of
+    A link that is the last paragraph of a section is the section's; one that a mail can't lead to stays a word. Words before the first heading are the story of
     the title where there is no other, and else an introduction without a headline.
     """
     found: list[Section] = []
@@ -117,6 +128,6 @@ def _parts(section: Section, title: str, label: str) -> Iterable[str]:
 def _section(headline: str, words: str) -> Section:
     blocks = [block.strip() for block in _BLANK.split(words.strip("\n"))]
     last = _LINK.fullmatch(blocks[-1]) if blocks else None
-    if last is None:
+    if last is None or not leads_somewhere(last["held"] or last["bare"]):
         return Section(headline, words.strip())
     return Section(headline, "\n\n".join(blocks[:-1]), last["held"] or last["bare"])

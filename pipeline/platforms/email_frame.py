@@ -20,7 +20,7 @@ import nh3
 from pipeline.canonical import plain_text
 from pipeline.links import is_same_address
 from pipeline.markup import to_html
-from pipeline.newsletter import Section, read_more, sections_of
+from pipeline.newsletter import Section, leads_somewhere, read_more, sections_of
 from pipeline.platforms.rules import images_of
 from pipeline.render import colour
 from pipeline.render.bidi import is_rtl_language
@@ -236,7 +236,7 @@ def _sections(payload: Payload, title: str) -> tuple[Section, ...]:
         sections = sections_of(title, payload.body)
     else:
         sections = (Section(title, payload.body),)
-    if len(sections) != 1 or sections[0].link or not payload.link:
+    if len(sections) != 1 or sections[0].link or not leads_somewhere(payload.link):
         return sections
     # A link that the words hold already isn't offered twice.
     is_said = any(

@@ -91,6 +91,24 @@ def test_changed_sections_change_the_body() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "link", ["javascript:alert(1)", "data:text/html,x", "JavaScript:x", "//e.example", "x"]
+)
+def test_section_leads_to_no_script(link: str) -> None:
+    said = Said("## One\n\nWords.", "markdown", "T", {})
+    content = {"sections": [{"headline": "One", "text": "Words.", "link": link}]}
+    changed = in_step("newsletter", said, {"content": content})
+    assert changed["content"]["sections"] == [{"headline": "One", "text": "Words.", "link": ""}]
+    assert changed["body"] == "## One\n\nWords."
+    (section,) = sections_of("T", f"## One\n\nWords.\n\n[On]({link})")
+    assert (section.text, section.link) == (f"Words.\n\n[On]({link})", "")
+
+
+@pytest.mark.parametrize("link", ["https://a.example/", "HTTP://a.example/", "mailto:ann@a.example"])
+def test_section_leads_to_pages_and_people(link: str) -> None:
+    assert sections_of("T", f"## One\n\nWords.\n\n[On]({link})") == (Section("One", "Words.", link),)
+
+
 def test_new_title_is_the_headline_of_the_one_story() -> None:
     one = (Section("Old", "Words."),)
     said = Said(body_of("Old", one), "markdown", "Old", {"sections": as_content(one)}, "en")

@@ -139,6 +139,14 @@ def test_white_space_that_nobody_touched_is_no_edit(editor, item, values):
     assert (reread(item).version, reread(item).body) == (row.version, values["body"])
 
 
+@pytest.mark.parametrize(("bucket", "name"), [("video", "script"), ("image", "caption")])
+def test_what_follows_the_body_is_written_there_alone(editor, item, bucket, name):
+    item = become(item, bucket=bucket, body="Old.", content={name: "Old."})
+    assert f"content_{name}" not in form_of(editor, item)
+    save(editor, item, body="New.")
+    assert (reread(item).body, reread(item).content) == ("New.", {name: "New."})
+
+
 def test_words_of_slides_are_edited(editor, item):
     slides = [
         {"kind": "hook", "heading": "One", "text": "First.", "size": 3},

@@ -381,6 +381,14 @@ def test_a_single_story_is_told_once_with_one_way_on():
     assert text.count("https://a.example/trams") == 1
 
 
+@pytest.mark.parametrize("where", ["body", "link"])
+def test_no_way_on_leads_to_a_script(where):
+    one = Section("Trams", "They roll.", "javascript:alert(1)" if where == "body" else "")
+    given = {"link": "javascript:alert(1)"} if where == "link" else {}
+    _subject, text, html = parts_of(newsletter([one], title="Trams", **given))
+    assert ["They roll." in text, 'href="javascript' in html] == [True, False]
+
+
 def test_title_that_only_begins_with_the_first_headline_is_not_said_twice():
     _, text, html = parts_of(newsletter(title="Trams approved \u00b7 Bread & butter"))
     assert [plain_text(one, "html") for one in re.findall(r"<h1[^>]*>(.*?)</h1>", html)] == ["Trams approved"]

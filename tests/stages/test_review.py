@@ -259,6 +259,44 @@ def test_edit_keeps_body_and_parts_in_step(ready, changes, body, parts):
     }
 
 
+THREAD = ["One.", "Two\n\nof two.", "Three."]
+
+
+@pytest.mark.parametrize(
+    ("changes", "body", "parts"),
+    [
+        ({"body": "One.\n\nTwo.\n\n\n\nThree."}, "One.\n\nTwo.\n\nThree.", ["One.", "Two.", "Three."]),
+        ({"body": "One."}, "One.", ["One."]),
+        ({"content": {}}, "\n\n".join(THREAD), THREAD),
+        ({"body": "\n\n".join(THREAD), "content": {}}, "\n\n".join(THREAD), THREAD),
+        ({"content": {}, "body": "One.\n\nTwo."}, "One.\n\nTwo.", ["One.", "Two."]),
+    ],
+)
+def test_a_thread_stays_one_when_its_body_is_edited(ready, changes, body, parts):
+    review.edit(ready, {"content": {"parts": THREAD}}, by="alice", now=NOON)
+    review.edit(ready, changes, by="alice", now=NOON)
+    assert state(ready, "body", "content") == {"body": body, "content": {"parts": parts}}
+
+
+@pytest.mark.parametrize(
+    ("bucket", "content", "changes", "after"),
+    [
+        ("video", {"script": "Old."}, {"body": "New."}, {"script": "New."}),
+        ("video", {"script": "Other."}, {"body": "New."}, {"script": "Other."}),
+        ("image", {"caption": "Old."}, {"body": "New."}, {"caption": "New."}),
+        ("image", {"caption": "Old.\nhttps://n.example/a"}, {"body": "New."}, {"caption": "New.\nhttps://n.example/a"}),
+        ("image", {"caption": "Old. And more."}, {"body": "New."}, {"caption": "Old. And more."}),
+        ("image", {"caption": "Old."}, {"body": "New.", "content": {"caption": "Mine."}}, {"caption": "Mine."}),
+        ("image", {"caption": "Old."}, {"body": "New.", "content": {"caption": "Old."}}, {"caption": "New."}),
+        ("image", {"caption": "Old."}, {"body": "New.", "content": {"slides": []}}, {"slides": [], "caption": "New."}),
+    ],
+)  # fmt: skip
+def test_what_says_the_body_again_follows_it(ready, bucket, content, changes, after):
+    GeneratedItem.everywhere.filter(pk=ready.pk).update(bucket=bucket, body="Old.", content=content)
+    review.edit(ready, changes, by="alice", now=NOON)
+    assert state(ready, "body", "content") == {"body": "New.", "content": after}
+
+
 def test_edit_with_empty_content_keeps_the_words(ready):
     review.edit(ready, {"content": {}}, by="alice", now=NOON)
     assert state(ready, "body", "content", "revision") == {

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.ground import limits
-from pipeline.content import FIELDS, NUMBER, OBJECT, OBJECTS, TEXTS
+from pipeline.content import FIELDS, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower
 from pipeline.pages.items.forms import VersionedForm
 
 if TYPE_CHECKING:
@@ -252,8 +252,10 @@ def _body_label(item: GeneratedItem) -> str:
 
 
 def _typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
+    # What follows the body has no field: no platform is sent what would be written there.
+    left_out = _NOT_WRITTEN | {"parts", follower(item.bucket, Said(item.body, content=item.content))}
     for name, kind in FIELDS[item.bucket].items():
-        if name == "parts" or kind in {NUMBER, OBJECT} or name in _NOT_WRITTEN or _leads(item, name):
+        if kind in {NUMBER, OBJECT} or name in left_out or _leads(item, name):
             continue
         if kind == OBJECTS:
             yield from _members(item, name)
