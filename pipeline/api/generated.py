@@ -48,7 +48,7 @@ from pipeline.api.inputs import (
     refuse_unless_schedulable,
 )
 from pipeline.connection import account_of, platform_of
-from pipeline.models import Asset, GeneratedItem, Publication, made_of
+from pipeline.models import Asset, GeneratedItem, Publication, made_of, runs_telling
 from pipeline.stages import publish, push, review
 from pipeline.stages.publish import Wish
 
@@ -161,8 +161,11 @@ class GeneratedItemView(PipelineResource):
 
         def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
             caller = self.caller
+            raw_item = filters.get("raw_item")
+            runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
             return _PAGE.ask(
                 workspace=caller.workspace.pk,
+                runs=runs,
                 test=caller.test,
                 after=after,
                 most=most,
@@ -412,13 +415,14 @@ def _page(
     include: tuple[str, ...],
     outlet: UUID | None = None,
     raw_item: UUID | None = None,
+    runs: Sequence[UUID] = (),
     **filters: Any,
 ) -> Any:
     # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
     rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
     rows = rows.filter(**{_COLUMNS[name]: value for name, value in filters.items()})
     if raw_item is not None:
-        rows = rows.filter(made_of(raw_item, workspace_id=workspace))
+        rows = rows.filter(made_of(raw_item, runs=runs))
     if outlet is not None:
         rows = rows.filter(Exists(Publication.everywhere.filter(item=OuterRef("pk"), outlet_id=outlet)))
     if after is not None:

@@ -2,7 +2,7 @@
 
 from pipeline.models.brand_slot import BrandPick, BrandSlot
 from pipeline.models.event import Event, EventPosition
-from pipeline.models.generated_item import Asset, GeneratedItem, Revision, made_of
+from pipeline.models.generated_item import Asset, GeneratedItem, Revision, made_of, runs_telling
 from pipeline.models.generation import Generation, GenerationInput
 from pipeline.models.host_slot import HostSlot
 from pipeline.models.inbound import InboundDelivery, InboundSecret
@@ -69,4 +69,5 @@ __all__ = [
     "WebSubSubscription",
     "WorkspaceDefaults",
     "made_of",
+    "runs_telling",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 from django.utils import timezone
@@ -11,16 +11,28 @@ from django.utils import timezone
 from accounts.tenancy import WorkspaceRow
 from pipeline.models.generation import GenerationInput
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from uuid import UUID
 
-def made_of(raw_item_id: Any, *, workspace_id: Any = None) -> models.Q:
-    """Items that are made of this raw item, of it alone or of several. Reads the runs of several right away.
 
-    With a subquery in their place PostgreSQL can read neither half of the condition by index.
-    """
+def runs_telling(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[UUID]:
+    """The runs that are made from this raw item and others."""
     several = GenerationInput.everywhere.filter(raw_item_id=raw_item_id)
     if workspace_id is not None:
         several = several.filter(workspace_id=workspace_id)
-    runs = list(several.values_list("generation_id", flat=True))
+    return list(several.values_list("generation_id", flat=True))
+
+
+def made_of(
+    raw_item_id: UUID, *, workspace_id: UUID | None = None, runs: Collection[UUID] | None = None
+) -> models.Q:
+    """Items that are made of this raw item, of it alone or of several; `runs` are read right away if they aren't given.
+
+    With a subquery in their place PostgreSQL can read neither half of the condition by index.
+    """
+    if runs is None:
+        runs = runs_telling(raw_item_id, workspace_id=workspace_id)
     alone = models.Q(raw_item_id=raw_item_id)
     return alone | models.Q(generation_id__in=runs) if runs else alone
 

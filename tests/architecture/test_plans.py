@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 
@@ -270,7 +269,7 @@ def test_what_was_made_of_a_raw_item_is_found_by_index(workspace, filled, is_tol
     (inputs,) = sent
     assert indexes_of(*inputs) == {"generation_input_of"}
     if is_told:
-        found |= Q(generation_id__in=[uuid7(), uuid7()])
+        found = made_of(raw, runs=[uuid7(), uuid7()])
     with connection.cursor() as cursor:
         # Two indexes are put together where it may have been told in a digest.
         cursor.execute("SET LOCAL enable_bitmapscan = on")
