@@ -193,7 +193,7 @@ class SeriesView(PipelineResource):
             "holds_now": [ids.encode("raw", one.pk) for one in series.choose(row, now=now).raw_items],
             "issues": _issues(self.caller.workspace, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
         }
-        return respond_with_tag(request, shown, tag=weak_tag(shown))
+        return respond_with_tag(request, shown, tag=_tag(row, shown))
 
     @extend_schema(
         operation_id="series_update",
@@ -258,9 +258,10 @@ def _issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[dict[str, An
     ]
 
 
-def _tag(row: SeriesRow) -> str:
-    """Its times come without changing what a person set."""
-    return strong_tag(row.version)
+def _tag(row: SeriesRow, shown: Mapping[str, Any] | None = None) -> str:
+    """Its times come, and what it would tell changes, without changing the version that a person's change names."""
+    late = () if shown is None else (weak_tag(shown).removeprefix('W/"').removesuffix('"'),)
+    return strong_tag(row.version, *late)
 
 
 def _as_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,10 +61,10 @@ def _number(text: str) -> int:
 
 
 def is_same_title(one: str, other: str) -> bool:
-    return _plain(one) == _plain(other)
+    return plain_title(one) == plain_title(other)
 
 
-def _plain(title: str) -> str:
+def plain_title(title: str) -> str:
     return " ".join(
         re.findall(r"\w+", unicodedata.normalize("NFKC", title[: limits.TITLE_CHARACTERS]).lower())
     )

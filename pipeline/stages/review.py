@@ -25,6 +25,7 @@ from pipeline.models import (
     RawBody,
     RawItem,
     Revision,
+    SeriesIssue,
 )
 from pipeline.plugins import Refused
 from pipeline.stages import collect, generate, pictures, publish, push
@@ -262,6 +263,8 @@ def retry(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> Genera
         _refuse_deleted(row)
         states.refuse_unless_allowed(row, "queued")
         generation = _another_run(row, raw, workspace, now)
+        # A series tells of the digest by its run, and remembers by it what was told.
+        SeriesIssue.everywhere.filter(generation_id=row.generation_id).update(generation=generation)
         states.move(row, "queued", generation=generation, error=None, checks=[], claims=[], updated_at=now)
         if raw is not None:
             _requeue_raw(raw, now)

@@ -63,6 +63,12 @@ def test_series_is_changed_and_ended(alice):
     )
     stale = alice.api.patch(f"/series/{key}", {"name": "Other"}, headers={"If-Match": '"1"'})
     assert stale.status_code == 412
+    read = alice.api.get(f"/series/{key}")
+    first = alice.api.patch(f"/series/{key}", {"name": "First"}, headers={"If-Match": read["ETag"]})
+    assert first.status_code == 200
+    late = alice.api.patch(f"/series/{key}", {"name": "Late"}, headers={"If-Match": read["ETag"]})
+    assert late.status_code == 412
+    answer = first
     fresh = alice.api.patch(f"/series/{key}", {"name": "Other"}, headers={"If-Match": answer["ETag"]})
     assert (fresh.status_code, fresh.json()["name"]) == (200, "Other")
     assert alice.api.delete(f"/series/{key}").status_code == 204

@@ -14,7 +14,7 @@ from accounts.models import Workspace
 from config.ground import limits, states
 from config.ground.errors import Conflict, NotFound
 from config.ground.ids import encode
-from pipeline.models import Persona, PersonaVersion, Source, WorkspaceDefaults
+from pipeline.models import Persona, PersonaVersion, Series, Source, WorkspaceDefaults
 from pipeline.models.persona import CONTENT
 from pipeline.stages.brand import asking
 from pipeline.stages.furnish import persona_content
@@ -190,6 +190,13 @@ def _refuse_in_use(row: Persona) -> None:
     names = list(used.order_by("name").values_list("name", flat=True)[:3])
     if names:
         message = _("Sources speak with it: %(names)s. Give them another one first.") % {
+            "names": ", ".join(names)
+        }
+        raise Conflict.because(code="in_use", message=message, field=None)
+    series = Series.objects.of(row.workspace_id).filter(persona=row)
+    names = list(series.order_by("name").values_list("name", flat=True)[:3])
+    if names:
+        message = _("Series speak with it: %(names)s. Give them another one first.") % {
             "names": ", ".join(names)
         }
         raise Conflict.because(code="in_use", message=message, field=None)

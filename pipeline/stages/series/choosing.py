@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from django.db.models import Q
 
 from config.ground import ids, limits
 from pipeline import likeness
-from pipeline.models import GenerationInput, RawItem, RawPrint, SeriesIssue
-from pipeline.stages.identity import is_same_title
+from pipeline.models import GeneratedItem, GenerationInput, RawItem, RawPrint, SeriesIssue
+from pipeline.stages.identity import plain_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,6 +46,8 @@ class _Story:
     raw_item: RawItem
     bits: int | None
     reports: int
+    title: str
+    """Its words alone, to be compared; empty where it has none."""
 
 
 def choose(series: Series, *, now: datetime) -> Choice:
@@ -63,22 +66,27 @@ def choose(series: Series, *, now: datetime) -> Choice:
     told = _told(series, now)
     # Without a print there are too few words to tell.
     bits = _bits(row.pk for row in newest)
-    fresh = [_Story(row, bits[row.pk], 1) for row in newest if row.pk in bits]
-    stories = [one for one in _once(fresh) if not any(_is_same(one, other) for other in told)]
+    fresh = [_story(row, bits[row.pk]) for row in newest if row.pk in bits]
+    known = _Known()
+    for one in told:
+        known.add(one)
+    stories = [one for one in _once(fresh) if known.find(one) is None]
     return Choice(tuple(_ranked(stories, series, now)), len(stories))
 
 
 def _told(series: Series, now: datetime) -> list[_Story]:
-    """What earlier digests of the series hold; a digest that failed holds nothing."""
-    made = (
-        SeriesIssue.everywhere.filter(series=series, created_at__gte=now - limits.SERIES_MEMORY)
-        .exclude(generation__status="failed")
-        .values("generation_id")
-    )
+    """What earlier digests of the series hold; one that failed holds nothing, even where its run ended well."""
+    runs = SeriesIssue.everywhere.filter(series=series, created_at__gte=now - limits.SERIES_MEMORY)
+    items = GeneratedItem.everywhere.filter(generation_id__in=runs.values("generation_id"))
+    made = items.exclude(status="failed").values("generation_id")
     keys = GenerationInput.everywhere.filter(generation_id__in=made).values("raw_item_id")
     rows = list(RawItem.everywhere.filter(pk__in=keys))
     bits = _bits(row.pk for row in rows)
-    return [_Story(row, bits.get(row.pk), 1) for row in rows]
+    return [_story(row, bits.get(row.pk)) for row in rows]
+
+
+def _story(row: RawItem, bits: int | None) -> _Story:
+    return _Story(row, bits, 1, plain_title(row.title))
 
 
 def _bits(keys: Iterable[UUID]) -> dict[UUID, int]:
@@ -89,22 +97,43 @@ def _bits(keys: Iterable[UUID]) -> dict[UUID, int]:
 def _once(reports: Sequence[_Story]) -> list[_Story]:
     """Each story by its newest report, with how many there are."""
     found: list[_Story] = []
+    known = _Known()
     for report in reports:
-        for place, story in enumerate(found):
-            if _is_same(report, story):
-                found[place] = replace(story, reports=story.reports + 1)
-                break
-        else:
+        place = known.find(report)
+        if place is None:
+            known.add(report)
             found.append(report)
+        else:
+            found[place] = replace(found[place], reports=found[place].reports + 1)
     return found
 
 
-def _is_same(one: _Story, other: _Story) -> bool:
-    """The same raw item, nearly the same words, or the same headline."""
-    rows = (one.raw_item, other.raw_item)
-    if rows[0].pk == rows[1].pk or (rows[0].title and is_same_title(rows[0].title, rows[1].title)):
-        return True
-    return one.bits is not None and other.bits is not None and likeness.is_near(one.bits, other.bits)
+class _Known:
+    """Stories by what tells them apart: the raw item, the headline, and nearly the same words."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[UUID | str, int] = {}
+        self._bits: list[tuple[int, int]] = []
+        self._count = 0
+
+    def add(self, story: _Story) -> None:
+        place = self._count
+        self._count += 1
+        self._by_key.setdefault(story.raw_item.pk, place)
+        if story.title:
+            # What has no words, an emoji or nothing, is no headline that two could share.
+            self._by_key.setdefault(story.title, place)
+        if story.bits is not None:
+            self._bits.append((place, story.bits))
+
+    def find(self, story: _Story) -> int | None:
+        """The place of the first that is the same story."""
+        keys: tuple[UUID | str, ...] = (story.raw_item.pk, story.title)
+        same = [self._by_key[key] for key in keys if key in self._by_key]
+        if story.bits is not None:
+            near = (place for place, bits in self._bits if likeness.is_near(story.bits, bits))
+            same += islice(near, 1)
+        return min(same, default=None)
 
 
 def _ranked(stories: Sequence[_Story], series: Series, now: datetime) -> list[RawItem]:

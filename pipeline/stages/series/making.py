@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts import credits as credit_account
 from config.ground import hands
 from config.ground.crash import crash_point
-from config.ground.errors import Conflict
+from config.ground.errors import Conflict, NotFound
 from config.ground.requests import request_id
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
@@ -33,10 +33,14 @@ def make_now(series: Series, *, by: str) -> SeriesIssue:
 
 
 def locked(series: Series) -> Series:
-    """Two who make a digest of one series take turns, so that neither tells what the other does."""
-    row: Series = (
-        Series.everywhere.select_for_update(of=("self",)).select_related("workspace__plan").get(pk=series.pk)
-    )
+    """Two who make a digest of one series take turns, so that neither tells what the other does.
+
+    Raises `NotFound` where it was ended meanwhile.
+    """
+    rows = Series.everywhere.select_for_update(of=("self",)).select_related("workspace__plan")
+    row: Series | None = rows.filter(pk=series.pk).first()
+    if row is None:
+        raise NotFound
     return row
 
 

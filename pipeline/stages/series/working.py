@@ -12,6 +12,8 @@ from django.utils.translation import gettext as _
 from accounts import credits as credit_account
 from config.ground import limits, states
 from config.ground.crash import crash_point
+from config.ground.errors import NotFound
+from pipeline.models import SeriesIssue
 from pipeline.stages.model_account import LostLease
 from pipeline.stages.series.choosing import choose
 from pipeline.stages.series.keeping import next_moment
@@ -39,7 +41,8 @@ def work(series: Series) -> None:
 def give_up(series: Series) -> None:
     """A series that broke again and again goes on at its next time."""
     log.error("series_gave_up", series=series.pk.hex)
-    series.sleep_until(next_moment(series, after=timezone.now()), attempts=0)
+    following = _following(series, timezone.now())
+    series.sleep_until(following, due_at=following, attempts=0)
 
 
 def _work(series: Series, now: datetime) -> None:
@@ -51,14 +54,21 @@ def _work(series: Series, now: datetime) -> None:
                 series.sleep_until(now + limits.LANE_DELISTED_WAIT, attempts=0)
                 return
             _go_on(series, now)
-            make(row, choose(row, now=now), due_at=_due_at(row, now), now=now)
+            due_at = _due_at(row, now)
+            if SeriesIssue.everywhere.filter(series=row, due_at=due_at).exists():
+                # Another hand was there at this time.
+                return
+            make(row, choose(row, now=now), due_at=due_at, now=now)
     except credit_account.QuotaExceeded as error:
         _say_no_credits(series, error, now)
 
 
 def _under_lease(series: Series) -> Series:
     """Locked, and still as it was claimed: a person's change takes the lease away."""
-    row = locked(series)
+    try:
+        row = locked(series)
+    except NotFound as error:
+        raise LostLease from error
     if row.lease_token != series.lease_token or row.is_paused:
         raise LostLease
     return row
@@ -68,8 +78,13 @@ def _due_at(series: Series, now: datetime) -> datetime:
     return series.due_at or now
 
 
+def _following(series: Series, now: datetime) -> datetime | None:
+    """Never the same time again: it was claimed by the database's clock, and this process's may be behind it."""
+    return next_moment(series, after=max(now, _due_at(series, now)))
+
+
 def _go_on(series: Series, now: datetime) -> None:
-    following = next_moment(series, after=now)
+    following = _following(series, now)
     if not series.sleep_until(following, due_at=following, attempts=0):
         raise LostLease
 

@@ -13,7 +13,7 @@ from django.db import connection
 
 from accounts import credits
 from accounts.models import Workspace
-from config.ground.errors import Conflict, Invalid
+from config.ground.errors import Conflict, Invalid, NotFound
 from config.ground.ids import encode
 from pipeline.models import (
     GeneratedItem,
@@ -28,9 +28,10 @@ from pipeline.models import (
     made_of,
 )
 from pipeline.stages import generate, push, review, series
+from pipeline.stages.brand import personas
 from pipeline.stages.generate import gathering
 from pipeline.stages.holding import restore, withdraw
-from pipeline.stages.series import making, working
+from pipeline.stages.series import choosing, making, working
 from tests.stages.steps import NOON, claimed, push_raw, reread, run_generations
 from tests.writers.messages_server import MessagesServer, ok, refusal
 
@@ -228,8 +229,87 @@ def test_next_time_tells_nothing_twice_nor_what_is_near_to_it(rich, clock):
 def test_what_a_failed_digest_held_may_be_told_again(rich, clock):
     take_in(rich, 3)
     row = work(begin(rich), clock=clock)
-    Generation.everywhere.filter(pk=issues(row)[0].generation_id).update(status="failed")
+    assert series.choose(row, now=TUESDAY).found == 0
+    # Its run may have ended well: a draft that breaks a check fails its item alone.
+    GeneratedItem.everywhere.filter(generation_id=issues(row)[0].generation_id).update(status="failed")
     assert series.choose(row, now=TUESDAY).found == 3
+
+
+def test_digest_that_is_tried_again_is_remembered(rich, clock):
+    take_in(rich, 3)
+    row = work(begin(rich), clock=clock)
+    item = digest_of(issues(row)[0])
+    Generation.everywhere.filter(pk=item.generation_id).update(status="failed", wake_at=None)
+    GeneratedItem.everywhere.filter(pk=item.pk).update(status="failed")
+    again = review.retry(reread(item), workspace=rich, now=TUESDAY)
+    assert again.generation_id != item.generation_id
+    assert issues(row)[0].generation_id == again.generation_id
+    assert series.choose(row, now=TUESDAY).found == 0
+
+
+def test_titles_without_words_are_not_the_same(rich):
+    for place, (_, body) in enumerate(STORIES[:3]):
+        push_raw(rich, title="\N{PARTY POPPER}" * (place + 1), body=body, url=f"https://news.example/{place}")
+    assert series.choose(begin(rich), now=NOON).found == 3
+
+
+def test_each_title_is_folded_once(rich, monkeypatch):
+    take_in(rich, 5)
+    row = begin(rich)
+    folded = []
+    fold = choosing.plain_title
+    monkeypatch.setattr(choosing, "plain_title", lambda title: folded.append(title) or fold(title))
+    assert series.choose(row, now=NOON).found == 5
+    assert sorted(folded) == sorted(title for title, _ in STORIES)
+
+
+def test_clock_behind_the_databases_makes_one_digest_and_goes_on(rich, clock):
+    take_in(rich)
+    row = work(begin(rich), at=TUESDAY - timedelta(seconds=2), clock=clock)
+    assert [one.due_at for one in issues(row)] == [TUESDAY]
+    assert row.due_at == row.wake_at == TUESDAY + timedelta(days=7)
+
+
+def test_time_that_has_its_digest_is_only_passed(rich, clock):
+    take_in(rich)
+    row = work(begin(rich), clock=clock)
+    Series.everywhere.filter(pk=row.pk).update(due_at=TUESDAY)
+    row = work(row, clock=clock)
+    assert [one.due_at for one in issues(row)] == [TUESDAY]
+    assert row.due_at == row.wake_at == TUESDAY + timedelta(days=7)
+
+
+def test_series_that_ended_meanwhile_is_not_found(rich, clock):
+    take_in(rich)
+    row = begin(rich)
+    clock.move_to(TUESDAY)
+    held = claimed(row)
+    series.delete(row)
+    row.pk = held.pk
+    with pytest.raises(NotFound):
+        series.make_now(row, by="alice")
+    with pytest.raises(NotFound):
+        series.change(row, {"name": "New"}, now=NOON)
+    series.work(held)
+    assert SeriesIssue.everywhere.count() == 0
+
+
+def test_series_is_paused_though_what_it_names_is_gone(rich):
+    source = Source.everywhere.filter(workspace=rich).first()
+    row = begin(rich, sources=[encode("src", source.pk)])
+    Source.everywhere.filter(pk=source.pk).update(deleted_at=NOON)
+    assert series.change(row, {"is_paused": True}, now=NOON).is_paused is True
+    with pytest.raises(Invalid) as refused:
+        series.change(row, {"sources": row.sources}, now=NOON)
+    assert [one.field for one in refused.value.detail] == ["sources[0]"]
+
+
+def test_persona_that_a_series_speaks_with_is_not_deleted(rich):
+    persona = personas.create(rich, {"name": "Harbour"}, by="alice", now=NOON)
+    begin(rich, persona_id=persona.pk)
+    with pytest.raises(Conflict) as refused:
+        personas.delete(persona, by="alice", now=NOON)
+    assert [(one.code, "Harbour weekly" in one.message) for one in refused.value.detail] == [("in_use", True)]
 
 
 def test_times_missed_are_made_up_for_once(rich, clock):
@@ -324,7 +404,8 @@ def test_series_that_breaks_goes_on_at_its_next_time(rich, clock):
     clock.move_to(TUESDAY)
     series.give_up(claimed(row))
     row = reread(row)
-    assert (row.wake_at, row.attempts) == (TUESDAY + timedelta(days=7), 0)
+    following = TUESDAY + timedelta(days=7)
+    assert (row.wake_at, row.due_at, row.attempts) == (following, following, 0)
 
 
 # --- Made now --------------------------------------------------------------------------------------------------------
