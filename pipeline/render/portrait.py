@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import nullcontext
 from io import BytesIO
 from typing import Final
 
@@ -15,6 +17,9 @@ MOST_PIXELS: Final = 40_000_000
 LEAST_SIDE: Final = 16
 _EYE_LEVEL: Final = 0.35
 """Where the middle of the crop lies in a picture that is taller than wide: faces are in its upper part."""
+
+_WHOLE: Final = threading.Semaphore(1)
+"""One at a time in a process: what isn't a JPEG is decoded at its full size, 160 MB of it with transparency."""
 
 # Pillow warns from here on and refuses above twice as many; what it warns of is refused below.
 Image.MAX_IMAGE_PIXELS = MOST_PIXELS
@@ -97,17 +102,22 @@ def _fitted(data: bytes, size: tuple[int, int], behind: str, finer: int) -> Imag
             raise _TooSmall(width, height)
         # It looks at the checksums without decoding, and leaves the file unusable after that.
         first.verify()
-    with Image.open(BytesIO(data), formats=FORMATS) as opened:
+    is_whole = first.format != "JPEG"
+    with (
+        _WHOLE if is_whole else nullcontext(),
+        Image.open(BytesIO(data), formats=FORMATS) as opened,
+    ):
         # JPEG is decoded at a half, a quarter or an eighth where that is still large enough; a photo may lie on its
         # side, so both of its sides have to be.
         least = finer * max(size)
         opened.draft("RGB", (least, least))
         opened.load()
-        upright = ImageOps.exif_transpose(opened)
-        box = _crop(*upright.size, size[0] / size[1])
+        # A copy of one that stands upright would take as much again.
+        ImageOps.exif_transpose(opened, in_place=True)
+        box = _crop(*opened.size, size[0] / size[1])
         # Under its veil a photo looks the same with the cheaper one.
         kernel = Image.Resampling.LANCZOS if finer > 1 else Image.Resampling.BILINEAR
-        small = _in_colour(upright).resize(size, kernel, box=box, reducing_gap=3.0)
+        small = _in_colour(opened).resize(size, kernel, box=box, reducing_gap=3.0)
     if small.mode == "RGBA":
         ground = Image.new("RGBA", small.size, behind)
         small = Image.alpha_composite(ground, small).convert("RGB")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import struct
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
+from time import sleep
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from pipeline.render import portrait
 from pipeline.render.portrait import MOST_BYTES, UnusablePicture, open_cover, open_square
 
 SIZE = 64
@@ -229,3 +232,20 @@ def test_photo_that_is_none_is_refused_as_media(data: bytes, message: str) -> No
         open_cover(data, (108, 135), behind="#ffffff")
 
     assert (refusal.value.message, refusal.value.field) == (message, "media")
+
+
+def test_what_is_decoded_whole_is_decoded_one_at_a_time():
+    """A JPEG is decoded small, so it waits for nobody."""
+    held = {form: BytesIO() for form in ("PNG", "WEBP", "JPEG")}
+    for form, out in held.items():
+        Image.new("RGB", (64, 48), "#1e4fa3").save(out, form)
+    with ThreadPoolExecutor(3) as threads:
+        with portrait._WHOLE:
+            asked = {
+                form: threads.submit(portrait.open_square, out.getvalue(), 32, behind="#ffffff")
+                for form, out in held.items()
+            }
+            assert asked["JPEG"].result(10).size == (32, 32)
+            sleep(0.2)
+            assert [asked[form].done() for form in ("PNG", "WEBP")] == [False, False]
+        assert {one.result(10).size for one in asked.values()} == {(32, 32)}
