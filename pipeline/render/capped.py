@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 PROJECT: Final = Path(__file__).parent.parent.parent
+FEW_ARENAS: Final = {"MALLOC_ARENA_MAX": "2"}
+"""Each thread's own arena takes 64 MiB of the address space that a child may have."""
 _PIECE: Final = 256 * 1024
 _WORDS_KEPT: Final = 16 * 1024
 

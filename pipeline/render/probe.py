@@ -163,6 +163,7 @@ def _ask(file: BinaryIO, demuxer: str) -> Any:
             [*capped.ours(_PROGRAM, "av", "PIL"), demuxer, json.dumps(bounds)],
             file=file,
             caps=capped.Caps(seconds=limits.MEDIA_PROBE_SECONDS, answer=_ANSWER_BYTES),
+            environment=capped.FEW_ARENAS,
         )
         return json.loads(answer)
     except capped.Ended as ended:

@@ -112,8 +112,6 @@ def media(file: Any, demuxer: str, limits: dict[str, Any]) -> dict[str, Any]:
         "format_whitelist": demuxer,
         # One more than may be, so that it is counted and not left out.
         "max_streams": str(limits["streams"] + 1),
-        "max_pixels": str(limits["pixels"]),
-        "threads": "1",
     }
     try:
         with av.open(
@@ -202,6 +200,10 @@ class _Walk:
         self.frames: dict[int, Any] = {}
         self.spans: dict[int, tuple[float, float]] = {}
         self.packets = dict.fromkeys(self._streams, 0)
+        for stream in streams:
+            # What the file was opened with is for its demuxer and never reaches the decoders.
+            stream.codec_context.thread_count = 1
+            stream.codec_context.options = {"max_pixels": str(limits["pixels"])}
 
     @property
     def seconds(self) -> float:

@@ -15,7 +15,7 @@ import pytest
 
 from config.ground import limits
 from pipeline.plugins import Refused, TryLater
-from pipeline.render import capped
+from pipeline.render import capped, probe_child
 from pipeline.render import probe as module
 from pipeline.render.probe import AudioStream, Probed, VideoStream, demuxer_of, probe
 from tests.render.media_files import audio, picture, video
@@ -247,6 +247,43 @@ def test_a_child_gives_way_to_everybody(tmp_path):
     )
     answer = capped.run(capped.ours(program), caps=capped.Caps(seconds=10, answer=100))
     assert int(answer) == min(19, os.nice(0) + 10)
+
+
+def test_decoders_get_the_limits(monkeypatch):
+    seen = []
+    go = probe_child._Walk.go
+
+    def watched(walk, opened):
+        contexts = [stream.codec_context for stream in walk._streams.values()]
+        # A decoder that has begun keeps only the options that it didn't know.
+        pixels = [one.options.get("max_pixels") for one in contexts]
+        go(walk, opened)
+        seen.extend((one.thread_count, most) for one, most in zip(contexts, pixels, strict=True))
+        assert not any("max_pixels" in one.options for one in contexts)
+
+    monkeypatch.setattr(probe_child._Walk, "go", watched)
+    bounds = {
+        "pixels": 4000,
+        "side": 4000,
+        "fps": 120,
+        "streams": 4,
+        "seconds": 60,
+        "packets": 999,
+        "tries": 9,
+    }
+    probe_child.media(io.BytesIO(video(seconds=0.3, size=(64, 48))), "mp4", bounds)
+    assert seen
+    assert set(seen) == {(1, "4000")}
+
+
+def test_a_child_has_few_arenas(monkeypatch):
+    given = []
+    popen = capped.subprocess.Popen
+    monkeypatch.setattr(
+        capped.subprocess, "Popen", lambda *a, **more: given.append(more["env"]) or popen(*a, **more)
+    )
+    looked_at(video(seconds=0.3))
+    assert given == [{"MALLOC_ARENA_MAX": "2"}]
 
 
 def test_every_reason_has_a_sentence():

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from pipeline.plugins import Refused, TryLater
+from pipeline.render import capped
 from pipeline.render.video.reading import as_json
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=log,
             # Nothing secret is near what reads other people's pictures. A library's threads take address space.
-            env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **capped.FEW_ARENAS},
             cwd=folder,
             start_new_session=True,
             bufsize=0,

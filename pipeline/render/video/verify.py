@@ -84,6 +84,7 @@ def look(path: Path) -> Facts:
 
 def _is_first_seen(path: Path) -> bool:
     with av.open(str(path)) as container:
+        container.streams.video[0].codec_context.thread_count = 1
         return next(container.decode(video=0), None) is not None
 
 
