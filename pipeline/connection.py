@@ -113,6 +113,20 @@ def platform_of(kind: str) -> Platform:
     return plugins.get("platforms", kind, Platform)
 
 
+def platform_if_known(kind: str) -> Platform | None:
+    """None where its plug-in was taken out; rows that name it stay."""
+    try:
+        return platform_of(kind)
+    except plugins.UnknownKind:
+        return None
+
+
+def buckets_of(kind: str) -> tuple[str, ...]:
+    """What it takes: nothing where its plug-in was taken out."""
+    platform = platform_if_known(kind)
+    return tuple(platform.buckets) if platform is not None else ()
+
+
 def account_of(outlet: Outlet, *, is_open: bool = False) -> Account:
     """The account as rules need it; with `is_open` with its secrets, as calls do."""
     config = dict(outlet.config)

@@ -145,8 +145,11 @@ def person_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 
 def ask_to_log_in(request: HttpRequest) -> HttpResponse:
     """They come back to where they were, and find what they had typed."""
-    typed.keep(request)
+    is_kept = typed.keep(request)
     if request.headers.get("HX-Request") == "true":
+        if not is_kept:
+            # The page stays open: it is the only place that has what was typed.
+            return HttpResponse(status=401)
         # A part that changes by itself: its whole page is opened again, which leads to the log-in and back.
         return HttpResponse(headers={"HX-Refresh": "true"})
     return redirect_to_login(request.get_full_path() if request.method == "GET" else request.path)

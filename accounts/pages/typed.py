@@ -11,6 +11,8 @@ from django.forms import BaseForm
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from config.ground.limits import BODY_CHARACTERS
+
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
@@ -19,22 +21,29 @@ if TYPE_CHECKING:
 AnyForm = TypeVar("AnyForm", bound=BaseForm)
 
 _KEPT: Final = "typed"
-_KEPT_BYTES: Final = 64 * 1024
+# The longest body in any script, and the fields around it.
+_KEPT_BYTES: Final = 4 * BODY_CHARACTERS + 64 * 1024
 _NEVER_KEPT: Final = ("password", "secret", "key", "code", "csrfmiddlewaretoken", "once")
 _ONCE_SECONDS: Final = 24 * 3600
 
 
-def keep(request: HttpRequest) -> None:
-    """Keep a form that was sent without a session, secrets left out, until its page is opened again."""
+def keep(request: HttpRequest) -> bool:
+    """Keep a form that was sent without a session, secrets left out, until its page is opened again.
+
+    False where it is too long, so that it is on the open page alone.
+    """
     if request.method != "POST":
-        return
+        return True
     wanted = request.POST.copy()
     for name in list(wanted):
         if any(part in name for part in _NEVER_KEPT):
             del wanted[name]
-    text = wanted.urlencode()
-    if text and len(text) <= _KEPT_BYTES:
+    # As they were typed: encoded for an address, words in other scripts are three times as long.
+    if sum(len(value.encode()) for _name, values in wanted.lists() for value in values) > _KEPT_BYTES:
+        return False
+    if text := wanted.urlencode():
         request.session[_KEPT] = {"path": request.path, "form": text}
+    return True
 
 
 def form_for(request: HttpRequest, form_class: type[AnyForm], **arguments: Any) -> AnyForm:

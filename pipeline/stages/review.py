@@ -88,10 +88,11 @@ def reject(
     return row
 
 
-def restore(item: GeneratedItem, *, now: datetime) -> GeneratedItem:
-    """Undo a rejection."""
+def restore(item: GeneratedItem, *, now: datetime, expected_version: int | None = None) -> GeneratedItem:
+    """Undo a rejection; with an `expected_version` it raises `states.Overtaken` as `edit` does."""
     with transaction.atomic():
         row = _locked(item)
+        states.refuse_other_version(row.version, expected_version)
         _refuse_deleted(row)
         if row.status != "rejected":
             message = f"It is {row.status}; only a rejected item is restored."

@@ -40,13 +40,15 @@ def choose(item: GeneratedItem, *, by: str, now: datetime) -> list[GeneratedItem
     return others
 
 
-def take_back(item: GeneratedItem, others: Collection[UUID], *, now: datetime) -> int:
-    """Undo a choice: of `others`, those of its group that were set aside by one are ready again; returns how many."""
+def take_back(item: GeneratedItem, others: Collection[UUID], *, at: str, now: datetime) -> int:
+    """Undo the choice that was made `at`: of `others`, those that it set aside are ready again; returns how many."""
     with transaction.atomic():
         group = lock_groups([item.variant_group])
         restored = 0
         for one in group:
-            is_set_aside = one.status == "rejected" and (one.rejection or {}).get("code") == SUPERSEDED
+            why = one.rejection or {}
+            # Whoever decided on it since then has the last word.
+            is_set_aside = one.status == "rejected" and (why.get("code"), why.get("at")) == (SUPERSEDED, at)
             if one.pk in others and is_set_aside and one.deleted_at is None:
                 states.move(one, "ready", rejection=None, updated_at=now)
                 restored += 1

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config.ground.ids import encode
-from pipeline.models import GeneratedItem, Publication, WorkspaceDefaults
-from pipeline.stages import review
+from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
+from pipeline.stages import review, variants
 from tests.stages.steps import MINUTE, make_items, make_stage, promise, reread, send
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -164,6 +164,24 @@ def test_undoing_a_choice_takes_back_only_what_it_set_aside(editor, pair):
     review.reject(first, reason="No.", by="vera", now=timezone.now())
     undone(editor, answer)
     assert (status(first), reread(first).rejection["message"]) == ("rejected", "No.")
+
+
+def test_undoing_a_choice_leaves_a_later_one(editor, pair):
+    first, second = pair
+    answer = act(editor, second, "item_choose")
+    later = timezone.now() + timedelta(hours=1)
+    review.restore(first, now=later)
+    variants.choose(second, by="vera", now=later)
+    undone(editor, answer)
+    assert (status(first), reread(first).rejection["by"]) == ("rejected", "vera")
+
+
+def test_undoing_a_rejection_leaves_a_later_one(editor, item):
+    answer = act(editor, item, "item_reject", reason="Old news.", version=item.version)
+    review.restore(item, now=timezone.now())
+    review.reject(item, reason="Wrong.", by="vera", now=timezone.now())
+    assert said(undone(editor, answer))[0].startswith("Somebody or something changed it meanwhile.")
+    assert (status(item), reread(item).rejection["message"]) == ("rejected", "Wrong.")
 
 
 def test_a_variant_that_is_not_ready_cant_be_chosen(editor, pair):
@@ -364,6 +382,16 @@ def test_what_cant_be_tried_again_says_why(editor, item, stage):
     row = send(promise(item, stage))
     answer = editor.post(at(item, "publication_retry", pub=row.pk))
     assert said(answer) == ["It is published; only a failed publication is retried."]
+
+
+def test_an_outlet_whose_plug_in_was_taken_out_takes_nothing(editor, item, stage):
+    row = send(promise(item, stage))
+    Outlet.everywhere.filter(pk=stage.pk).update(platform="gone")
+    Publication.everywhere.filter(pk=row.pk).update(platform="gone")
+    (one,) = editor.get(at(item, "item_page")).context["sent"]
+    assert (one.platform, one.can_remove) == ("gone", False)
+    form = editor.get(at(item, "item_publish")).context["form"]
+    assert encode("out", stage.pk) not in dict(form.fields["outlets"].choices)
 
 
 # --- Who -------------------------------------------------------------------------------------------------------------

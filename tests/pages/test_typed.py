@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.http import QueryDict
 from django.urls import reverse
 
 from accounts.models import WhitelistRequest, Workspace
+from config.ground.limits import BODY_CHARACTERS
 
 PASSWORD = "a long enough phrase 9"
 
@@ -40,6 +42,26 @@ def test_a_workspace_s_form_comes_back_after_the_log_in(client, member, newsroom
     # Once: the next opening is fresh.
     assert client.get(address).context["form"].initial == {}
     assert WhitelistRequest.everywhere.count() == 0
+
+
+@pytest.mark.parametrize("sign", ["q", "話", "🚋"])
+def test_the_longest_body_in_any_script_is_kept(client, newsroom, sign):
+    address = reverse("access", kwargs={"ws": newsroom.pk})
+    body = sign * BODY_CHARACTERS
+    client.post(address, {"message": body})
+    assert QueryDict(client.session["typed"]["form"])["message"] == body
+
+
+def test_a_part_of_a_page_that_could_not_be_kept_leaves_the_page_open(client, newsroom):
+    address = reverse("access", kwargs={"ws": newsroom.pk})
+    part = {"HX-Request": "true"}
+    answer = client.post(address, {"message": "q" * (5 * BODY_CHARACTERS)}, headers=part)
+    assert (answer.status_code, answer.headers.get("HX-Refresh"), "typed" in client.session) == (
+        401,
+        None,
+        False,
+    )
+    assert client.post(address, {"message": "Short"}, headers=part)["HX-Refresh"] == "true"
 
 
 def test_a_second_click_makes_no_second_workspace(client, alice):

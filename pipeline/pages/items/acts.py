@@ -60,7 +60,7 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     form = typed.form_for(request, RejectForm, initial={"version": row.version})
     if request.method == "POST" and form.is_valid():
         try:
-            review.reject(
+            rejected = review.reject(
                 row,
                 reason=form.cleaned_data["reason"],
                 by=place.user.email,
@@ -75,7 +75,8 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             typed.blame(form, error)
         else:
             said = _("Rejected. It won't be published.")
-            undo.offer(request, said, place.address("item_restore", gen=gen))
+            fields = {"version": str(rejected.version)}
+            undo.offer(request, said, place.address("item_restore", gen=gen), fields)
             return redirect(place.address("item_page", gen=gen))
     return render(request, "pages/item_reject.html", {**head(place, row), "form": form})
 
@@ -84,7 +85,7 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     try:
-        review.restore(row, now=timezone.now())
+        review.restore(row, now=timezone.now(), expected_version=version_in(request.POST))
     except AppError as error:
         tell(request, error)
     else:
@@ -122,11 +123,11 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
 
 @page("edit", methods=("POST",))
 def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Sets the other variants aside; `back` names those that are taken back."""
+    """Sets the other variants aside; `back` names those that are taken back, `at` when they were set aside."""
     row = find_item(place, gen)
     back = [key for one in request.POST.get("back", "").split(",") if (key := decode("gen", one)) is not None]
     if "back" in request.POST:
-        count = variants.take_back(row, set(back), now=timezone.now())
+        count = variants.take_back(row, set(back), at=request.POST.get("at", ""), now=timezone.now())
         told = ngettext("%(count)d variant is back.", "%(count)d variants are back.", count)
         messages.success(request, told % {"count": count})
         return redirect(place.address("item_page", gen=gen))
@@ -141,7 +142,10 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             len(others),
         ) % {"count": len(others)}
         if others:
-            fields = {"back": ",".join(encode("gen", one.pk) for one in others)}
+            fields = {
+                "back": ",".join(encode("gen", one.pk) for one in others),
+                "at": str((others[0].rejection or {}).get("at", "")),
+            }
             undo.offer(request, told, place.address("item_choose", gen=gen), fields)
         else:
             messages.success(request, _("No other variant waited to be chosen."))

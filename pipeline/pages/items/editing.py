@@ -20,7 +20,7 @@ from pipeline.models import Asset, GeneratedItem, Revision
 from pipeline.pages.items import fits
 from pipeline.pages.items.acts import tell
 from pipeline.pages.items.edit_form import EditForm
-from pipeline.pages.items.forms import version_in
+from pipeline.pages.items.forms import number_in, version_in
 from pipeline.pages.items.one import find_item, head
 from pipeline.stages import review
 
@@ -65,9 +65,9 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """The words of a former revision become the newest one."""
     row = find_item(place, gen)
-    number = request.POST.get("number", "")
+    number = number_in(request.POST, "number")
     kept = Revision.objects.of(place.workspace).filter(item=row)
-    former: Revision | None = kept.filter(number=int(number)).first() if number.isdecimal() else None
+    former: Revision | None = kept.filter(number=number).first() if number is not None else None
     if former is None:
         raise Http404
     changes: dict[str, Any] = {

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SOURCES_OFFERED: Final = 200
 REASON_CHARACTERS: Final = 500
-_VERSION_DIGITS: Final = 9
+_NUMBER_DIGITS: Final = 9
 NOW, NEXT, AT = "now", "next", "at"
 
 
@@ -94,8 +94,13 @@ class ItemFilter(forms.Form):
 
 def version_in(posted: QueryDict) -> int | None:
     """The version that the page showed; None where it said none."""
-    given = posted.get("version", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= _VERSION_DIGITS else None
+    return number_in(posted, "version")
+
+
+def number_in(posted: QueryDict, name: str) -> int | None:
+    """None where it is none, or longer than any that there is."""
+    given = posted.get(name, "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= _NUMBER_DIGITS else None
 
 
 class VersionedForm(forms.Form):

@@ -15,7 +15,7 @@ from accounts.pages.place import Place, page
 from config.ground.errors import AppError
 from config.ground.ids import encode
 from config.ground.states import Overtaken
-from pipeline.connection import platform_of
+from pipeline.connection import buckets_of
 from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.pages.items import fits
 from pipeline.pages.items.acts import changed_meanwhile
@@ -67,7 +67,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def _outlets(place: Place, row: GeneratedItem) -> list[Outlet]:
     """Those that take such items, the item's own first."""
     there = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
-    taking = [one for one in there if row.bucket in platform_of(one.platform).buckets]
+    taking = [one for one in there if row.bucket in buckets_of(one.platform)]
     return sorted(taking, key=lambda one: encode("out", one.pk) not in row.outlets)
 
 

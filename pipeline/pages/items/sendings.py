@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.connection import platform_of
+from pipeline.connection import platform_if_known
 from pipeline.models import Attempt, Publication
 from pipeline.pages.outlets import words as outlet_words
 from pipeline.stages import publish
@@ -69,12 +69,12 @@ def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
 
 
 def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
-    platform = platform_of(row.platform)
+    platform = platform_if_known(row.platform)
     tone, label = outlet_words.status_of(row.status)
     error: Mapping[str, Any] = row.error or {}
     return Sending(
         publication=row,
-        platform=str(platform.label),
+        platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
         label=label,
         # Of the platform's own making, so that only what a browser opens safely becomes a link.
@@ -88,7 +88,12 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         is_by_hand=publish.is_handed_over(row),
         can_retry=row.status == "failed",
         can_reconcile=row.status == "unknown",
-        can_remove=row.status == "published" and platform.can_remove and row.step != "remove",
+        can_remove=(
+            row.status == "published"
+            and platform is not None
+            and platform.can_remove
+            and row.step != "remove"
+        ),
         is_open=row.status in _WAITING,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.ground import ids
 from config.ground.errors import Conflict, Detail, Invalid
-from pipeline.connection import account_of, platform_of
+from pipeline.connection import account_of, buckets_of, platform_of
 from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.platforms.base import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
@@ -182,7 +182,7 @@ def _outlets_for(item: GeneratedItem, wish: Wish) -> list[Outlet]:
     return [
         outlet
         for outlet in found
-        if item.bucket in platform_of(outlet.platform).buckets and (outlet.is_simulated or not item.test)
+        if item.bucket in buckets_of(outlet.platform) and (outlet.is_simulated or not item.test)
     ]
 
 
