@@ -239,6 +239,42 @@ def test_who_was_overtaken_keeps_what_they_typed(editor, item):
     assert reread(item).title == "Of Bob"
 
 
+def test_saving_over_another_takes_back_nothing_that_was_never_touched(editor, item):
+    content = {"slug": "old", "meta_description": "Old.", "tags": ["a"]}
+    item = become(item, bucket="blog", title="Old", body="Old.", body_format="markdown", content=content)
+    form = form_of(editor, item)
+    newer = {**content, "slug": "of-vera", "tags": ["b"]}
+    review.edit(item, {"title": "Of Vera", "content": newer}, by="vera", now=timezone.now())
+    mine = {"body": "Of Bob.", "content_slug": "of-bob"}
+    answer = editor.post(at(item, "item_edit"), {**form, **mine})
+    shown = answer.context["form"]
+    assert list(shown.differing) == [("Address", "of-vera")]
+    assert ">of-vera</p>" in answer.content.decode()
+    again = {name: shown[name].value() or "" for name in shown.fields}
+    assert (again["title"], again["content_tags"], again["body"]) == ("Of Vera", "b", "Of Bob.")
+    assert editor.post(at(item, "item_edit"), {**again, "save": ""}).status_code == 302
+    row = reread(item)
+    assert (row.title, row.body, row.content) == ("Of Vera", "Of Bob.", {**newer, "slug": "of-bob"})
+
+
+def test_a_post_that_another_left_out_is_still_there_to_be_saved(editor, item):
+    parts = ["One.", "Two.", "Three.", "Four."]
+    item = become(item, content={"parts": parts}, body="\n\n".join(parts))
+    form = form_of(editor, item)
+    review.edit(item, {"content": {"parts": ["One."]}}, by="vera", now=timezone.now())
+    answer = editor.post(at(item, "item_edit"), {**form, "part_3": "Of Bob."})
+    shown = answer.context["form"]
+    assert [field.value() for field in shown.words] == ["One.", "", "", "Of Bob."]
+
+
+@pytest.mark.parametrize("began", ["", "[]", "{", "[" * 100_000])
+def test_a_form_that_doesnt_say_how_it_began_keeps_all_that_it_has(editor, item, began):
+    form = form_of(editor, item)
+    review.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
+    answer = editor.post(at(item, "item_edit"), {**form, "part_0": "Of Bob.", "began": began})
+    assert answer.context["form"]["title"].value() == item.title
+
+
 def test_a_form_without_its_version_saves_nothing(editor, item):
     answer = save(editor, item, title="Other", version="")
     assert (answer.status_code, reread(item).title) == (200, item.title)

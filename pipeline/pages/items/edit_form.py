@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from hashlib import blake2b
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.ground import limits
-from pipeline.content import FIELDS, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower
+from pipeline.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower
 from pipeline.pages.items.forms import VersionedForm
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from config.ground.errors import AppError
     from pipeline.models import Asset, GeneratedItem
 
+_HIDDEN: Final = frozenset({"version", "began"})
 _PART: Final = "part_"
 _CONTENT: Final = "content_"
 _ALT: Final = "alt_"
@@ -72,6 +75,9 @@ class EditForm(VersionedForm):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
+    began = forms.CharField(required=False, widget=forms.HiddenInput)
+    """A short sum of what each field had in it when the form was opened."""
+
     def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
         self.item = item
         self.described = {f"{_ALT}{one.pk.hex}": one for one in assets if _is_described(one)}
@@ -88,6 +94,35 @@ class EditForm(VersionedForm):
                 max_length=_ALT_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2}),
             )
+        self.initial["began"] = json.dumps({name: _sum_of(self._newest(name)) for name in self._written()})
+
+    def _written(self) -> list[str]:
+        return [name for name in self.fields if name not in _HIDDEN]
+
+    def _newest(self, name: str) -> str:
+        return str(self.initial.get(name) or "")
+
+    def take_over(self) -> None:
+        """Of a form that was overtaken: what was typed stays, and every other field has the newest words.
+
+        Else the next save would take back what somebody else wrote in fields that this person never touched.
+        """
+        sent: Any = self.data
+        again = sent.copy()
+        began = _read_sums(again.get("began", ""))
+        for name in self._written():
+            if name not in again or _sum_of(again[name]) == began.get(name):
+                again[name] = self._newest(name)
+        again["version"], again["began"] = str(self.item.version), self.initial["began"]
+        self.data = again
+
+    @property
+    def differing(self) -> Iterator[tuple[str, str]]:
+        """Label and newest words of each field in which something else was typed; without title and body."""
+        for name in self._written():
+            newest = self._newest(name)
+            if name not in {"title", "body"} and _lines(str(self[name].value() or "")) != _lines(newest):
+                yield str(self[name].label), newest
 
     def _add_words(self) -> None:
         parts = _parts(self.item)
@@ -99,6 +134,9 @@ class EditForm(VersionedForm):
             )
             return
         count = len(parts) + (_FURTHER_PARTS if len(parts) > 1 else 0)
+        # What was typed in a post that somebody else has left out meanwhile is not lost.
+        while count < MEMBERS_MOST and self.data.get(f"{_PART}{count}"):
+            count += 1
         for number in range(count):
             is_further = number >= len(parts)
             label = _("Words") if count == 1 else _("Post %(number)d") % {"number": number + 1}
@@ -209,6 +247,19 @@ def _are_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     if _FOLLOWS_BODY in new:
         return dict(old) == dict(new)
     return {**old, _FOLLOWS_BODY: None} == {**new, _FOLLOWS_BODY: None}
+
+
+def _sum_of(text: str) -> str:
+    return blake2b(_lines(text).encode(), digest_size=6).hexdigest()
+
+
+def _read_sums(told: str) -> Mapping[str, Any]:
+    """Of what a browser sent; empty where it is nothing that a form of ours said."""
+    try:
+        found = json.loads(told)
+    except (RecursionError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _unless_empty(name: str, value: Any, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except Overtaken:
             overtaken = True
             row = find_item(place, gen)
-            form.show(row.version)
+            form = EditForm(form.data, item=row, assets=_assets(place, row))
+            form.take_over()
         except AppError as error:
             form.blame(error)
     context = {
