@@ -33,6 +33,7 @@ from pipeline.render.video.job import (
 )
 from pipeline.render.video.making import BadFilm, as_jpeg, make
 from pipeline.render.video.storyboard import Caption, Scene, Visual
+from tests.render.media_files import video
 from tests.render.video.boards import board, zooming
 from tests.render.video.filming import dot
 
@@ -312,6 +313,23 @@ def test_folders_that_a_killed_process_left_are_swept(tmp_path):
     assert sweep(tmp_path, older=timedelta(hours=2), now=now) == 1
     assert sorted(one.name for one in tmp_path.iterdir()) == [".slot-0", "new"]
     assert sweep(tmp_path / "none", older=timedelta(hours=2), now=now) == 0
+
+
+def test_a_film_is_looked_at_with_one_thread(tmp_path, monkeypatch):
+    """Every thread's own stack and arena counts against the child's address space."""
+    path = tmp_path / "film.mp4"
+    path.write_bytes(video(seconds=0.3))
+    contexts = []
+    opened = verify.av.open
+
+    def watched(path):
+        container = opened(path)
+        contexts.append(container.streams.video[0].codec_context)
+        return container
+
+    monkeypatch.setattr(verify.av, "open", watched)
+    assert verify._is_first_seen(path)
+    assert [one.thread_count for one in contexts] == [1]
 
 
 def test_what_is_missing_is_said_in_words(monkeypatch):
