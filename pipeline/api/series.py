@@ -58,7 +58,7 @@ LISTED_MOST: Final = 50
 
 class WeeklySlotInput(StrictSerializer):
     weekday = StrictIntegerField(min_value=0, max_value=6, help_text="0 is Monday.")
-    time = PatternField(r"([01][0-9]|2[0-3]):[0-5][0-9]", help_text="HH:MM on the clocks of `timezone`.")
+    time = PatternField(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", help_text="HH:MM on the clocks of `timezone`.")
 
 
 class _SeriesFields(StrictSerializer):

@@ -30,7 +30,7 @@ def test_an_item_from_words(open_window, newsroom, work_until, phone):  # noqa: 
     look_over(page, "new")
     page.get_by_label("Link or text").fill(TEXT)
     page.get_by_role("button", name="Go on").click()
-    page.get_by_text("3 credits").wait_for()
+    page.get_by_text("3 credits", exact=True).wait_for()
     look_over(page, "new-make")
     page.get_by_label("Title").fill("Tram line approved")
     # Another choice has another price, which is said before anything is made.

@@ -68,6 +68,7 @@ from pipeline.models import (
     RawBody,
     RawItem,
     Revision,
+    Series,
     SharedBrief,
     SimulatedPost,
     Source,
@@ -77,7 +78,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.sources.base import Hub
-from pipeline.stages import collect, drafting, outlets, push, websub
+from pipeline.stages import collect, drafting, outlets, push, series, websub
 from pipeline.stages.brand import personas, topics
 from pipeline.stages.model_account import BRIEF_AWAITED
 from pipeline.stages.receiving import secrets
@@ -113,6 +114,7 @@ DUE_MODELS = (
     WebSubSubscription,
     MailQueue,
     RollupDay,
+    Series,
 )
 ENDED = {"published", "failed"}
 ASKED = Path(settings.DATA_DIR) / "asked-of-the-writer"
@@ -295,6 +297,18 @@ def add_lane(lines=(), notes="", cadence_hours=720):
         topics.create(_workspace(), {"title": f"Topic {name}", "notes": notes}, now=now)
     config = {"cadence": {"every_hours": cadence_hours}}
     collect.register(_workspace(), collect.SourceSettings(type="brand", config=config, engines=ENGINES))
+
+
+def add_series(stories):
+    """A series whose time has come, and what it may tell: titles and words, each made into an item already."""
+    for number, (title, words) in enumerate(stories):
+        push_one(external_id=f"story-{number}", title=title, body=f"{words} {TEXT}")
+    hands.work_all_due("pipeline.generate")
+    now = timezone.now()
+    slots = [{"weekday": weekday, "time": "09:00"} for weekday in range(7)]
+    given = {"name": "The week", "timezone": "UTC", "slots": slots, "window_days": 7}
+    made = series.create(_workspace(), given, test=False, now=now)
+    Series.everywhere.filter(pk=made.pk).update(due_at=now, wake_at=now)
 
 
 def ask_for_draft(url="", posts=""):
@@ -734,6 +748,7 @@ STEPS = {
         add_bridge,
         send,
         add_lane,
+        add_series,
         next_slot,
         add_letter,
         publish_letter,

@@ -12,15 +12,43 @@ from tests.faults.world import Neighbour, make_world, serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-ENTRIES = 7
+# Each says something else: what repeats another item isn't published by itself.
+STORIES = (
+    (
+        "Tram line approved",
+        "The city council approved the northern tram line on Monday after six hours of debate.",
+    ),
+    (
+        "Library opens late",
+        "Readers in Harrow may borrow books until ten at night from the first week of December.",
+    ),
+    (
+        "Bridge is closed",
+        "Engineers have found cracks in two pillars of the old stone bridge over the river Ash.",
+    ),
+    (
+        "Bakers win a prize",
+        "A small bakery on Mill Street has won the national prize for its dark sourdough bread.",
+    ),
+    (
+        "Frost kills apples",
+        "Three nights of hard frost have destroyed half of the apple harvest in the valley.",
+    ),
+    (
+        "Choir needs voices",
+        "Every Thursday evening the town choir looks for basses and for people who read music.",
+    ),
+    (
+        "Ferry is replaced",
+        "From next spring an electric ferry will carry forty cars across the lake each hour.",
+    ),
+)
+ENTRIES = len(STORIES)
 FEED = "".join(
-    f"""<item><guid>entry-{number}</guid><title>Tram line {number} approved</title>
+    f"""<item><guid>entry-{number}</guid><title>{title}</title>
     <pubDate>Mon, 02 Nov 2026 0{number}:00:00 GMT</pubDate>
-    <description>The city council approved the tram line number {number} on Monday evening after six hours of debate.
-    Construction of the northern depot begins in April and will employ about {number}40 people.
-    Critics warned that rents along the route have already risen faster than anywhere else in the region.
-    </description></item>"""
-    for number in range(1, ENTRIES + 1)
+    <description>{words}</description></item>"""
+    for number, (title, words) in enumerate(STORIES, 1)
 )
 RSS = f'<?xml version="1.0"?><rss version="2.0"><channel><title>Trams</title>{FEED}</channel></rss>'.encode()
 
@@ -175,6 +203,19 @@ SPOKEN = all_told(
 LANE: Step = ("add_lane", {"lines": ["We fire the oven at four in the morning, before the town wakes up."]})
 
 
+# Three stories, an item of each, and one digest of them all.
+SERIES: Step = ("add_series", {"stories": STORIES[:3]})
+DIGESTED = all_told(
+    raw={"processed": 3},
+    made={"ready": 4},
+    runs={"done": 4},
+    events={"raw.ingested": 3, "generated.ready": 4},
+    ledger={"grant": 1, "reserve": 4, "settle": 4},
+    # Those of the digest; its stories were made in peace.
+    asked={"brief": 3, "draft": 1},
+)
+
+
 @dataclass(frozen=True)
 class Scenario:
     """`before` is done in peace; `step` is killed at `at`; the caller does `again` and is answered `answers`."""
@@ -295,6 +336,11 @@ SCENARIOS = [
     *(
         of(f"brand.{name}", work("pipeline.brand"), expected=SPOKEN, before=(LANE,))
         for name in ("claimed", "picked", "committed")
+    ),
+    # A time of a series: one digest is made at it, and paid for once.
+    *(
+        of(f"series.{name}", work("pipeline.series"), expected=DIGESTED, before=(SERIES,))
+        for name in ("claimed", "made", "committed")
     ),
     # A generation: what the writer has answered is not asked again.
     *(

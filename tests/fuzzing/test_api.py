@@ -99,6 +99,12 @@ UNKNOWABLE: Final = (
         "PATCH /v1/sources/{id}",
     ),
     Unknowable(
+        r"config\.item_selector",
+        "selector_unreadable",
+        "What a selector may be is a grammar's, not a pattern's.",
+    ),
+    Unknowable("items_least", "invalid", "The least and the most of a digest belong together."),
+    Unknowable(
         r"content(\..*)?",
         ".*",
         "A change of `content` is held against the bucket that the item already has.",
@@ -203,7 +209,7 @@ def _reason(operation: str, detail: dict[str, Any]) -> str | None:
         if (
             is_here
             and re.fullmatch(one.code, detail["code"])
-            and re.fullmatch(one.field, detail["field"] or "")
+            and re.fullmatch(one.field, detail["field"] or "", re.DOTALL)
         ):
             return one.reason
     return None
