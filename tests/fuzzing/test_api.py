@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
@@ -26,6 +27,7 @@ from tests.fuzzing.conftest import Newsroom, undone, work
 
 if TYPE_CHECKING:
     from schemathesis import Case, CheckContext, Response
+    from schemathesis.schemas import APIOperation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -143,6 +145,18 @@ class Run:
         if 200 <= response.status_code < 300:
             self.succeeded.add(case.operation.label)
         return response
+
+    def ask_all(self, operation: APIOperation) -> None:
+        """What only a row in one state allows, and no invention met such a row: asked of every row until one does."""
+        if "{id}" not in operation.path:
+            return
+        for known in chain.from_iterable(self.newsroom.ids.values()):
+            case = operation.Case(path_parameters={"id": known})
+            with undone():
+                response = case.call(headers=self.newsroom.headers)
+            if 200 <= response.status_code < 300:
+                self.succeeded.add(operation.label)
+                return
 
     def judge(self, case: Case, response: Response, **more: Any) -> None:
         excluded = [positive_data_acceptance]
@@ -278,6 +292,8 @@ def test_operations(run, document, record_property):
         operation, test = result.ok()
         labels.add(operation.label)
         test()
+        if operation.label not in run.succeeded:
+            run.ask_all(operation)
     record_property("told", run.summary())
     assert not run.findings, run.report()
     assert run.cases.total() >= LEAST_CASES, run.summary()
