@@ -11,9 +11,10 @@ ENV PATH=/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     MODE=production \
     DATA_DIR=/data
-# pg_dump, pg_restore and psql, for manage.py backup and restore; of version 15, as the database of compose.yaml.
+# pg_dump, pg_restore and psql, for manage.py backup and restore; of version 15, as the database of compose.yaml. The
+# fonts are for Chinese, Japanese and Korean on pictures and in films.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends postgresql-client-15 \
+    && apt-get install --yes --no-install-recommends fonts-noto-cjk postgresql-client-15 \
     && rm -rf /var/lib/apt/lists/*
 # A new volume takes its owner from the folder that it covers.
 RUN useradd --system --uid 10001 --create-home service && install -d -o service /data /media /backups
@@ -28,6 +29,8 @@ COPY analytics analytics
 COPY templates templates
 COPY static static
 COPY docs docs
+# The service may not write to its code, so that each start would compile it anew.
+RUN python -m compileall -q --invalidation-mode unchecked-hash accounts analytics config pipeline webhooks
 USER service
 VOLUME /data
 EXPOSE 8000

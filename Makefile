@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 # Tests and checks keep what they write apart from the data of `make up`.
 APART := env -u DATABASE_URL -u REDIS_URL MODE=development DATA_DIR=var/test/check
 
-.PHONY: help up token install test test-slow test-real test-all coverage check format bench lock
+.PHONY: help up token install test test-slow test-real test-all coverage check format bench eval lock
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,11 @@ format: install  ## Let ruff format everything and mend what it can
 
 bench: install  ## The benchmarks against their floors
 	@$(RUN) -m benchmarks
+	@$(RUN) -m benchmarks tokens
+	@$(RUN) -m benchmarks webhooks
+
+eval: install  ## What the writer finds and the checks stop, over thirty raw items with recorded replies
+	@$(RUN) -m tests.evaluation
 
 lock: install  ## Write the lock files anew from pyproject.toml
 	$(RUN) tools/lock.py write

@@ -176,7 +176,7 @@ def _tell_if_crossed(workspace: Workspace, month: date, left: _Left, total: int,
         text = _("%(left)d of %(granted)d credits are left; the next ones come at %(at)s.") % {
             "left": left.available,
             "granted": left.granted,
-            "at": as_z(next_month(month)),
+            "at": _said(next_month(month)),
         }
         _tell(workspace, f"{month}:{left.granted}:80", title, text, now)
 
@@ -187,8 +187,13 @@ def tell_used_up(workspace: Workspace, month: date, granted: int, *, now: dateti
     text = _(
         "What is pushed from now on is refused, and what sources bring waits until %(at)s. "
         "The operator can give more: %(contact)s."
-    ) % {"at": as_z(next_month(month)), "contact": settings.OPERATOR_CONTACT}
+    ) % {"at": _said(next_month(month)), "contact": settings.OPERATOR_CONTACT}
     _tell(workspace, f"{month}:{granted}:100", title, text, now)
+
+
+def _said(moment: datetime) -> str:
+    """For people; the API's errors keep the machine's form."""
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
 def _tell(workspace: Workspace, key: str, title: str, text: str, now: datetime) -> None:

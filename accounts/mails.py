@@ -61,18 +61,36 @@ def framed(message: EmailMessage) -> EmailMessage:
 
 
 def _paragraphs(text: str) -> list[dict[str, Any]]:
-    """Blocks of the plain text: a paragraph that is one address becomes a button, one that is a code stands out."""
-    blocks = []
+    """Blocks of the plain text: a paragraph that is one address becomes a button, one that is a code stands out.
+
+    A line with a list below it becomes a table of two columns.
+    """
+    blocks: list[dict[str, Any]] = []
     for block in re.split(r"\n\s*\n", text.strip()):
         words = block.strip()
         if re.fullmatch(r"https?://\S+", words):
             blocks.append({"kind": "button", "text": words})
         elif _CODE_ALONE.fullmatch(words):
             blocks.append({"kind": "code", "text": words})
+        elif (found := _listed(words)) is not None:
+            blocks.append(found)
         else:
             linked = urlize(conditional_escape(words), autoescape=False)
             blocks.append({"kind": "text", "text": mark_safe(linked.replace("\n", "<br>"))})  # noqa: S308  escaped above
     return blocks
+
+
+def _listed(words: str) -> dict[str, Any] | None:
+    """A line and what is listed below it, each on a line `- what: how much`; None for anything else."""
+    title, *lines = words.split("\n")
+    if not lines or title.startswith("- ") or not all(line.startswith("- ") for line in lines):
+        return None
+    rows = [line.removeprefix("- ").rpartition(": ") for line in lines]
+    return {
+        "kind": "list",
+        "title": title,
+        "rows": [(name or value, value if name else "") for name, _, value in rows],
+    }
 
 
 def _surroundings(context: Mapping[str, Any]) -> dict[str, Any]:

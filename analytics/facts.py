@@ -12,6 +12,7 @@ from django.db.models import (
     BigIntegerField,
     Case,
     Count,
+    F,
     Func,
     IntegerField,
     Max,
@@ -19,8 +20,10 @@ from django.db.models import (
     Q,
     Subquery,
     Sum,
+    Value,
     When,
 )
+from django.db.models.functions import Coalesce
 
 from analytics.models import Measurement
 from pipeline.platforms.base import METRICS
@@ -113,14 +116,36 @@ def outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]
     return found
 
 
-def measurement_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
-    """Rises since the measurement before: all of a publication add up to its newest known value."""
+def measurement_groups(
+    rows: QuerySet[Any], columns: Sequence[str], *, reasons: str = "availability"
+) -> QuerySet[Any]:
+    """Rises since the measurement before: all of a publication add up to its newest known value.
+
+    `reasons` is the column that says why a metric is missing.
+    """
     found: QuerySet[Any] = (
         # A platform answers with few patterns of missing metrics, so grouping by them adds few rows.
-        rows.values(*columns, "availability")
+        rows.values(*columns, reasons)
         .annotate(**{f"sum_{metric}": Sum(f"{metric}_delta") for metric in METRICS})
         .order_by()
     )
+    return found
+
+
+def with_items(hits: QuerySet[Any]) -> QuerySet[Any]:
+    """Counts of hits with the columns of their items; a fetch of a feed is of none, and its texts are empty."""
+    found: QuerySet[Any] = hits.annotate(
+        content_type=Coalesce(F("publication__item__bucket"), Value("")),
+        source_id=F("publication__item__source_id"),
+        engine_output=Coalesce(F("publication__item__engine_output"), Value("")),
+        persona_id=F("publication__item__persona_id"),
+    )
+    return found
+
+
+def hit_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
+    """Clicks and fetches, of their counts and of rollups alike."""
+    found: QuerySet[Any] = rows.values(*columns, "kind").annotate(total=Sum("count")).order_by()
     return found
 
 
@@ -131,8 +156,10 @@ def rolled_outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QueryS
     return found
 
 
-def rolled_measurement_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
+def rolled_measurement_groups(
+    rows: QuerySet[Any], columns: Sequence[str], *, reasons: str = "availability"
+) -> QuerySet[Any]:
     """`measurement_groups`, of rollups."""
     sums = {f"sum_{metric}": Sum(metric) for metric in METRICS}
-    found: QuerySet[Any] = rows.values(*columns, "availability").annotate(**sums).order_by()
+    found: QuerySet[Any] = rows.values(*columns, reasons).annotate(**sums).order_by()
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.measure import reason_for
@@ -16,8 +18,12 @@ ENGAGING: Final = ("likes", "comments", "shares", "clicks")
 METRICS: Final = (*COUNTED, *MEASURED, "engagements", "engagement_rate")
 NULLABLE: Final = (*MEASURED, "engagements", "engagement_rate")
 """What may be None, and then has its reason in `availability`."""
+FIRST_PARTY: Final = ("clicks", "feed_fetches")
 REASONS: Final = ("unavailable", "delayed", "unsupported")
 """The weightiest first."""
+_UNCOUNTED: Final[dict[str, int | None]] = dict.fromkeys(FIRST_PARTY)
+_NOTHING: Final[dict[str, int | None]] = dict.fromkeys(MEASURED)
+_RISES: Final = tuple((metric, f"sum_{metric}") for metric in MEASURED)
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,8 @@ class Figures:
     metrics: Mapping[str, int | float | None]
     availability: Mapping[str, str]
     coverage: float | None
+    first_party: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(FIRST_PARTY))
+    """What the service counted itself; None where nobody counted."""
 
 
 @dataclass
@@ -34,10 +42,11 @@ class Fold:
     published: int = 0
     failed: int = 0
     known: int = 0
-    sums: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(MEASURED))
-    reasons: dict[str, set[str]] = field(default_factory=lambda: {metric: set() for metric in MEASURED})
+    sums: dict[str, int | None] = field(default_factory=_NOTHING.copy)
+    reasons: dict[str, set[str]] = field(default_factory=dict)
     published_on: set[str] = field(default_factory=set)
     failed_on: set[str] = field(default_factory=set)
+    first_party: dict[str, int | None] = field(default_factory=_UNCOUNTED.copy)
 
     def add_outcomes(self, group: Mapping[str, Any], platform: str) -> None:
         self.published += group["published"]
@@ -52,16 +61,22 @@ class Fold:
             self.failed_on.add(platform)
 
     def add_measurements(self, group: Mapping[str, Any], platform: str) -> None:
-        for metric in MEASURED:
-            rise = group[f"sum_{metric}"]
+        for metric, column in _RISES:
+            rise = group[column]
             if rise is not None:
                 self.sums[metric] = (self.sums[metric] or 0) + rise
-        self._add_reasons(group["availability"])
+        self._add_reasons(_read(group["reasons"]))
         self.published_on.add(platform)
+
+    def add_hits(self, name: str, count: int, platform: str) -> None:
+        """0 says that it was counted, and nobody came."""
+        self.first_party[name] = (self.first_party[name] or 0) + count
+        if count:
+            self.published_on.add(platform)
 
     def _add_reasons(self, reasons: Mapping[str, str]) -> None:
         for metric, reason in reasons.items():
-            self.reasons[metric].add(reason)
+            self.reasons.setdefault(metric, set()).add(reason)
 
     def figures(self) -> Figures:
         metrics: dict[str, int | float | None] = {
@@ -74,19 +89,15 @@ class Fold:
         engagements = metrics["engagements"] = sum(engaged) if engaged else None
         if engagements is None:
             availability["engagements"] = _weightiest({availability[metric] for metric in ENGAGING})
-        impressions = self.sums["impressions"]
-        if engagements is not None and impressions is not None and impressions > 0:
-            metrics["engagement_rate"] = round(engagements / impressions, 4)
-        else:
-            metrics["engagement_rate"] = None
+        rate = metrics["engagement_rate"] = rate_of(engagements, self.sums["impressions"])
+        if rate is None:
             missing = {availability[name] for name in ("impressions", "engagements") if name in availability}
             # Both are known and nobody has seen it: a rate of nothing doesn't exist.
             availability["engagement_rate"] = _weightiest(missing) if missing else "unavailable"
-        coverage = round(self.known / self.published, 4) if self.published else None
-        return Figures(metrics, availability, coverage)
+        return Figures(metrics, availability, share_of(self.known, self.published), self.first_party)
 
     def _reason(self, metric: str) -> str:
-        if self.reasons[metric]:
+        if metric in self.reasons:
             return _weightiest(self.reasons[metric])
         if self.published_on:
             # It was measured, but not within this row's dates.
@@ -94,6 +105,23 @@ class Fold:
         if self.failed_on:
             return _weightiest({reason_for(platform, metric, "unavailable") for platform in self.failed_on})
         return "unavailable"
+
+
+def rate_of(engagements: int | None, impressions: int | None) -> float | None:
+    if engagements is None or impressions is None or impressions <= 0:
+        return None
+    return round(engagements / impressions, 4)
+
+
+def share_of(known: int, published: int) -> float | None:
+    return round(known / published, 4) if published else None
+
+
+@lru_cache(maxsize=1000)
+def _read(reasons: str) -> Mapping[str, str]:
+    """An answer of thousands of rows has a few patterns of what is missing."""
+    found: dict[str, str] = json.loads(reasons)
+    return found
 
 
 def _weightiest(reasons: set[str]) -> str:

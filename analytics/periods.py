@@ -105,6 +105,20 @@ def buckets_of(period: Period) -> Buckets:
     return HourBuckets(math.gcd(*starts) or 1, (), 0, starts, labels)
 
 
+def labels_of(period: Period) -> tuple[str, ...]:
+    """Every bucket of the period in the order of time, those too that nothing is known of."""
+    buckets = buckets_of(period)
+    if isinstance(buckets, HourBuckets):
+        return buckets.labels
+    first = period.start.astimezone(period.zone).date()
+    last = (period.end - timedelta(microseconds=1)).astimezone(period.zone).date()
+    places = (
+        _first_day(first + timedelta(days=number), period.interval)
+        for number in range((last - first).days + 1)
+    )
+    return tuple(dict.fromkeys(place.isoformat() for place in places))
+
+
 def local_midnight(day: date, zone: ZoneInfo) -> datetime:
     """The first moment of a day; where the clocks skip midnight it is the moment of the change."""
     return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)

@@ -2,7 +2,7 @@
 
 The database adds up by slices of time that no bucket's edge cuts; the slices are sorted into local dates here, so that
 time zones work the same on SQLite and PostgreSQL. Days that are rolled up are read from the rollups, the others from
-their facts, so that an answer is exact at every moment. A question costs at most seven statements, however many rows it
+their facts, so that an answer is exact at every moment. A question costs at most ten statements, however many rows it
 gives.
 
 What no platform gave is None with its reason, never 0. Of several reasons `unavailable` outweighs `delayed`, and that
@@ -13,21 +13,29 @@ in a row's scope of which a number is known by now; None where none was publishe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Q, Subquery, Value
+from django.db.models import Q, Subquery, TextField, Value
+from django.db.models.functions import Cast
 
 from accounts.models import Workspace
-from analytics import facts, rollup
+from analytics import facts, first_party, rollup
 from analytics.folding import Figures, Fold
-from analytics.models import DAY, QUARTER, Measurement, MeasurementRollup, Outcome, OutcomeRollup
+from analytics.models import (
+    DAY,
+    QUARTER,
+    HitRollup,
+    Measurement,
+    MeasurementRollup,
+    Outcome,
+    OutcomeRollup,
+)
 from analytics.periods import Buckets, buckets_of
 from analytics.spans import Spans, spans_of
-from pipeline.models import Outlet
+from pipeline.models import HitCount, Outlet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date, datetime
     from uuid import UUID
 
@@ -93,30 +101,58 @@ class Answer:
 
 
 def answer(question: Question) -> Answer:
+    (one,) = answers(question, [question.group_by])
+    return one
+
+
+def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[Answer]:
+    """The same facts cut in several ways, read once; each way is a part of the question's own `group_by`."""
     buckets = buckets_of(question.period) if "date" in question.group_by else None
-    spans = spans_of(question.period, buckets, partial(_current_days, question))
-    outcomes = list(_outcomes(question, buckets, spans))
-    measurements = list(_measurements(question, buckets, spans))
-    outlets = _outlets(question, {group["outlet_id"] for group in (*outcomes, *measurements)})
+    spans = spans_for(question, buckets)
+    outcomes = [group for groups in outcome_groups(question, buckets, spans) for group in groups]
+    measurements = [group for groups in measurement_groups(question, buckets, spans) for group in groups]
+    counted = [group for groups in hit_groups(question, buckets, spans) for group in groups]
+    outlets = outlets_named(question, {group["outlet_id"] for group in (*outcomes, *measurements, *counted)})
+    newest = fresh_at(question)
     total = Fold()
-    folds: dict[tuple[Any, ...], Fold] = {}
+    cuts: list[dict[tuple[Any, ...], Fold]] = [{} for _ in groupings]
+
+    def folds_of(group: Mapping[str, Any]) -> Iterator[Fold]:
+        yield total
+        for folds, group_by in zip(cuts, groupings, strict=True):
+            key = _key(group_by, group, buckets)
+            yield folds.setdefault(key, Fold())
+
     for group in outcomes:
-        for fold in (total, folds.setdefault(_key(question, group, buckets), Fold())):
+        for fold in folds_of(group):
             fold.add_outcomes(group, outlets[group["outlet_id"]].platform)
     for group in measurements:
-        for fold in (total, folds.setdefault(_key(question, group, buckets), Fold())):
+        for fold in folds_of(group):
             fold.add_measurements(group, outlets[group["outlet_id"]].platform)
-    rows = tuple(
-        Row(_dimensions(question, key, outlets, buckets), folds[key].figures())
-        for key in sorted(folds, key=_order)
-    )
-    return Answer(rows, total.figures(), _fresh_at(question))
+    for group in counted:
+        for fold in folds_of(group):
+            fold.add_hits(
+                first_party.NAMES[group["kind"]], group["total"], outlets[group["outlet_id"]].platform
+            )
+    first_party.add_zeros(question, buckets, total, zip(groupings, cuts, strict=True))
+    totals = total.figures()
+    return [
+        Answer(
+            tuple(
+                Row(_dimensions(group_by, key, outlets, buckets), folds[key].figures())
+                for key in sorted(folds, key=order)
+            ),
+            totals,
+            newest,
+        )
+        for folds, group_by in zip(cuts, groupings, strict=True)
+    ]
 
 
 # --- From the database -----------------------------------------------------------------------------------------------
 
 
-def _columns(question: Question) -> list[str]:
+def columns(question: Question) -> list[str]:
     """The outlet is always among them: its platform says why a number is missing."""
     return ["outlet_id", *(_COLUMNS[name] for name in question.group_by if name not in {"date", "outlet"})]
 
@@ -126,8 +162,11 @@ def _of_kind(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
     return rows.filter(test__in=[question.test])
 
 
-def _current_days(question: Question, first: date, last: date) -> set[date]:
-    return rollup.current_days(question.workspace_id, test=question.test, first=first, last=last)
+def spans_for(question: Question, buckets: Buckets | None) -> Spans:
+    def current(first: date, last: date) -> Mapping[date, rollup.Version]:
+        return rollup.current_days(question.workspace_id, test=question.test, first=first, last=last)
+
+    return spans_of(question.period, buckets, current)
 
 
 def _in_scope(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
@@ -140,13 +179,16 @@ def _in_scope(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
 
 
 def _live(
-    model: type[Any], question: Question, moment: str, buckets: Buckets | None, spans: Spans
+    model: type[Any], question: Question, moment: str, buckets: Buckets | None, spans: Spans, **same: str
 ) -> QuerySet[Any]:
     """The facts of what isn't rolled up."""
     within = Q()
     for start, end in spans.live:
         within |= Q(**{f"{moment}__gte": start, f"{moment}__lt": end})
-    rows = _in_scope(model.objects.of(question.workspace_id), question).filter(within)
+    found = model.objects.of(question.workspace_id)
+    if model is HitCount:
+        found = facts.with_items(found)
+    rows = _in_scope(found, question).filter(within, **same)
     sliced: QuerySet[Any] = rows.annotate(slice=facts.Slice(moment, buckets) if buckets else Value(0))
     return sliced
 
@@ -165,30 +207,58 @@ def _rolled(
     return sliced
 
 
-def _outcomes(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[dict[str, Any]]:
-    columns = ["slice", *_columns(question)]
+def outcome_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
+    """By slice, `columns` and `known`: `published` and `failed`."""
+    told_apart = ["slice", *columns(question)]
     if spans.live:
-        yield from facts.outcome_groups(_live(Outcome, question, "at", buckets, spans), columns)
+        yield facts.outcome_groups(_live(Outcome, question, "at", buckets, spans), told_apart)
     if spans.rolled:
-        yield from facts.rolled_outcome_groups(_rolled(OutcomeRollup, question, buckets, spans), columns)
+        yield facts.rolled_outcome_groups(_rolled(OutcomeRollup, question, buckets, spans), told_apart)
 
 
-def _measurements(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[dict[str, Any]]:
-    columns = ["slice", *_columns(question)]
+def measurement_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
+    """By slice, `columns` and `reasons`, which is the text of JSON: the sum of each metric."""
+    told_apart = ["slice", *columns(question)]
     if spans.live:
         moment = rollup.ATTRIBUTIONS[question.attribution]
-        yield from facts.measurement_groups(_live(Measurement, question, moment, buckets, spans), columns)
+        rows = _live(Measurement, question, moment, buckets, spans)
+        yield facts.measurement_groups(_as_text(rows), told_apart, reasons="reasons")
     if spans.rolled:
         rows = _rolled(MeasurementRollup, question, buckets, spans, attribution=question.attribution)
-        yield from facts.rolled_measurement_groups(rows, columns)
+        yield facts.rolled_measurement_groups(_as_text(rows), told_apart, reasons="reasons")
 
 
-def _outlets(question: Question, ids: set[UUID]) -> dict[UUID, OutletName]:
+def hit_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
+    """By slice, `columns` and `kind`: the `total` of what the service counted itself.
+
+    A fetch is of no item, so that it stands only where nothing but outlets and dates are told apart.
+    """
+    told_apart = ["slice", *columns(question)]
+    same = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitCount.CLICK}
+    if spans.live:
+        yield facts.hit_groups(_live(HitCount, question, "start", buckets, spans, **same), told_apart)
+    if spans.rolled:
+        yield facts.hit_groups(_rolled(HitRollup, question, buckets, spans, **same), told_apart)
+
+
+def _as_text(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """With `availability` as it is written: reading JSON thousands of times costs more than adding up."""
+    found: QuerySet[Any] = rows.annotate(reasons=Cast("availability", TextField()))
+    return found
+
+
+def outlets_named(question: Question, ids: set[UUID]) -> dict[UUID, OutletName]:
     rows = Outlet.objects.of(question.workspace_id).filter(pk__in=ids).values_list("id", "platform", "name")
     return {row[0]: OutletName(*row) for row in rows}
 
 
-def _fresh_at(question: Question) -> datetime | None:
+def outlets_of(question: Question) -> tuple[tuple[UUID, str, str, datetime | None], ...]:
+    """Of the whole workspace: id, platform, name, and since when it counts clicks."""
+    rows = Outlet.objects.of(question.workspace_id).order_by("pk")
+    return tuple(rows.values_list("id", "platform", "name", "clicks_since"))
+
+
+def fresh_at(question: Question) -> datetime | None:
     """Read from the ends of two indexes."""
 
     def newest(rows: QuerySet[Any]) -> Subquery:
@@ -209,27 +279,30 @@ def _fresh_at(question: Question) -> datetime | None:
 # --- Into rows -------------------------------------------------------------------------------------------------------
 
 
-def _key(question: Question, group: Mapping[str, Any], buckets: Buckets | None) -> tuple[Any, ...]:
+def _key(group_by: tuple[str, ...], group: Mapping[str, Any], buckets: Buckets | None) -> tuple[Any, ...]:
     """The values of all dimensions in the order of rows; None for those that weren't asked for."""
     return (
-        buckets.place_of(group["slice"]) if buckets else None,
-        *(group[_COLUMNS[name]] if name in question.group_by else None for name in _COLUMNS),
+        buckets.place_of(group["slice"]) if buckets and "date" in group_by else None,
+        *(group[_COLUMNS[name]] if name in group_by else None for name in _COLUMNS),
     )
 
 
-def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
+def order(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """By date, outlet, content type and the others; what is missing comes last."""
     return tuple((part is None, "" if part is None else part) for part in key)
 
 
 def _dimensions(
-    question: Question, key: tuple[Any, ...], outlets: Mapping[UUID, OutletName], buckets: Buckets | None
+    group_by: tuple[str, ...],
+    key: tuple[Any, ...],
+    outlets: Mapping[UUID, OutletName],
+    buckets: Buckets | None,
 ) -> Dimensions:
     place, outlet, content_type, source, engine_output, persona = key
     return Dimensions(
-        outlet=outlets[outlet] if "outlet" in question.group_by else None,
+        outlet=outlets[outlet] if "outlet" in group_by else None,
         content_type=content_type,
-        date=buckets.label_of(place) if buckets else None,
+        date=buckets.label_of(place) if buckets and "date" in group_by else None,
         source=source,
         engine_output=engine_output,
         persona=persona,

@@ -18,14 +18,17 @@ from django.utils import timezone
 from analytics.facts import (
     COLUMNS,
     Slice,
+    hit_groups,
     measurement_groups,
     outcome_groups,
     rolled_measurement_groups,
     rolled_outcome_groups,
+    with_items,
 )
 from analytics.models import (
     DAY,
     QUARTER,
+    HitRollup,
     Measurement,
     MeasurementRollup,
     Outcome,
@@ -33,7 +36,9 @@ from analytics.models import (
     RollupDay,
 )
 from analytics.periods import DateBuckets
+from config.ground import limits
 from config.ground.crash import crash_point
+from pipeline.models import HitCount
 from pipeline.platforms.base import METRICS
 
 if TYPE_CHECKING:
@@ -42,27 +47,32 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+Version = tuple["UUID", int]
+"""A day's row and the token of the claim under which it was added up: another one each time."""
+
 log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(minutes=5)
 MAX_TRIES: Final = 5
 WAIT: Final = timedelta(seconds=30)
 """From a day's first new fact until it is added up, so that facts that come together are added up once."""
+WAIT_OF_HITS: Final = timedelta(minutes=15)
 GIVEN_UP_FOR: Final = timedelta(days=1)
 """A day that couldn't be added up is answered from its facts meanwhile."""
 
 ATTRIBUTIONS: Final = {"received": "at", "published": "published_at"}
 """Which moment of a measurement each is by."""
+_FORGOTTEN_AT_ONCE: Final = 500
 _QUARTERS: Final = DateBuckets(QUARTER, (), 0, "day")
 
 
-def mark(facts: Iterable[tuple[UUID, bool, datetime]]) -> None:
+def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -> None:
     """Facts of a workspace (live or test) at these moments were written in this transaction."""
     # In one order, so that two writers of the same days don't wait for each other in a circle.
     days = sorted({(workspace, test, at.astimezone(UTC).date()) for workspace, test, at in facts})
     if not days:
         return
-    wake_at = timezone.now() + WAIT
+    wake_at = timezone.now() + wait
     fields = {str(field.column): field for field in RollupDay._meta.concrete_fields}
     rows = [
         RollupDay(workspace_id=workspace, test=test, day=day, wake_at=wake_at, due_at=wake_at)
@@ -83,6 +93,11 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]]) -> None:
                            ELSE excluded.wake_at END"""  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
+
+
+def mark_hits(facts: Iterable[tuple[UUID, bool, datetime]]) -> None:
+    """Clicks and fetches come all day long; their day is added up a few times an hour."""
+    mark(facts, wait=WAIT_OF_HITS)
 
 
 def roll_up(row: RollupDay) -> None:
@@ -111,9 +126,12 @@ class _Overtaken(Exception):
 
 def _replace(row: RollupDay) -> None:
     start = datetime.combine(row.day, time(), tzinfo=UTC)
-    for model in (OutcomeRollup, MeasurementRollup):
+    for model in (OutcomeRollup, MeasurementRollup, HitRollup):
         model.everywhere.filter(workspace_id=row.workspace_id, test__in=[row.test], day=row.day).delete()
     columns = ["start", *COLUMNS]
+    hits = with_items(_of_day(HitCount, row, "start", start)).annotate(quarter=_quarter_of("start"))
+    _insert(row, HitRollup, hit_groups(hits, ["quarter", *COLUMNS]), [*columns, "kind", "count"])
+    _insert_days(row, HitRollup, hit_groups, ["kind", "count"])
     _insert(
         row,
         OutcomeRollup,
@@ -139,14 +157,22 @@ def _replace(row: RollupDay) -> None:
 
 
 def _quartered(model: type[Any], row: RollupDay, moment: str, start: datetime) -> QuerySet[Any]:
+    found: QuerySet[Any] = _of_day(model, row, moment, start).annotate(start=_quarter_of(moment))
+    return found
+
+
+def _quarter_of(moment: str) -> Any:
+    return Slice(moment, _QUARTERS) * Value(QUARTER)
+
+
+def _of_day(model: type[Any], row: RollupDay, moment: str, start: datetime) -> QuerySet[Any]:
     end = start + timedelta(days=1)
-    rows = model.everywhere.filter(
+    rows: QuerySet[Any] = model.everywhere.filter(
         workspace_id=row.workspace_id,
         test__in=[row.test],
         **{f"{moment}__gte": start, f"{moment}__lt": end},
     )
-    found: QuerySet[Any] = rows.annotate(start=Slice(moment, _QUARTERS) * Value(QUARTER))
-    return found
+    return rows
 
 
 def _insert(
@@ -187,9 +213,18 @@ def _insert_from(
         cursor.execute(sql, [*given, *parameters])
 
 
-def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
-    """Of the days between the two, both included, those whose rollups hold every fact."""
+def forget_hits(now: datetime) -> int:
+    """Sums of clicks and fetches whose counts are forgotten, some at a time."""
+    old = HitRollup.everywhere.filter(day__lt=(now - limits.HIT_COUNTS_KEPT).astimezone(UTC).date())
+    some = list(old.order_by("day").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
+    if some:
+        HitRollup.everywhere.filter(pk__in=some).delete()
+    return len(some)
+
+
+def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> dict[date, Version]:
+    """Of the days between the two, both included, those whose rollups hold every fact, and which adding up it was."""
     rows = RollupDay.objects.of(workspace_id).filter(
         test__in=[test], day__gte=first, day__lte=last, is_current=True
     )
-    return set(rows.values_list("day", flat=True))
+    return {day: (pk, token) for day, pk, token in rows.values_list("day", "pk", "lease_token")}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from analytics import count, measure, rollup
-from analytics.models import Measuring, RollupDay
+from analytics import count, measure, monthly, rollup
+from analytics.models import Measuring, MonthlySummary, RollupDay
 from config.ground import hands
 
 hands.register(hands.Batch("analytics.count", work=count.count_events))
@@ -25,6 +25,17 @@ hands.register(
         give_up=rollup.give_up,
         lease=rollup.LEASE,
         max_attempts=rollup.MAX_TRIES,
+        side_by_side=1,
+        per_workspace=1,
+    )
+)
+hands.register(
+    hands.Kind(
+        "analytics.monthly",
+        model=MonthlySummary,
+        work=monthly.work,
+        give_up=monthly.give_up,
+        lease=monthly.LEASE,
         side_by_side=1,
         per_workspace=1,
     )

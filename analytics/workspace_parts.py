@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from accounts.export import in_turn
-from analytics.models import Measurement, MeasurementRollup, Measuring, Outcome, OutcomeRollup, RollupDay
+from analytics.models import (
+    HitRollup,
+    Measurement,
+    MeasurementRollup,
+    Measuring,
+    MonthlySummary,
+    Outcome,
+    OutcomeRollup,
+    RollupDay,
+)
 from config.ground.ids import encode
 from config.ground.moments import as_z
 from pipeline.platforms.base import METRICS
@@ -24,7 +33,9 @@ _PARTS: Final[tuple[tuple[type[Any], str], ...]] = (
     (Outcome, "workspace_id"),
     (MeasurementRollup, "workspace_id"),
     (OutcomeRollup, "workspace_id"),
+    (HitRollup, "workspace_id"),
     (RollupDay, "workspace_id"),
+    (MonthlySummary, "workspace_id"),
 )
 
 

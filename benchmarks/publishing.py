@@ -9,18 +9,16 @@ or never.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from benchmarks.__main__ import OURS, machine, scratch_postgres
-from tools.suite import find_postgres, find_redis
+from benchmarks import fresh_services
+from benchmarks.__main__ import machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +141,7 @@ def run(
 
     from pipeline.models import Publication  # noqa: PLC0415
 
-    _empty()
+    empty()
     workers = Workers()
     try:
         start = seed(count, spread)
@@ -180,20 +178,20 @@ def _told(start: datetime) -> dict[str, Any]:
         "twice": sum(count > 1 for count in times.values()),
         "lost": len(promised) - len(times),
         "statuses": dict(statuses),
-        "p50": _share(late, 0.5),
-        "p99": _share(late, 0.99),
-        "worst": _share(late, 1.0),
+        "p50": share(late, 0.5),
+        "p99": share(late, 0.99),
+        "worst": share(late, 1.0),
         "done_after": round((max(at for _, at in taken) - start).total_seconds(), 2) if taken else None,
     }
 
 
-def _share(sorted_numbers: Sequence[float], share: float) -> float | None:
+def share(sorted_numbers: Sequence[float], share: float) -> float | None:
     if not sorted_numbers:
         return None
     return round(sorted_numbers[min(int(len(sorted_numbers) * share), len(sorted_numbers) - 1)], 3)
 
 
-def _empty() -> None:
+def empty() -> None:
     from django.core.management import call_command  # noqa: PLC0415  it needs Django
 
     call_command("flush", verbosity=0, interactive=False)
@@ -233,36 +231,13 @@ def _show(what: str, report: dict[str, Any], *, good: bool) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     print(machine(), flush=True)
-    address, reason = find_postgres()
-    redis, redis_reason = find_redis()
-    if not address or not redis:
-        print(f"NOT RUN on PostgreSQL and Redis: {reason or redis_reason}.")
-        return 1 if os.environ.get("REQUIRE_SERVICES") == "1" else 0
     modes = [one for one in arguments if one in {"minute", "instant", "kills", "rates"}]
-    environment = {name: value for name, value in os.environ.items() if name not in OURS}
-    with scratch_postgres(address) as own, tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        os.environ.clear()
-        os.environ.update(environment)
-        os.environ |= {
-            "MODE": "development",
-            "LOG_LEVEL": "ERROR",
-            "DATA_DIR": folder,
-            "DATABASE_URL": own,
-            "REDIS_URL": redis,
-            "SIMULATED_LATENCY_MS": str(LATENCY_MS),
-            # A killed hand's row is due again after its lease.
-            "LEASE_SECONDS": "10",
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-        }
-        import django  # noqa: PLC0415  after the environment is as it is to be
-
-        django.setup()
-        from django.core.management import call_command  # noqa: PLC0415
-        from django.db import connections  # noqa: PLC0415
-
-        call_command("migrate", verbosity=0)
-        is_good = measure(modes or ["minute", "instant", "kills"], is_quick="--quick" in arguments)
-        connections.close_all()
+    try:
+        # A killed hand's row is due again after its lease.
+        with fresh_services.own_services(SIMULATED_LATENCY_MS=str(LATENCY_MS), LEASE_SECONDS="10"):
+            is_good = measure(modes or ["minute", "instant", "kills"], is_quick="--quick" in arguments)
+    except fresh_services.NotRun as error:
+        return fresh_services.missing(error)
     return 0 if is_good else 1
 
 

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts import tokens, workspaces
 from config import overview, requeue, rows
+from config.admin_failing import stretch_in
 from config.ground.errors import AppError
 from config.ground.ids import decode
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from accounts.models import User, Workspace
+    from config.failing import Stretch
 
 admin.site.site_header = gettext_lazy("Content pipeline · Operators")
 admin.site.site_title = gettext_lazy("Content pipeline · Operators")
@@ -63,11 +65,14 @@ def dead_rows(request: HttpRequest) -> HttpResponse:
     workspace = overview.find(request.GET["workspace"]) if "workspace" in request.GET else None
     if workspace is None and "workspace" in request.GET:
         raise Http404
+    stretch = stretch_in(request)[1]
+    names = [name for name in rows.DEAD if _may(request, "view", name)]
     context = {
         **admin.site.each_context(request),
         "title": _("Dead rows"),
         "workspace": workspace,
-        "sections": [_section(request, name, workspace) for name in rows.DEAD if _may(request, "view", name)],
+        "stretch": stretch,
+        "sections": [_section(request, name, workspace, stretch) for name in names],
         "shown_most": SHOWN,
     }
     return TemplateResponse(request, "admin/dead_rows.html", context)
@@ -78,9 +83,13 @@ def _may(request: HttpRequest, verb: str, name: str) -> bool:
     return request.user.has_perm(f"{options.app_label}.{verb}_{options.model_name}")
 
 
-def _section(request: HttpRequest, name: str, workspace: Workspace | None) -> dict[str, Any]:
+def _section(
+    request: HttpRequest, name: str, workspace: Workspace | None, stretch: Stretch | None
+) -> dict[str, Any]:
     dead = rows.DEAD[name]
     found = dead.rows().filter(workspace=workspace) if workspace else dead.rows()
+    if stretch is not None:
+        found = stretch.narrow(name, found)
     newest = found.select_related("workspace").order_by("-pk")[:SHOWN]
     return {
         "name": name,

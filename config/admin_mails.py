@@ -57,6 +57,10 @@ _NOTICES: Final[Mapping[str, tuple[str, str]]] = {
         "The source Port authority fails",
         "The server answered 503.\nIt is polled again by itself, with longer waits.",
     ),
+    "recurrence_stopped": (
+        "“Ferries every ten minutes” doesn’t come back any more",
+        "Its source Port authority was deleted. Restore the source, then let it come back again.",
+    ),
     "few_topics": (
         "Bread every morning runs out of topics",
         "Only 4 topics may be taken now, fewer than 7; add some before the lane runs dry.",
@@ -71,7 +75,7 @@ _NOTICES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "quota": (
         f"80 % of this month's credits of {_WORKSPACE} are used",
-        "200 of 1000 credits are left; the next ones come at 2027-01-01T00:00:00.000Z.",
+        "200 of 1000 credits are left; the next ones come at 1 Jan 2027, 00:00 UTC.",
     ),
 }
 OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
@@ -79,6 +83,25 @@ OURS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         f"notice-{kind}": ("notice", {**_NOTICE, "title": title, "text": text})
         for kind, (title, text) in _NOTICES.items()
     },
+    "monthly": (
+        "monthly",
+        {
+            **_NOTICE,
+            "title": f"42 posts in November 2026 from {_WORKSPACE}",
+            "text": "November 2026, beside October 2026:\n"
+            "- Published: 42 (38 before)\n- Failed: 2 (0 before)\n"
+            "- Views: 12,431 (not compared, numbers are missing)\n- Engagements: 1,204 (998 before)\n\n"
+            "What isn't known, and is in no sum:\n"
+            "- No number from Mastodon: 3 of 12 posts\n- Views not given by: Mastodon, Bluesky\n\n"
+            "By outlet:\n- Harbour channel: 30 published, 2 failed, 12,431 views, 901 engagements\n"
+            "- Mastodon: 12 published, 303 engagements, no number from 3 of 12\n\n"
+            "Best posts, by engagements until now:\n- Ferries every ten minutes (Harbour channel): 310\n\n"
+            "The pipeline itself:\n- Published within a minute of its time: 97.6 %\n"
+            "- Late, half of them at most: 2 seconds\n- Late, 19 of 20 at most: 41 seconds\n"
+            "- Publications that failed: 2 of 44\n- Items that couldn't be made: 1 of 60",
+            "off_address": f"{settings.PUBLIC_URL}/notices/off/made-up",
+        },
+    ),
     "digest": (
         "digest",
         {
@@ -163,6 +186,7 @@ ALLAUTHS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 _LABELS: Final[Mapping[str, Any]] = {
+    "monthly": gettext_lazy("Monthly summary"),
     "digest": gettext_lazy("Daily digest"),
     "invitation": gettext_lazy("Invitation"),
     "asked": gettext_lazy("Access asked for (to the operator)"),

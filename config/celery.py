@@ -21,7 +21,7 @@ if not apps.apps_ready:
     # `celery -A config` comes here first; everything else has set Django up before.
     django.setup()
 
-from config import half_restored, health
+from config import half_restored, health, tallies
 from config.ground import hands, inproc  # noqa: F401  the transport registers itself
 from config.ground.nudges import Nudges
 
@@ -173,6 +173,7 @@ def _end_worker(sender: Any, **_: Any) -> None:
     if isinstance(sender, CommandLineWorker):
         end_watch()
         hands.rest(REST_SECONDS)
+        tallies.write()
 
 
 @signals.worker_process_shutdown.connect

@@ -22,6 +22,7 @@ from config import backup, half_restored, health, platform_ages, rows
 from config.ground.due import database_now
 from config.ground.outbound.guard import Policy, is_allowed
 from config.ground.sealed import CannotOpen, SealedTextField, unseal
+from pipeline.render import fonts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,6 +59,7 @@ def examine() -> list[Finding]:
         ("clock", _clock),
         ("restore", _restore),
         ("media", _media),
+        ("fonts", _fonts),
         ("disk", _disk),
         ("backups", _backups),
         ("outbound", _outbound),
@@ -145,6 +147,16 @@ def _media() -> Finding:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
     return Finding("media", "ok", f"{root} can be written to.")
+
+
+def _fonts() -> Finding:
+    if fonts.CJK in fonts.order():
+        return Finding("fonts", "ok", "Pictures and films show Chinese, Japanese and Korean too.")
+    return Finding(
+        "fonts",
+        "ok",
+        "Pictures and films can't show Chinese, Japanese or Korean; Debian's package fonts-noto-cjk is what they need.",
+    )
 
 
 def _restore() -> Finding:

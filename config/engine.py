@@ -11,7 +11,7 @@ from celery.beat import EmbeddedService
 from celery.worker import WorkController, state
 from django.conf import settings
 
-from config import celery
+from config import celery, tallies
 from config.ground import hands, inproc
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Engine:
         state.should_stop = 0  # type: ignore[assignment]  # an exit code
         inproc.allow_waits(is_allowed=False)
         has_rested = hands.rest(max(until - monotonic(), 0))
+        tallies.write()
         for thread in self._threads:
             thread.join(max(until - monotonic(), 0))
         return has_rested and not any(thread.is_alive() for thread in self._threads)

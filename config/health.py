@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, Error, connection
 from django.http import HttpResponse, JsonResponse
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -71,7 +71,7 @@ def database() -> Check:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     # The reason goes no further than this: the address of a database is nobody's business outside.
-    except DatabaseError:
+    except Error:
         return Check("database", ok=False, detail="The database doesn't answer.")
     return Check("database", ok=True, detail=connection.vendor)
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import resource
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
+from django.db import Error
+from django.db.models import Count
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from config import health, rows
+from config import health, rows, started, tallies
+from config.ground import hands
 from config.ground.requests import error_response
 from pipeline.models import Publication
 from pipeline.stages import stopping
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
-_STARTED_AT: Final = time.time()
 _KIB: Final = 1 if sys.platform == "darwin" else 1024
 """`ru_maxrss` counts kibibytes on Linux and bytes on macOS."""
 
@@ -50,15 +51,46 @@ def _may_see(request: HttpRequest) -> bool:
 
 
 def _text() -> str:
+    """Where the database is away, that and what is known without it."""
+    lines: list[str] = []
+    is_up = health.database().ok
+    if is_up:
+        try:
+            lines = list(_of_the_database())
+        # It went away in the middle.
+        except Error:
+            is_up = False
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    lines += [
+        *_gauge("pipeline_database_up", "1 while it answers.", "", {"": int(is_up)}),
+        *_gauge("pipeline_broker_up", "1 while it answers.", "", {"": int(health.broker().ok)}),
+        *_gauge(
+            "process_start_time_seconds",
+            "When the newest of the web processes started.",
+            "",
+            {"": started.newest()},
+        ),
+        *_gauge("process_resident_memory_max_bytes", "Its peak.", "", {"": usage.ru_maxrss * _KIB}),
+        *_gauge("process_threads", "Of this web process.", "", {"": threading.active_count()}),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _of_the_database() -> Iterable[str]:
     now = timezone.now()
-    waiting, dead = rows.waiting(), rows.dead_counts()
+    waiting, dead = [*rows.waiting(), *rows.unread_events()], rows.dead_counts()
     late = {
         "publications": _lateness(Publication.everywhere.filter(status="scheduled"), now),
         "deliveries": _lateness(Delivery.everywhere.filter(status="pending"), now),
     }
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    lines = [
+    return [
         *_gauge("pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}),
+        *_gauge(
+            "pipeline_waiting_rows",
+            "Rows that wait for their time or for a worker.",
+            "kind",
+            {w.kind: w.depth for w in waiting},
+        ),
         *_gauge(
             "pipeline_oldest_due_seconds",
             "For how long the oldest due row has waited.",
@@ -73,14 +105,15 @@ def _text() -> str:
             "",
             {"": Publication.everywhere.filter(status="scheduled", due_at__lt=now).count()},
         ),
+        *_counters(tallies.sums()),
+        *_gauge(
+            "pipeline_webhook_endpoints",
+            "Endpoints of webhooks that aren't removed, by state.",
+            "state",
+            _endpoints(),
+        ),
         *_gauge("pipeline_stopped", "Switches that stop something.", "", {"": len(stopping.standing())}),
-        *_gauge("pipeline_database_up", "1 while it answers.", "", {"": int(health.database().ok)}),
-        *_gauge("pipeline_broker_up", "1 while it answers.", "", {"": int(health.broker().ok)}),
-        *_gauge("process_start_time_seconds", "Of this web process.", "", {"": _STARTED_AT}),
-        *_gauge("process_resident_memory_max_bytes", "Its peak.", "", {"": usage.ru_maxrss * _KIB}),
-        *_gauge("process_threads", "Of this web process.", "", {"": threading.active_count()}),
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
@@ -90,9 +123,50 @@ def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: dateti
     return max((now - due_at).total_seconds(), 0.0) if due_at else 0.0
 
 
-def _gauge(name: str, said: str, label: str, values: Mapping[str, float]) -> Iterable[str]:
+_BY_KIND: Final = {
+    "attempts": ("pipeline_attempts_total", "Rows that a hand took up and put down again."),
+    "work_failed": ("pipeline_work_failed_total", "Of those, how many ended with a fault of our own."),
+    "given_up": ("pipeline_given_up_total", "Of those, how many were ended after too many claims."),
+    "claims_lost": (
+        "pipeline_claims_lost_total",
+        "Writes that came to nothing because the lease was another's.",
+    ),
+    "work_seconds": ("pipeline_work_seconds_total", "How long hands had rows in hand."),
+}
+"""What is counted for every kind of row, by the tally's name."""
+
+
+def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
+    """Of all processes together, since the database was made."""
+    kinds = [name for name, kind in hands.kinds().items() if isinstance(kind, hands.Kind)]
+    for tally, (name, said) in _BY_KIND.items():
+        values = {kind: sums.get((tally, kind), 0.0) for kind in kinds}
+        yield from _gauge(name, said, "kind", values, type_="counter")
+    outcomes = {one: sums.get(("webhook_attempts", one), 0.0) for one in ("delivered", "failed")}
+    yield from _gauge(
+        "pipeline_webhook_attempts_total", "Attempts of webhooks.", "outcome", outcomes, type_="counter"
+    )
+    summary = "pipeline_webhook_first_wait_seconds"
+    yield f"# HELP {summary} From the moment a delivery may be sent to its first attempt."
+    yield f"# TYPE {summary} summary"
+    yield f"{summary}_sum {sums.get(('webhook_first_wait_seconds', 'all'), 0.0)}"
+    yield f"{summary}_count {sums.get(('webhook_first_attempts', 'all'), 0.0)}"
+
+
+def _endpoints() -> dict[str, int]:
+    there = Endpoint.everywhere.filter(deleted_at=None)
+    found = there.values_list("is_on", "status").annotate(count=Count("pk")).order_by()
+    states = dict.fromkeys(("active", "degraded", "disabled", "paused"), 0)
+    for is_on, status, count in found:
+        states[status if is_on else "paused"] += count
+    return states
+
+
+def _gauge(
+    name: str, said: str, label: str, values: Mapping[str, float], *, type_: str = "gauge"
+) -> Iterable[str]:
     """Labels are our own names, so nothing in them has to be escaped."""
     yield f"# HELP {name} {said}"
-    yield f"# TYPE {name} gauge"
+    yield f"# TYPE {name} {type_}"
     for key, value in values.items():
         yield f'{name}{{{label}="{key}"}} {value}' if label else f"{name} {value}"

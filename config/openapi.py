@@ -5,9 +5,11 @@ The settings name its hooks, and importing it for them registers its extensions.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
@@ -184,6 +186,64 @@ def _links(
     prefix = _prefix(holder.get("id", {}))
     for target in by_id.get(prefix, ()):
         yield target, {"operationId": target, "parameters": {"id": f"$response.body#{pointer}"}}
+
+
+# --- Webhooks --------------------------------------------------------------------------------------------------------
+
+_EXAMPLES: Final = settings.BASE_DIR / "docs" / "examples"
+_CUT: Final = {
+    "type": "object",
+    "description": "An object that was too long for its event: read it by its id.",
+    "properties": {
+        "id": {"type": "string"},
+        "truncated": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The fields that were left out.",
+        },
+    },
+    "required": ["id", "truncated"],
+}
+
+
+def with_events(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+    """Each webhook with the headers that it comes with, an example, and what an object looks like that was too long."""
+    schemas = result["components"]["schemas"]
+    for event_type, item in result.get("webhooks", {}).items():
+        operation = item["post"]
+        operation["parameters"] = [
+            {
+                "in": "header",
+                "name": name,
+                "required": True,
+                "description": said,
+                "schema": {"type": "string", "pattern": pattern},
+            }
+            for name, said, pattern in _SIGNED
+        ]
+        content = operation["requestBody"]["content"]["application/json"]
+        content["example"] = json.loads((_EXAMPLES / f"event-{event_type}.json").read_text())
+        members = _resolved(result, _resolved(result, content["schema"])["properties"]["data"])["properties"]
+        for name, schema in members.items():
+            if "$ref" in schema:
+                members[name] = {"anyOf": [schema, {"$ref": "#/components/schemas/TruncatedObject"}]}
+    schemas["TruncatedObject"] = _CUT
+    result["components"]["schemas"] = dict(sorted(schemas.items()))
+    return result
+
+
+_SIGNED: Final = (
+    ("webhook-id", "The event's id: the same for every attempt and every endpoint.", "^evt_"),
+    ("webhook-timestamp", "The moment of this attempt, in seconds since 1970.", "^[0-9]+$"),
+    (
+        "webhook-signature",
+        (
+            "`v1,` and base64 of the HMAC-SHA256 of `id.timestamp.body`; several with spaces between while a secret is "
+            "being rotated."
+        ),
+        "^v1,",
+    ),
+)
 
 
 def _operations(result: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

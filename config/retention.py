@@ -14,11 +14,25 @@ from typing import TYPE_CHECKING, Final
 from django.contrib.sessions.models import Session
 
 from accounts import idempotency, notices
+from analytics import rollup
 from config import media_sweep
 from config.ground import hands, limits
 from config.ground.crash import crash_point
-from pipeline.stages import collect, drafting, mailing, oauth, uploads, videos
+from pipeline.stages import (
+    batches,
+    collect,
+    drafting,
+    hits,
+    mailing,
+    oauth,
+    planning,
+    recurring,
+    series,
+    uploads,
+    videos,
+)
 from pipeline.stages.receiving import forgetting
+from webhooks import recovery
 from webhooks import retention as webhooks
 
 if TYPE_CHECKING:
@@ -57,6 +71,7 @@ TABLE: Final[tuple[Kept, ...]] = (
     ),
     Kept("attempts of webhook deliveries", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_attempts),
     Kept("webhook deliveries that have ended", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_deliveries),
+    Kept("recoveries of webhooks that have ended", limits.DELIVERY_ATTEMPTS_KEPT, recovery.forget),
     Kept("uploads that no raw item and no persona uses", limits.UPLOADS_KEPT, uploads.forget),
     Kept(
         "deliveries to webhook sources; beyond a source's newest 20, and those that failed the verification",
@@ -82,6 +97,13 @@ TABLE: Final[tuple[Kept, ...]] = (
         collect.forget_entries,
     ),
     Kept("drafts of personas", limits.PERSONA_DRAFTS_KEPT, drafting.forget),
+    Kept("plans of a week, for their undo; what they scheduled stays", limits.PLANS_KEPT, planning.forget),
+    Kept("series that were ended, and their logs; what they made stays", series.KEPT, series.forget),
+    Kept(
+        "items that have stopped coming back, with their logs; what they made stays",
+        recurring.KEPT,
+        recurring.forget,
+    ),
     Kept("people on their way to a platform to connect an outlet", limits.OAUTH_ATTEMPT_KEPT, oauth.forget),
     Kept("hosts that nobody fetches from any more", limits.HOST_SLOTS_KEPT, collect.forget_hosts),
     Kept(
@@ -94,7 +116,14 @@ TABLE: Final[tuple[Kept, ...]] = (
         "other subscribers, also unsubscribed and bounced ones, so that nobody mails them again",
         "until they are removed",
     ),
-    Kept("model answers of a run", "until the run is over"),
+    Kept("clicks and fetches that the service counts itself", limits.HIT_COUNTS_KEPT, hits.forget),
+    Kept("their sums by quarter of an hour and day", limits.HIT_COUNTS_KEPT, rollup.forget_hits),
+    Kept(
+        "short links, which hold an address and nothing of who followed it",
+        "until their workspace is erased, so that what was published leads on",
+    ),
+    Kept("model answers of a run, those of a batch too", "until the run is over"),
+    Kept("batches of calls to a model; their costs stay", limits.MODEL_BATCHES_KEPT, batches.forget),
     Kept("notices and what became of them", limits.NOTICES_KEPT, notices.forget),
     Kept("what a model found in a raw item", "until the raw item is deleted"),
     Kept("a workspace's place in its rate limit", "one row for each workspace"),

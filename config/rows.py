@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Min, Q
 
 from config.ground import due, hands
-from pipeline.models import GeneratedItem, PersonaDraft, Publication, RawItem, Source
+from pipeline.models import Event, GeneratedItem, PersonaDraft, Publication, RawItem, Source
 from webhooks.models import Delivery
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ class Dead:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Of one table of due rows: how many are due now, and for how long the oldest has been."""
+    """Of one table of due rows: how many are due now, for how long the oldest has been, and how many wait at all."""
 
     kind: str
     due: int
     oldest_seconds: float
+    depth: int = 0
 
 
 # A failed run stays failed for good and a retry is a run of its own, so what is dead is the item that it left.
@@ -100,5 +101,20 @@ def waiting() -> list[Waiting]:
         late = model.everywhere.filter(wake_at__lte=now)
         oldest = late.aggregate(oldest=Min("wake_at"))["oldest"]
         age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
-        found.append(Waiting(name, late.count(), age))
+        depth = model.everywhere.filter(wake_at__isnull=False).count()
+        found.append(Waiting(name, late.count(), age, depth))
+    return found
+
+
+def unread_events() -> list[Waiting]:
+    """What the readers of the events haven't marked yet: all of it is due as soon as it is written."""
+    now = due.database_now()
+    found = []
+    for kind, column in (("webhooks.dispatch", "dispatched_at"), ("analytics.count", "counted_at")):
+        unread = Event.everywhere.filter(**{f"{column}__isnull": True})
+        # By the id, which carries the moment and which the index of what is unread has.
+        oldest = unread.order_by("id").values_list("created_at", flat=True).first()
+        age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
+        count = unread.count()
+        found.append(Waiting(kind, count, age, count))
     return found

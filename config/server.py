@@ -18,6 +18,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import ThreadWorker
 
+from config import started
 from config.engine import Engine
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
         # It would open a socket in the home directory.
         "control_socket_disable": True,
         "logger_class": ProjectLogger,
+        "pre_fork": started.note,
         "post_fork": end_with_the_arbiter,
     }
 

@@ -172,7 +172,7 @@ if not IS_DEVELOPMENT:
     # Names that change with the content, so that browsers keep each file for good; `collectstatic` makes them.
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+        "staticfiles": {"BACKEND": "config.static_files.StaticFiles"},
     }
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = IS_DEVELOPMENT
@@ -185,9 +185,9 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 WORKER_THREADS = env.whole_number("WORKER_THREADS", 8, least=2, most=64)
 # Hands that mostly wait for other people's machines have threads of their own. `pipeline.publish` has these.
 PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
-# What all other kinds with threads of their own have together, and one that claims for the publishing hands; a test adds
-# them up.
-OWN_THREADS = 35
+# What all other kinds with threads of their own have together, and one for each kind that claims for its hands; a test
+# adds them up.
+OWN_THREADS = 38
 _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
@@ -424,6 +424,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "config.openapi.with_required_bodies",
         "config.openapi.with_headers",
         "config.openapi.with_links",
+        "config.openapi.with_events",
     ],
     "ENUM_NAME_OVERRIDES": {
         "GeneratedItemStatus": "pipeline.api.inputs.GENERATED_STATUSES",
@@ -448,7 +449,11 @@ METRICS_TOKEN = env.text("METRICS_TOKEN", "")
 # --- The wiring between apps -----------------------------------------------------------------------------------------
 
 # What a new workspace is given; each is called with the workspace, inside the transaction that creates it.
-WORKSPACE_FURNISHERS = ["pipeline.stages.furnish.furnish", "accounts.notices.open_digest"]
+WORKSPACE_FURNISHERS = [
+    "pipeline.stages.furnish.furnish",
+    "accounts.notices.open_digest",
+    "analytics.monthly.open_summary",
+]
 # What its export holds; each is called with the workspace and gives names and rows.
 WORKSPACE_EXPORTERS = [
     "accounts.export.parts",

@@ -11,6 +11,7 @@ from accounts.pages.operators import way_to_log_in
 from config import guides, health, sample
 from config import metrics as metrics_page
 from config.admin import dead_rows, withhold_log_ins, workspace_overview
+from config.admin_failing import failing_page
 from config.admin_mails import mail_as_html, mails_page
 from config.documents import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
 from pipeline.inbound.door import inbound
@@ -18,6 +19,7 @@ from pipeline.inbound.mail import returned_mail
 from pipeline.pages.feeds import feed
 from pipeline.pages.media import media
 from pipeline.pages.newsletters import public as newsletters
+from pipeline.pages.short_links import short_link
 from pipeline.pages.websub import hub_calls
 
 # Only asked for when somebody wants it: in production its name is known after `collectstatic`.
@@ -30,6 +32,7 @@ urlpatterns = [
     path("account/", include("allauth.urls")),
     path("", include("pipeline.pages.urls")),
     path("", include("webhooks.pages.urls")),
+    path("", include("analytics.pages.urls")),
     path("v1/", include("accounts.api.urls")),
     path("v1/", include("pipeline.api.urls")),
     path("v1/", include("analytics.api.urls")),
@@ -43,6 +46,7 @@ urlpatterns = [
     re_path(r"^subscribe/(?P<secret>[A-Za-z0-9_-]{22})$", newsletters.subscribe, name="subscribe"),
     re_path(r"^u/(?P<token>[A-Za-z0-9_-]{32})$", newsletters.unsubscribe, name="unsubscribe"),
     re_path(r"^feeds/(?P<secret>[A-Za-z0-9_-]{22})\.(?P<form>atom|rss|json)$", feed, name="feed"),
+    re_path(r"^l/(?P<code>[0-9a-z]{12})$", short_link, name="short_link"),
     re_path(r"^media/(?P<secret>[A-Za-z0-9_-]{22})/(?P<name>[^/\x00]{1,120})$", media, name="media"),
     path("openapi.json", public_document),
     path("docs", guides.index, name="docs"),
@@ -50,6 +54,7 @@ urlpatterns = [
     re_path(r"^docs/examples/(?P<name>[a-z0-9._-]+)\.json$", guides.example, name="docs_example"),
     path("docs/<slug:slug>", guides.guide, name="guide"),
     # Before the admin's own addresses, which end with one that takes everything.
+    path("admin/failing/", admin.site.admin_view(failing_page), name="admin_failing"),
     path("admin/dead/", admin.site.admin_view(dead_rows), name="dead_rows"),
     path(
         "admin/workspaces/<str:public_id>/",

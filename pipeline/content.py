@@ -22,7 +22,7 @@ NUMBER: Final = "number"
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     "text": {"parts": TEXTS},
     "image": {"caption": TEXT, "slides": OBJECTS},
-    "video": {"caption": TEXT, "tags": TEXTS, "script": TEXT},
+    "video": {"caption": TEXT, "tags": TEXTS, "script": TEXT, "clips": OBJECTS},
     "blog": {
         "slug": TEXT,
         "meta_description": TEXT,

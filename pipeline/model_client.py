@@ -13,7 +13,7 @@ from pipeline.call_limit import CallLimit
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.writers.asking import Ask, ModelChoice, Reply
 from pipeline.writers.base import Accounted, CallRecord, accounted
-from pipeline.writers.prices import Tokens, cost_micro_usd, is_priced, table
+from pipeline.writers.prices import Mode, Tokens, cost_micro_usd, is_priced, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +37,8 @@ _NO_MONEY: Final = frozenset(
 )
 """Error codes that say so whatever their status is."""
 _VENDOR_WORDS: Final = 200
+_NO_ASK: Final = Ask("", "", (), (), {}, 0, "", "")
+Cache = Literal["5m", "1h"] | None
 Owner = Literal["workspace", "operator"]
 """Whose key it is: who is told what to do about it."""
 _WHOSE: Final = {"workspace": "the workspace's own key", "operator": "this service's key"}
@@ -111,6 +113,34 @@ class Client:
             for call in calls:
                 self.after_call(call)
 
+    def send_batch_call(self, method: Literal["GET", "POST"], path: str, body: Any = None) -> str:
+        """One call to the batches of this account and the words of its answer; the same failures as `ask`, without
+        records: what a batch costs is known by its results alone. `before_call` may raise too.
+        """
+        import anthropic  # noqa: PLC0415 - see _ready
+        import httpx2  # noqa: PLC0415 - see _ready
+
+        if self.before_call is not None:
+            self.before_call()
+        started = time.monotonic()
+        sdk = self._ready()
+        try:
+            with self._limit.running():
+                answer: httpx2.Response = (
+                    sdk.get(path, cast_to=httpx2.Response)
+                    if method == "GET"
+                    else sdk.post(path, body=body or {}, cast_to=httpx2.Response)
+                )
+        except anthropic.APIConnectionError as error:
+            if self._limit.is_over or isinstance(error, anthropic.APITimeoutError):
+                message = "The model's service took too long to answer. It is asked again later."
+                raise accounted(TryLater(message, code="model_timeout"), ()) from error
+            message = "The model's service couldn't be reached. It is asked again later."
+            raise accounted(TryLater(message, code="model_unreachable"), ()) from error
+        except anthropic.APIStatusError as error:
+            raise _status_failure(_NO_ASK, error, started, self.owner, keeps_record=False) from error
+        return answer.text
+
     def _ready(self) -> Anthropic:
         if self._sdk is None:
             import anthropic  # noqa: PLC0415 - a second and 76 MB that the web process never needs
@@ -129,16 +159,7 @@ class Client:
     def _send(self, ask: Ask, started: float) -> Reply:
         import anthropic  # noqa: PLC0415 - see _ready
 
-        output_config: dict[str, Any] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
-        if ask.effort:
-            output_config["effort"] = ask.effort
-        request: dict[str, Any] = {
-            "model": ask.model,
-            "max_tokens": ask.max_tokens,
-            "system": [dict(block) for block in ask.system],
-            "messages": [dict(message) for message in ask.messages],
-            "output_config": output_config,
-        }
+        request = request_of(ask)
         # Built before the clock runs: loading certificates takes a while.
         sdk = self._ready()
         try:
@@ -154,7 +175,35 @@ class Client:
             raise accounted(TryLater(message, code="model_unreachable"), (record,)) from error
         except anthropic.APIStatusError as error:
             raise _status_failure(ask, error, started, self.owner) from error
-        return _reply(ask, raw.text(), raw.status_code, raw.headers.get("request-id") or "", started)
+        request_id = raw.headers.get("request-id") or ""
+        return read_reply(
+            ask, raw.text(), raw.status_code, request_id, latency_ms=_milliseconds_since(started)
+        )
+
+
+def request_of(ask: Ask, *, cache: Cache = "5m") -> dict[str, Any]:
+    """What is sent for one call, live or in a batch. `cache` is how long the service may keep the marked prefix,
+    None for not at all.
+    """
+    output_config: dict[str, Any] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
+    if ask.effort:
+        output_config["effort"] = ask.effort
+    return {
+        "model": ask.model,
+        "max_tokens": ask.max_tokens,
+        "system": [_kept(block, cache) for block in ask.system],
+        "messages": [dict(message) for message in ask.messages],
+        "output_config": output_config,
+    }
+
+
+def _kept(block: Mapping[str, Any], cache: Cache) -> dict[str, Any]:
+    """Five minutes are what a mark without a time stands for."""
+    if cache is None:
+        return {name: value for name, value in block.items() if name != "cache_control"}
+    if cache == "5m" or "cache_control" not in block:
+        return dict(block)
+    return {**block, "cache_control": {**block["cache_control"], "ttl": cache}}
 
 
 def connect(
@@ -189,7 +238,9 @@ def connect(
     )
 
 
-def _status_failure(ask: Ask, error: APIStatusError, started: float, owner: Owner) -> Exception:
+def _status_failure(
+    ask: Ask, error: APIStatusError, started: float, owner: Owner, *, keeps_record: bool = True
+) -> Exception:
     """Told by status, type and code; the vendor's sentences change, so none is looked into."""
     status = error.status_code
     after = _retry_after(error.response.headers)
@@ -219,7 +270,8 @@ def _status_failure(ask: Ask, error: APIStatusError, started: float, owner: Owne
         said = " ".join((error.api_message or "no reason given").split())[:_VENDOR_WORDS]
         message = f"The model's service declined the request with status {status}: {said}"
         failure = Refused(message, code="model_request_declined", platform_status=status)
-    return accounted(failure, (_failed(ask, outcome, started, error.request_id or "", status),))
+    record = _failed(ask, outcome, started, error.request_id or "", status)
+    return accounted(failure, (record,) if keeps_record else ())
 
 
 def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
@@ -243,6 +295,19 @@ def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
 def _failed(
     ask: Ask, outcome: str, started: float, request_id: str = "", http_status: int | None = None
 ) -> CallRecord:
+    return unanswered(ask, outcome, request_id, http_status, latency_ms=_milliseconds_since(started))
+
+
+def unanswered(
+    ask: Ask,
+    outcome: str,
+    request_id: str = "",
+    http_status: int | None = None,
+    *,
+    latency_ms: int = 0,
+    mode: Mode = "live",
+) -> CallRecord:
+    """The record of a call that no answer came of."""
     return CallRecord(
         step=ask.step,
         provider="anthropic",
@@ -252,18 +317,21 @@ def _failed(
         outcome=outcome,
         request_id=request_id,
         http_status=http_status,
+        mode=mode,
         price_table=table().id,
-        latency_ms=_milliseconds_since(started),
+        latency_ms=latency_ms,
     )
 
 
-def _reply(ask: Ask, body: str, status: int, request_id: str, started: float) -> Reply:
+def read_reply(
+    ask: Ask, body: str, status: int, request_id: str, *, latency_ms: int, mode: Mode = "live"
+) -> Reply:
     """Read by hand: the package's own reading loses the usage where the words don't fit its types."""
     answer = _object(body)
     usage = _mapping(answer.get("usage"))
     if answer.get("type") != "message" or not usage:
         message = "The model's service answered with something that isn't an answer. It is asked again later."
-        record = _failed(ask, "unreadable", started, request_id, status)
+        record = unanswered(ask, "unreadable", request_id, status, latency_ms=latency_ms, mode=mode)
         raise accounted(TryLater(message, code="model_unreadable", platform_status=status), (record,))
     tokens = _tokens(usage)
     model = _text(answer.get("model")) or ask.model
@@ -278,6 +346,7 @@ def _reply(ask: Ask, body: str, status: int, request_id: str, started: float) ->
         request_id=request_id,
         http_status=status,
         stop_reason=stop_reason,
+        mode=mode,
         input_tokens=tokens.input,
         cache_write_5m_tokens=tokens.cache_write_5m,
         cache_write_1h_tokens=tokens.cache_write_1h,
@@ -287,8 +356,8 @@ def _reply(ask: Ask, body: str, status: int, request_id: str, started: float) ->
         service_tier=_text(usage.get("service_tier")),
         price_table=table().id,
         is_price_known=is_priced(model),
-        cost_micro_usd=cost_micro_usd(tokens, model),
-        latency_ms=_milliseconds_since(started),
+        cost_micro_usd=cost_micro_usd(tokens, model, mode),
+        latency_ms=latency_ms,
     )
     content = answer.get("content")
     blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
@@ -298,7 +367,7 @@ def _reply(ask: Ask, body: str, status: int, request_id: str, started: float) ->
 
 
 def _tokens(usage: Mapping[str, Any]) -> Tokens:
-    """Cache writes whose lifetime isn't told are five-minute ones, the only kind that is asked for."""
+    """Cache writes whose lifetime isn't told are five-minute ones: those of an hour are told apart."""
     written = _count(usage.get("cache_creation_input_tokens"))
     split = _mapping(usage.get("cache_creation"))
     hour = _count(split.get("ephemeral_1h_input_tokens"))

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import ApiToken, Workspace
 from config.ground import limits
 from config.ground.ids import encode
+from pipeline.connection import platform_if_known
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, RawItem, Source
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Overview:
 def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overview:
     """Always the same number of statements."""
     late_before = now - LATE_AFTER
-    promised = _promised(workspace.pk)
+    promised = promised_to_platforms(workspace.pk)
     late, coming = promised.filter(due_at__lt=late_before), promised.filter(due_at__gte=late_before)
     failed_posts = Publication.objects.of(workspace).filter(
         status__in=["failed", "unknown"], test=False, updated_at__gte=since
@@ -207,9 +208,9 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overvie
     )
     # Ids rise with time, so that the list's own index counts what is new.
     entered = RawItem.objects.of(workspace).filter(test=False, id__gte=first_id_of(since))
-    waiting = _waiting(workspace.pk)
+    waiting = unreviewed(workspace.pk)
     soon = coming.filter(due_at__lt=now + AHEAD)
-    counts = _counts(entered, waiting, soon, late, failed_posts, failed_items, published)
+    counts = count_each(entered, waiting, soon, late, failed_posts, failed_items, published)
     return Overview(
         entered=counts[0],
         waiting=counts[1],
@@ -233,8 +234,8 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overvie
 
 
 def waiting_for_review(workspace_id: UUID) -> Waiting:
-    waiting = _waiting(workspace_id)
-    (count,) = _counts(waiting)
+    waiting = unreviewed(workspace_id)
+    (count,) = count_each(waiting)
     oldest = waiting.order_by("id").values_list("ready_at", flat=True).first()
     return Waiting(count.number, count.said, oldest)
 
@@ -249,10 +250,7 @@ def first_id_of(moment: datetime) -> UUID:
     return UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
-# --- Inside ----------------------------------------------------------------------------------------------------------
-
-
-def _counts(*several: QuerySet[Any]) -> list[Count]:
+def count_each(*several: QuerySet[Any]) -> list[Count]:
     """All of them in one statement: on a busy machine each way to the database and back costs more than the counting."""
     parts: list[str] = []
     parameters: list[Any] = []
@@ -265,16 +263,19 @@ def _counts(*several: QuerySet[Any]) -> list[Count]:
         return [Count(number) for number in cursor.fetchone()]
 
 
-def _waiting(workspace_id: UUID) -> QuerySet[Any]:
+def unreviewed(workspace_id: UUID) -> QuerySet[Any]:
     found: QuerySet[Any] = GeneratedItem.objects.of(workspace_id).filter(
         status="ready", approved_at=None, deleted_at=None, test=False
     )
     return found
 
 
-def _promised(workspace_id: UUID) -> QuerySet[Any]:
+def promised_to_platforms(workspace_id: UUID) -> QuerySet[Any]:
     """To the platforms. What was handed over waits for a person, and is late by nobody's clock but theirs."""
     return _open(workspace_id).exclude(step=Publication.BY_HAND)
+
+
+# --- Inside ----------------------------------------------------------------------------------------------------------
 
 
 def _open(workspace_id: UUID) -> QuerySet[Any]:
@@ -331,7 +332,7 @@ def _for_review(waiting: QuerySet[Any]) -> list[Row]:
             call=Call(
                 _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
             ),
-            link=_page_of(row["id"]),
+            link=page_of(row["id"]),
         )
         for row in rows
     ]
@@ -356,7 +357,7 @@ def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
     return found
 
 
-def _page_of(item_id: UUID) -> str:
+def page_of(item_id: UUID) -> str:
     """Below the workspace's own address."""
     return f"items/{encode('gen', item_id)}"
 
@@ -381,7 +382,7 @@ def _publication(row: Any) -> Row:
         link=(
             row["url"]
             if is_published and row["url"].startswith(("https://", "http://"))
-            else _page_of(row["item_id"])
+            else page_of(row["item_id"])
         ),
     )
 
@@ -398,7 +399,7 @@ def _failed_items(rows: QuerySet[Any]) -> list[Row]:
             reason=(row["error"] or {}).get("message", ""),
             call=Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/retry"),
             status="failed",
-            link=_page_of(row["id"]),
+            link=page_of(row["id"]),
         )
         for row in found
     ]
@@ -426,7 +427,7 @@ def _flagged(workspace_id: UUID) -> list[Row]:
             about=row["engine_output"],
             reason=str(FLAGS[row["flagged"]]),
             call=looked_at(row["id"], row["flagged"]),
-            link=_page_of(row["id"]),
+            link=page_of(row["id"]),
         )
         for row in rows
     ]
@@ -466,7 +467,9 @@ def _outlets(workspace_id: UUID) -> list[Row]:
         Row(
             title=row["name"],
             at=row["updated_at"],
-            about=row["platform"],
+            about=str(platform.label)
+            if (platform := platform_if_known(row["platform"]))
+            else row["platform"],
             reason=(row["last_error"] or {}).get("message", ""),
             call=Call(_("How to see it"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
             status="needs_reconnect",

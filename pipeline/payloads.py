@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from django.db.models import Model
 
-    from pipeline.models import BrandPick, BrandSlot, Series, SeriesIssue
+    from pipeline.models import BrandPick, BrandSlot, Recurrence, RecurrenceTurn, Series, SeriesIssue
     from pipeline.platforms.base import Platform
 
 
@@ -277,7 +277,7 @@ GENERATED_ITEM_LONG_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "content": ("content",),
     "claims": ("claims",),
     "checks": ("checks",),
-    "provenance": ("raw_version", "persona_version", "parent_id"),
+    "provenance": ("raw_version", "persona_version", "parent_id", "hint"),
 }
 """What lists leave out unless `include=` names it, and the columns behind it."""
 GENERATED_ITEM_FIELDS: Final = (
@@ -293,8 +293,9 @@ def generated_item(
     assets: Iterable[Mapping[str, Any]] = (),
     now: datetime,
     include: Iterable[str] = tuple(GENERATED_ITEM_LONG_FIELDS),
+    progress: tuple[str, int] | None = None,
 ) -> dict[str, Any]:
-    """`publications` and `assets` are rows of this item."""
+    """`publications` and `assets` are rows of this item; `progress` is its run's stage and percent while it is made."""
     publish_at = row["publish_at"]
     raw_item_id = row["raw_item_id"]
     inputs = [UUID(one) for one in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
@@ -338,6 +339,7 @@ def generated_item(
         "flagged": row["flagged"] or None,
         "generator": row["generator"] or None,
         "error": row["error"],
+        "progress": None if progress is None else {"stage": progress[0], "percent": progress[1]},
         "test": row["test"],
         "created_at": as_z(row["created_at"]),
         "ready_at": as_z_or_none(row["ready_at"]),
@@ -356,6 +358,7 @@ def generated_item(
             "persona_version": row["persona_version"],
             "engine_version": row["engine_version"],
             "parent": _id("gen", row["parent_id"]),
+            "hint": row["hint"] or None,
         }
     return shown
 
@@ -566,6 +569,7 @@ def publish_queue(row: Mapping[str, Any], *, outlets: Sequence[str]) -> dict[str
         "name": row["name"],
         "timezone": row["timezone"],
         "slots": row["slots"],
+        "blackouts": row["blackouts"],
         "on_gap": row["on_gap"],
         "on_overlap": row["on_overlap"],
         "default": row["is_default"],
@@ -772,5 +776,35 @@ def series_issue(row: SeriesIssue, generated_item: UUID | None) -> dict[str, Any
         "found": row.found,
         "generated_item": _id("gen", generated_item),
         "by": row.by or None,
+        "created_at": as_z(row.created_at),
+    }
+
+
+def recurrence(row: Recurrence) -> dict[str, Any]:
+    """An item that comes back; `stopped` says why it doesn't any more."""
+    why = row.reason
+    return {
+        "id": encode("rec", row.pk),
+        "generated_item": encode("gen", row.item_id),
+        "every_days": row.every_days,
+        "time": row.time,
+        "status": row.status,
+        "stopped": {**why, "by": why["by"] or None} if why else None,
+        "next_at": as_z_or_none(row.due_at),
+        "test": row.test,
+        "version": row.version,
+        "created_at": as_z(row.created_at),
+        "updated_at": as_z(row.updated_at),
+    }
+
+
+def recurrence_turn(row: RecurrenceTurn) -> dict[str, Any]:
+    """One time of it; `generated_item` is what was made, where it is there still."""
+    return {
+        "id": encode("rct", row.pk),
+        "due_at": as_z(row.due_at),
+        "decision": row.decision,
+        "message": row.message or None,
+        "generated_item": _id("gen", row.item_id),
         "created_at": as_z(row.created_at),
     }

@@ -137,6 +137,19 @@ MAIL_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "skipped": frozenset(),
 }
 
+# A batch that was found in the service's list and turns out to be another one is looked for again.
+MODEL_BATCH: Final[Mapping[str, frozenset[str]]] = {
+    "waiting": frozenset({"sending", "ended"}),
+    "sending": frozenset({"sent", "ended"}),
+    "sent": frozenset({"ended", "sending"}),
+    "ended": frozenset(),
+}
+
+RECURRENCE: Final[Mapping[str, frozenset[str]]] = {
+    "active": frozenset({"stopped"}),
+    "stopped": frozenset({"active"}),
+}
+
 for _model, _table in {
     "pipeline.Source": SOURCE,
     "pipeline.RawItem": RAW_ITEM,
@@ -149,6 +162,8 @@ for _model, _table in {
     "pipeline.InboundDelivery": INBOUND_DELIVERY,
     "pipeline.BrandSlot": BRAND_SLOT,
     "pipeline.PersonaDraft": PERSONA_DRAFT,
+    "pipeline.ModelBatch": MODEL_BATCH,
+    "pipeline.Recurrence": RECURRENCE,
     "pipeline.Subscriber": SUBSCRIBER,
     "pipeline.Mailing": MAILING,
     "pipeline.MailDelivery": MAIL_DELIVERY,

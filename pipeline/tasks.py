@@ -13,15 +13,18 @@ from pipeline.models import (
     BrandSlot,
     Generation,
     MailQueue,
+    ModelBatch,
     Outlet,
     PersonaDraft,
     Publication,
     RawItem,
+    Recurrence,
     Series,
     Source,
     WebSubSubscription,
 )
 from pipeline.stages import (
+    batches,
     brand,
     collect,
     digest,
@@ -31,6 +34,7 @@ from pipeline.stages import (
     outlets,
     publish,
     push,
+    recurring,
     series,
     websub,
 )
@@ -74,6 +78,17 @@ hands.register(
 )
 hands.register(
     hands.Kind(
+        "pipeline.recurring",
+        model=Recurrence,
+        work=recurring.work,
+        give_up=recurring.give_up,
+        lease=LEASE,
+        side_by_side=1,
+        per_workspace=1,
+    )
+)
+hands.register(
+    hands.Kind(
         "pipeline.drafts",
         model=PersonaDraft,
         work=drafting.work,
@@ -107,6 +122,19 @@ hands.register(
         max_attempts=limits.GENERATION_TRIES,
         side_by_side=generate.HANDS,
         per_workspace=max(1, settings.WORKER_THREADS // 4),
+    )
+)
+hands.register(
+    hands.Kind(
+        "pipeline.batches",
+        model=ModelBatch,
+        work=batches.work,
+        give_up=batches.give_up,
+        lease=LEASE,
+        side_by_side=2,
+        per_workspace=1,
+        # It mostly waits for the model's service.
+        own_threads=True,
     )
 )
 hands.register(

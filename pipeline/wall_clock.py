@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+CLOCK_PATTERN: Final = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
+"""Hours and minutes, `09:30`."""
 
 
 class UnknownZone(ValueError):

@@ -6,14 +6,26 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import hypothesis
 import pytest
 from django.conf import settings
 
 from config.ground import hands
+from pipeline.render import fonts
+from pipeline.stages import hits
+from tests import migrated
+
+# A machine that is busy for a moment has found no fault: nothing here is judged by the clock.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_configure():
     """Tests that run side by side have Redis databases of their own: to clear a cache is to empty its database."""
+    # What this machine has installed decides in no test but those that ask for it (tests/render/test_cjk.py).
+    fonts.SYSTEM = Path(os.devnull)
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     if not settings.REDIS_URL or worker == "0":
         return
@@ -67,7 +79,20 @@ def pytest_terminal_summary(terminalreporter):
                 terminalreporter.write_line(f"{report.nodeid}: {text}")
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings):
+    migrated.begin_with_it()
+
+
 @pytest.fixture(autouse=True)
 def no_looks_leave_the_test(monkeypatch):
     """Work is done where a test says so; a nudge to a broker would reach another test's worker."""
     monkeypatch.setitem(hands._sender, "look", lambda name: None)
+
+
+@pytest.fixture(autouse=True)
+def hits_wait_for_the_test(monkeypatch):
+    """What is counted in this process is written where a test says so; a timer would meet another test's tables."""
+    monkeypatch.setattr(hits, "_start_timer", lambda: None)
+    yield
+    hits._gathered.clear()

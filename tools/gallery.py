@@ -18,9 +18,13 @@ from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard
 from pipeline.render.image import render
 from pipeline.render.plan import Media
+from pipeline.render.video.compose import Composer
+from pipeline.render.video.making import as_jpeg
+from pipeline.render.video.planes import blank, to_rgb
+from tools import gallery_footage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pipeline.render.files import RenderedAsset
 
@@ -33,6 +37,8 @@ class Sample(NamedTuple):
     body: str
     slides: tuple[tuple[str, str, str], ...] = ()
     has_portrait: bool = True
+    clips: tuple[Mapping[str, Any], ...] = ()
+    """What of the harbour's footage a film shows."""
 
 
 ANN = PersonaCard("Ann Whitfield", "annwhitfield", brand={"primary": "#1d3557", "accent": "#e63946"})
@@ -104,6 +110,37 @@ SAMPLES = (
     Sample("arabic", "persona_tweet", LAYLA, "ar", ARABIC, has_portrait=False),
 )  # fmt: skip
 
+FERRIES = """\
+Harbour ferries go electric
+Forty-two boats carry 9 million people a year. The city paid 214 million crowns for them, and nobody asks for the old ones back.
+Each boat charges for 6 minutes at the quay. Fishermen say that the water is quieter than it has been for 80 years.
+The old engines go to a museum in the old town, where children may start one and everybody may hear how loud it was.
+Would you ride one?
+Source: lindholm-times.example"""
+TRAM_FILM = """\
+المجلس يوافق على خط الترام
+ستبلغ التكلفة 214 مليون، وتدفع الحكومة منها 92 مليون، ويبدأ البناء في الربيع القادم في شارع الميناء.
+سيكون سعر التذكرة زهيدا كما في الحافلات، وتسير العربات كل سبع دقائق في ساعات الذروة من الميناء إلى الجامعة.
+المصدر: news.example"""
+
+FILMS = (
+    Sample("ferries", "persona_short", ANN, "en", FERRIES),
+    Sample("yellow", "persona_short", WEEKLY, "en", FERRIES, has_portrait=False),
+    Sample("arabic", "persona_short", LAYLA, "ar", TRAM_FILM, has_portrait=False),
+    Sample("points", "template_short", ANN, "en", "Harbour ferries go electric\nForty-two boats carry nine million people a year.\nThe city paid 214 million crowns for them.\nEach boat charges for six minutes at the quay.\nSource: lindholm-times.example"),
+    Sample("cutaways", "composite_short", ANN, "en", FERRIES, clips=(
+        {"upload": gallery_footage.VIDEO, "start": 0.5, "end": 6.1},
+        {"upload": gallery_footage.PICTURE},
+        {"upload": gallery_footage.VIDEO, "start": 8.0, "end": 13.6},
+        {"upload": gallery_footage.VIDEO, "start": 16.0, "end": 21.6},
+    )),
+    Sample("clip", "clipped_short", ANN, "en", gallery_footage.SAID, clips=(
+        {"upload": gallery_footage.VIDEO, "start": 0.85, "end": 18.0},
+    )),
+)  # fmt: skip
+"""Read in silence; shown by a frame of each scene, at half the size."""
+_SHRINK = 2
+
 
 def portrait() -> bytes:
     """Somebody, drawn."""
@@ -131,6 +168,34 @@ def draw(sample: Sample, face: bytes) -> Iterator[RenderedAsset]:
             yield from render(layout, portrait=face if sample.has_portrait else None)
 
 
+def frames(sample: Sample, face: bytes) -> Iterator[bytes]:
+    """A frame of each scene of a film, from where everything in it has come, as JPEG."""
+    engine = plugins.get("engines", sample.kind, Engine)
+    title = sample.body.splitlines()[0][:60].rpartition(" ")[0] if sample.clips else "Sample"
+    draft = Draft(title, sample.body, "text", {"clips": list(sample.clips)}, (), sample.language)
+    media = Media(
+        sample.has_portrait,
+        engine.sizes[0],
+        material=gallery_footage.material() if sample.clips else None,
+    )
+    board = engine.film(draft, sample.persona, media)
+    if board is None:
+        return
+    files = gallery_footage.files() if sample.clips else {}
+    composer = Composer(
+        board,
+        files.__getitem__,
+        shrink=_SHRINK,
+        portrait=face if sample.has_portrait else None,
+        watch=lambda name: BytesIO(files[name]),
+    )
+    for scene in board.scenes:
+        target = blank(*composer.size)
+        composer.draw(target, max(board.frame_at(scene.start), board.frame_at(scene.end) - board.fps // 2))
+        yield as_jpeg(Image.fromarray(to_rgb(target)))
+    composer.close()
+
+
 def write(folder: Path) -> int:
     """The number of files that were written beside the index."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,6 +212,14 @@ def write(folder: Path) -> int:
             is_picture = asset.mime_type.startswith("image/")
             inside = f'<img src="{name}" alt="{alt}" height="480">' if is_picture else asset.name
             shown.append(f'<a href="{name}">{inside}</a>')
+        rows.append(f"<h2>{sample.kind}: {sample.name}</h2><p>{' '.join(shown)}</p>")
+    for sample in FILMS:
+        shown = []
+        for place, picture in enumerate(frames(sample, face), start=1):
+            name = f"{sample.kind}-{sample.name}-scene-{place}.jpg"
+            (folder / name).write_bytes(picture)
+            count += 1
+            shown.append(f'<a href="{name}"><img src="{name}" alt="Scene {place}" height="480"></a>')
         rows.append(f"<h2>{sample.kind}: {sample.name}</h2><p>{' '.join(shown)}</p>")
     page = f'<!doctype html><meta charset="utf-8"><title>Samples</title>{"".join(rows)}'
     (folder / "index.html").write_text(page, encoding="utf-8")

@@ -14,10 +14,15 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import redis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 # Two checkouts on one server must not share a test database.
@@ -32,10 +37,11 @@ RINGS = {
         ["-m", "not slow and not real", "-n", "2", "--cov", "--cov-report=term-missing:skip-covered"]
     ],
 }
-SECOND_TRY = ("slow", "real")
 SOME_TEST_FAILED = 1
 NO_TEST_WAS_CHOSEN = 5
 FAILURES_TRIED_AGAIN = 5
+# Compiled modules are kept: hundreds of processes would spend most of their time in compiling the same ones.
+NOT_HERE = ("PYTHONDONTWRITEBYTECODE",)
 OURS = ("DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS")
 
 
@@ -70,14 +76,12 @@ def find_redis() -> tuple[str | None, str]:
 def run(title: str, ring: str, surroundings: dict[str, str]) -> bool:
     data_dir = ROOT / "var" / "test" / title.split(maxsplit=1)[0].lower()
     data_dir.mkdir(parents=True, exist_ok=True)
-    environment = {name: value for name, value in os.environ.items() if name not in OURS}
+    environment = {name: value for name, value in os.environ.items() if name not in OURS + NOT_HERE}
     environment |= {"MODE": "development", "DATA_DIR": str(data_dir), **surroundings}
     print(f"\n== {ring}: {title}", flush=True)
     started = time.monotonic()
-    codes = [
-        pytest(number, options, data_dir, environment, tries_again=ring in SECOND_TRY)
-        for number, options in enumerate(RINGS[ring])
-    ]
+    with migrated(data_dir, environment) as environment["MIGRATED"]:
+        codes = [pytest(number, options, data_dir, environment) for number, options in enumerate(RINGS[ring])]
     # A part that was named on the command line may have tests for one pass only.
     passed = 0 in codes and set(codes) <= {0, NO_TEST_WAS_CHOSEN}
     print(
@@ -87,19 +91,46 @@ def run(title: str, ring: str, surroundings: dict[str, str]) -> bool:
     return passed
 
 
-def pytest(
-    number: int, options: list[str], data_dir: Path, environment: dict[str, str], *, tries_again: bool
-) -> int:
-    """The exit code of one pass. In these rings a few tests that failed are run again, with nothing beside them:
-    hundreds of processes are started, killed and timed there, and a machine that is busy with something else for a while
-    is no fault of ours. What fails then has failed; what passes is named as passed at the second try.
+@contextmanager
+def migrated(data_dir: Path, environment: dict[str, str]) -> Iterator[str]:
+    """A database that every other one of the ring is copied from (tests/migrated.py): its name, or its file's path."""
+    folder = data_dir / "migrated"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    environment = {**environment, "DATA_DIR": str(folder)}
+    if "DATABASE_URL" not in environment:
+        migrate(environment)
+        yield str(folder / "db.sqlite3")
+        return
+    name = f"{DATABASE}_migrated"
+    head, _, _name = environment["DATABASE_URL"].rpartition("/")
+    with psycopg.connect(f"{head}/postgres", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {name}")
+    migrate({**environment, "DATABASE_URL": f"{head}/{name}"})
+    try:
+        yield name
+    finally:
+        with psycopg.connect(f"{head}/postgres", autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def migrate(environment: dict[str, str]) -> None:
+    command = [sys.executable, "manage.py", "migrate", "--no-input", "-v", "0"]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def pytest(number: int, options: list[str], data_dir: Path, environment: dict[str, str]) -> int:
+    """The exit code of one pass. A few tests that failed are run again, with nothing beside them: processes are started,
+    killed and timed, servers are waited for, and a machine that is busy with something else for a while is no fault of
+    ours. What fails then has failed; what passes is named as passed at the second try, so that it can be mended.
     """
     cache = data_dir / f"cache-{number}"
     shutil.rmtree(cache, ignore_errors=True)
     command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *sys.argv[2:]]
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     failed = cache / "v" / "cache" / "lastfailed"
-    if not tries_again or code != SOME_TEST_FAILED or not failed.exists():
+    if code != SOME_TEST_FAILED or not failed.exists():
         return code
     names = sorted(json.loads(failed.read_text()))
     if len(names) > FAILURES_TRIED_AGAIN:

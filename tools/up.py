@@ -103,6 +103,8 @@ def up() -> None:
         raise Failed(f"PORT must be a number from 1 to 65535, not {port_text!r}.")
     environment = {**os.environ, "PORT": port_text, "DATA_DIR": str(data_dir())}
     environment["MODE"] = os.environ.get("MODE") or "development"
+    # Every start would compile all modules anew, which takes longer than everything else that it does.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     refuse_port_in_use(int(port_text))
     install(ROOT / "requirements.lock")
     manage = [str(VENV_PYTHON), str(ROOT / "manage.py")]

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from config.ground.errors import AppError
 from config.ground.ids import encode
 from webhooks import endpoints
-from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     _EndpointAdmin = admin.ModelAdmin[Endpoint]
     _DeliveryAdmin = admin.ModelAdmin[Delivery]
+    _RecoveryAdmin = admin.ModelAdmin[Recovery]
     _AttemptInline = admin.TabularInline[DeliveryAttempt, Delivery]
 else:
-    _EndpointAdmin = _DeliveryAdmin = admin.ModelAdmin
+    _EndpointAdmin = _DeliveryAdmin = _RecoveryAdmin = admin.ModelAdmin
     _AttemptInline = admin.TabularInline
 
 
@@ -133,3 +134,21 @@ class DeliveryAdmin(ReadOnly, _DeliveryAdmin):
     @admin.action(description=_("Send again"), permissions=["act"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         _act(request, queryset, lambda one, actor: endpoints.resend(one, actor=actor), "Queued")
+
+
+@admin.register(Recovery)
+class RecoveryAdmin(ReadOnly, _RecoveryAdmin):
+    list_display = (
+        "id",
+        "endpoint",
+        "workspace",
+        "status",
+        "since",
+        "is_everything",
+        "sent",
+        "total",
+        "asked_by",
+    )
+    list_filter = ("status",)
+    list_select_related = ("workspace", "endpoint")
+    show_full_result_count = False

@@ -23,10 +23,15 @@ LOOK_SECONDS: Final = 3.0
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f]")
 
 
-def refuse_unless_usable(url: str, events: Sequence[str], description: str) -> None:
+def refuse_unless_usable(
+    url: str, events: Sequence[str], description: str, rate: int = limits.WEBHOOK_RATE
+) -> None:
     wrong = [*problems_of_url(url), *_problems_of_events(events)]
     if len(description) > DESCRIPTION_CHARACTERS:
         wrong.append(Detail("description", "too_long", f"Use at most {DESCRIPTION_CHARACTERS} characters."))
+    if not 1 <= rate <= limits.WEBHOOK_RATE_MOST:
+        message = f"Choose a rate from 1 to {limits.WEBHOOK_RATE_MOST} a second."
+        wrong.append(Detail("rate", "out_of_range", message))
     if wrong:
         raise Invalid(*wrong)
 

@@ -7,69 +7,49 @@ event is delivered again, and recorded once.
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
-from accounts import notices
 from config.ground import due, hands, limits, logs, states
 from config.ground.crash import crash_point
 from config.ground.ids import encode
-from config.ground.moments import as_z
 from config.ground.outbound import Client, OutboundError, Policy, TimedOut
+from config.ground.prepared import Prepared
+from config.ground.together import Together
 from webhooks import signing
-from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+from webhooks.models import Delivery, Endpoint
+from webhooks.recording import Sent, Success, is_healthy, is_open, record, record_successes
 from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from uuid import UUID
 
 log = structlog.get_logger(__name__)
 
-LEASE: Final = timedelta(seconds=60)
-"""The whole exchange, then the longest that a busy database lets a write wait."""
+LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
+"""Longer than the whole exchange and the longest that a busy database lets a write wait."""
 FAILING_SLOTS: Final = 1
-THROTTLED: Final = frozenset({429, 502, 504})
+SIDE_BY_SIDE: Final = 12
+"""Hands of one process for endpoints that are well."""
+GATHER_SECONDS: Final = 0.02
+"""How long a success waits for those of other hands, so that one transaction writes them all."""
+GATHER_SECONDS_IN_A_RUSH: Final = 0.05
+"""The same while more is claimed than there are hands."""
+WRITTEN_AT_ONCE: Final = 25
+READ_LASTS_SECONDS: Final = 1.0
+"""What was read of an endpoint longer ago is read again: it may have been paused, or moved, while the row waited."""
 ERROR_CHARACTERS: Final = 300
 HEADERS_KEPT: Final = 40
 HEADER_CHARACTERS: Final = 500
 # A cookie of the receiver's may be somebody's session.
 HEADERS_LEFT_OUT: Final = frozenset({"set-cookie", "set-cookie2"})
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What came of one attempt. `status_code` is None where there was no answer; `error` is empty for a 2xx."""
-
-    started_at: datetime
-    seconds: float
-    request_headers: Mapping[str, str]
-    status_code: int | None = None
-    response_headers: Mapping[str, str] = field(default_factory=dict)
-    response_body: str = ""
-    error: str = ""
-    timed_out: bool = False
-    url: str = ""
-
-    @property
-    def is_success(self) -> bool:
-        return self.status_code is not None and 200 <= self.status_code < 300
-
-    @property
-    def ended_at(self) -> datetime:
-        return self.started_at + timedelta(seconds=self.seconds)
 
 
 # --- Slots -----------------------------------------------------------------------------------------------------------
@@ -85,21 +65,18 @@ def slots_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, due.Slots]:
     return _slots(endpoint_ids, FAILING_SLOTS, when=lambda endpoint: not is_healthy(endpoint))
 
 
-def is_healthy(endpoint: Endpoint) -> bool:
-    return endpoint.failures == 0 and endpoint.status == "active" and is_open(endpoint)
-
-
-def is_open(endpoint: Endpoint) -> bool:
-    return endpoint.is_on and endpoint.status != "disabled" and endpoint.deleted_at is None
-
-
 def _slots(
     endpoint_ids: Collection[UUID], most: int, *, when: Callable[[Endpoint], bool]
 ) -> dict[UUID, due.Slots]:
-    endpoints = Endpoint.everywhere.filter(pk__in=endpoint_ids).only(
+    endpoints = _HEALTH.ask(pk__in=list(endpoint_ids)) if endpoint_ids else []
+    return {endpoint.pk: due.Slots(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)}
+
+
+_HEALTH: Final[Prepared[Endpoint]] = Prepared(
+    lambda pk__in: Endpoint.everywhere.filter(pk__in=pk__in).only(
         "workspace_id", "failures", "status", "is_on", "deleted_at"
     )
-    return {endpoint.pk: due.Slots(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)}
+)
 
 
 # --- One attempt -----------------------------------------------------------------------------------------------------
@@ -110,12 +87,17 @@ def deliver(delivery: Delivery, *, now: datetime | None = None) -> None:
     crash_point("deliver.claimed")
     now = now or timezone.now()
     try:
+        if monotonic() - delivery.read_at > READ_LASTS_SECONDS:
+            read([delivery])
         body = _body_to_send(delivery, delivery.endpoint)
         if body is None:
             return
         sent = send(delivery, body, now=now)
         crash_point("deliver.sent")
-        record(delivery, sent)
+        if sent.is_success:
+            _successes.add((delivery, sent))
+        else:
+            record(delivery, sent)
         crash_point("deliver.recorded")
     except states.Overtaken:
         # Another hand has the row, or a person changed it: theirs is the later word.
@@ -127,6 +109,33 @@ def give_up(delivery: Delivery) -> None:
     if delivery.status == "held":
         states.move(delivery, "pending", under_lease=True)
     _end(delivery, "failed", "The service stopped again and again while sending this; send it again by hand.")
+
+
+def _gather() -> float:
+    """Where nobody else is at work, nobody is waited for."""
+    in_hand = hands.in_hand("webhooks.deliver")
+    if in_hand > SIDE_BY_SIDE:
+        return GATHER_SECONDS_IN_A_RUSH
+    return GATHER_SECONDS if in_hand > 1 else 0.0
+
+
+_successes: Final[Together[Success]] = Together(record_successes, most=WRITTEN_AT_ONCE, gather=_gather)
+
+
+def read(deliveries: Sequence[Delivery]) -> None:
+    """Their endpoints and events as they are now, in one question."""
+    now = monotonic()
+    found = {row.pk: row for row in _ROWS.ask(pk__in=[one.pk for one in deliveries])}
+    for delivery in deliveries:
+        row = found.get(delivery.pk)
+        if row is not None:
+            delivery.endpoint, delivery.event = row.endpoint, row.event
+            delivery.read_at = now
+
+
+_ROWS: Final[Prepared[Delivery]] = Prepared(
+    lambda pk__in: Delivery.everywhere.select_related("endpoint", "event").filter(pk__in=pk__in)
+)
 
 
 def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:
@@ -187,6 +196,8 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
             max_redirects=0,
             truncate=True,
             https_only=not settings.WEBHOOKS_ALLOW_HTTP,
+            # A receiver sees the id of what came twice; most deliveries spare the handshake.
+            keep=True,
         )
     except OutboundError as error:
         return Sent(
@@ -211,7 +222,9 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
 
 @cache
 def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Client:
-    return Client(Policy(allow_loopback=allow_loopback, allow_private=allow_private, user_agent=user_agent))
+    client = Client(Policy(allow_loopback=allow_loopback, allow_private=allow_private, user_agent=user_agent))
+    hands.every_second(client.sweep)
+    return client
 
 
 def _complaint(status_code: int) -> str:
@@ -235,148 +248,3 @@ def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def _storable(text: str, most: int | None = None) -> str:
     # PostgreSQL refuses NUL in text and in JSON, and this text is a stranger's.
     return text.replace("\x00", "\ufffd")[:most]
-
-
-# --- The schedule ----------------------------------------------------------------------------------------------------
-
-
-def next_wait(tries: int, sent: Sent, *, chance: random.Random) -> timedelta | None:
-    """How long to wait after `tries` failed attempts, counted from the attempt's end; None after the last."""
-    if tries >= len(limits.WEBHOOK_SCHEDULE):
-        return None
-    wait = limits.WEBHOOK_SCHEDULE[tries]
-    if sent.timed_out or sent.status_code in THROTTLED:
-        wait = max(wait, limits.WEBHOOK_THROTTLED_WAIT)
-    # Upwards only: a promise of at least so long is kept.
-    wait *= 1 + chance.uniform(0, limits.WEBHOOK_JITTER)
-    asked = read_retry_after(sent.response_headers.get("retry-after", ""), now=sent.ended_at)
-    return max(wait, min(asked, limits.WEBHOOK_RETRY_AFTER_MOST))
-
-
-def read_retry_after(value: str, *, now: datetime) -> timedelta:
-    """Seconds or an HTTP date; whatever can't be read asks for nothing."""
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        # Cut before it becomes a number: a receiver may write as many digits as it likes.
-        return timedelta(seconds=int(value[:9]))
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return timedelta(0)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(moment - now, timedelta(0))
-
-
-# --- What is written -------------------------------------------------------------------------------------------------
-
-_chance: Final = random.Random()  # noqa: S311  spreads retries, guards nothing
-
-
-def record(delivery: Delivery, sent: Sent, *, chance: random.Random = _chance) -> None:
-    """Write the attempt, the delivery and the endpoint's health, all or nothing; `Overtaken` without the lease."""
-    number = delivery.attempt_count + 1
-    told: dict[str, Any] = {
-        "attempts": 0,
-        "attempt_count": number,
-        "last_status": sent.status_code,
-        "last_error": sent.error,
-    }
-    with transaction.atomic():
-        # Locked before the delivery, here and everywhere, so that two writers can't wait for each other; two
-        # attempts that end together would else count as one failure. Not the key: the dispatcher's inserts share it.
-        endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=delivery.endpoint_id)
-        note_health(endpoint, sent)
-        next_at: datetime | None = None
-        if sent.is_success:
-            states.move(
-                delivery, "delivered", under_lease=True, wake_at=None, delivered_at=sent.ended_at, **told
-            )
-        else:
-            # A person's wish to send again sets `due_at` and begins the schedule anew.
-            since = delivery.due_at or delivery.created_at
-            tries = 1 + DeliveryAttempt.everywhere.filter(delivery=delivery, started_at__gte=since).count()
-            wait = next_wait(tries, sent, chance=chance)
-            if wait is None or endpoint.deleted_at is not None:
-                states.move(delivery, "failed", under_lease=True, wake_at=None, **told)
-            elif not is_open(endpoint):
-                states.move(delivery, "held", under_lease=True, wake_at=None, **told)
-            else:
-                next_at = sent.ended_at + wait
-                states.write_as(delivery, "pending", under_lease=True, wake_at=next_at, **told)
-        DeliveryAttempt.everywhere.create(
-            workspace_id=delivery.workspace_id,
-            delivery=delivery,
-            number=number,
-            started_at=sent.started_at,
-            duration_ms=round(sent.seconds * 1000),
-            url=sent.url,
-            request_headers=dict(sent.request_headers),
-            status_code=sent.status_code,
-            response_headers=dict(sent.response_headers),
-            response_body=sent.response_body,
-            error=sent.error,
-            next_attempt_at=next_at,
-        )
-    log.info(
-        "delivery_attempted",
-        delivery=encode("dlv", delivery.pk),
-        endpoint=encode("whe", delivery.endpoint_id),
-        number=number,
-        status_code=sent.status_code,
-        error=sent.error,
-        outcome=delivery.status,
-        next_attempt_at=next_at and next_at.isoformat(),
-    )
-
-
-def note_health(endpoint: Endpoint, sent: Sent) -> None:
-    """Count this attempt in the endpoint's health; the row is locked by the caller."""
-    now = sent.ended_at
-    if sent.is_success:
-        _note_success(endpoint, now)
-        return
-    failures = endpoint.failures + 1
-    failing_since = endpoint.failing_since or now
-    counted: dict[str, Any] = {"failures": failures, "failing_since": failing_since}
-    is_worn_out = (
-        failures >= limits.WEBHOOK_DISABLED_FAILURES and now - failing_since >= limits.WEBHOOK_DISABLED_AFTER
-    )
-    if endpoint.status != "disabled" and (sent.status_code == 410 or is_worn_out):
-        states.move(endpoint, "disabled", **counted)
-        log.warning("endpoint_disabled", endpoint=encode("whe", endpoint.pk), failures=failures)
-        _tell_people(endpoint, sent, now)
-    elif endpoint.status == "active" and failures >= limits.WEBHOOK_DEGRADED_FAILURES:
-        states.move(endpoint, "degraded", **counted)
-        log.warning("endpoint_degraded", endpoint=encode("whe", endpoint.pk), failures=failures)
-        _tell_people(endpoint, sent, now)
-    else:
-        states.write_as(endpoint, endpoint.status, **counted)
-
-
-def _tell_people(endpoint: Endpoint, sent: Sent, now: datetime) -> None:
-    words = {"host": urlsplit(endpoint.url).hostname or endpoint.url, "failures": endpoint.failures}
-    if endpoint.status == "disabled":
-        title = _("The webhook endpoint at %(host)s was switched off") % words
-        text = _("Its events are held until you switch it on again.")
-    else:
-        title = _("The webhook endpoint at %(host)s fails") % words
-        text = _("%(failures)d deliveries in a row failed; they are tried again with longer waits.") % words
-    notices.record(
-        "webhook",
-        workspace_id=endpoint.workspace_id,
-        key=f"{endpoint.pk.hex}:{endpoint.status}:{as_z(endpoint.failing_since or now)}",
-        title=title,
-        text=f"{sent.error}\n{text}",
-        path="settings/webhooks",
-        now=now,
-    )
-
-
-def _note_success(endpoint: Endpoint, now: datetime) -> None:
-    well: dict[str, Any] = {"failures": 0, "failing_since": None, "last_success_at": now}
-    if endpoint.status == "degraded":
-        states.move(endpoint, "active", **well)
-    else:
-        # A disabled one stays so: only a person switches it on again.
-        states.write_as(endpoint, endpoint.status, **well)

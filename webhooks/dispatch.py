@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.ground import due, hands, states
+from config.ground.prepared import insert_missing
 from pipeline.events import TYPES
 from webhooks.models import EVERY_EVENT, Delivery, Endpoint
 
@@ -30,7 +31,7 @@ def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
     if not deliveries:
         return
     # Conflicts are ignored because an event that is dispatched again must not become a second delivery.
-    Delivery.everywhere.bulk_create(deliveries, ignore_conflicts=True)
+    insert_missing(deliveries)
     nudge_hands()
 
 

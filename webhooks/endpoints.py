@@ -18,9 +18,9 @@ from config.ground.ids import encode, uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import checking, signing
-from webhooks.deliver import is_open
 from webhooks.dispatch import nudge_hands
 from webhooks.models import Delivery, Endpoint
+from webhooks.recording import is_open
 from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def add(
     events: Iterable[str] = (),
     test: bool = False,
     description: str = "",
+    rate: int | None = None,
     is_tried: bool = False,
     actor: str,
 ) -> Added:
@@ -57,43 +58,57 @@ def add(
     With `is_tried` the address is looked at first, which takes seconds at most, and a test event is sent to it.
     """
     chosen = list(dict.fromkeys(events))
-    checking.refuse_unless_usable(url, chosen, description)
+    rate = limits.WEBHOOK_RATE if rate is None else rate
+    checking.refuse_unless_usable(url, chosen, description, rate)
     if is_tried:
         checking.refuse_where_closed(url)
     secret = signing.make_secret()
     with transaction.atomic():
         endpoint: Endpoint = Endpoint.everywhere.create(
-            workspace=workspace, url=url, events=chosen, test=test, description=description, secret=secret
+            workspace=workspace,
+            url=url,
+            events=chosen,
+            test=test,
+            description=description,
+            rate=rate,
+            secret=secret,
         )
-        _note("endpoint.added", endpoint, actor, {"url": url, "events": chosen, "test": test})
+        _note("endpoint.added", endpoint, actor, {"url": url, "events": chosen, "test": test, "rate": rate})
         sent = send_test(endpoint, actor=actor) if is_tried else None
     return Added(endpoint, secret, sent)
 
 
 def change(
-    endpoint: Endpoint, *, url: str, events: Iterable[str], description: str, actor: str
+    endpoint: Endpoint,
+    *,
+    url: str,
+    events: Iterable[str],
+    description: str,
+    rate: int | None = None,
+    actor: str,
 ) -> Delivery | None:
-    """Other events from the next one on, or another address, which gets a test event: its delivery is returned.
+    """Other events or another rate from the next one on, or another address, which gets a test event: its delivery is returned.
 
     What waits for the old address goes to the new one. The old one's failures don't count against it, but an endpoint
     that was disabled stays so until somebody switches it on.
     """
     chosen = list(dict.fromkeys(events))
-    checking.refuse_unless_usable(url, chosen, description)
+    rate = endpoint.rate if rate is None else rate
+    checking.refuse_unless_usable(url, chosen, description, rate)
     if url != endpoint.url:
         checking.refuse_where_closed(url)
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
         was = locked.url
-        told: dict[str, Any] = {"url": url, "events": chosen, "description": description}
+        told: dict[str, Any] = {"url": url, "events": chosen, "description": description, "rate": rate}
         if url != was:
             told |= {"failures": 0, "failing_since": None}
         if url != was and locked.status == "degraded":
             states.move(locked, "active", **told)
         else:
             states.write_as(locked, locked.status, **told)
-        _note("endpoint.changed", locked, actor, {"url": url, "was": was, "events": chosen})
+        _note("endpoint.changed", locked, actor, {"url": url, "was": was, "events": chosen, "rate": rate})
         return send_test(locked, actor=actor) if url != was and is_open(locked) else None
 
 
@@ -209,18 +224,6 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
             states.move(delivery, "pending", **again)
         _note("delivery.resent", endpoint, actor, {"delivery": encode("dlv", delivery.pk)})
         nudge_hands()
-
-
-def recover(endpoint: Endpoint, since: datetime, *, actor: str, now: datetime | None = None) -> int:
-    """Send again what failed since a time, the content of which is still there; returns how many."""
-    failed = Delivery.objects.of(endpoint.workspace_id).filter(
-        endpoint=endpoint, status="failed", created_at__gte=since, event__body__isnull=False
-    )
-    count = 0
-    for delivery in failed.order_by("created_at"):
-        resend(delivery, actor=actor, now=now)
-        count += 1
-    return count
 
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:

@@ -1,4 +1,4 @@
-"""The moves of an endpoint and of a delivery, as data."""
+"""The moves of an endpoint, of a delivery and of a recovery, as data."""
 
 from __future__ import annotations
 
@@ -29,5 +29,12 @@ DELIVERY: Final[Mapping[str, frozenset[str]]] = {
 OPEN_DELIVERIES: Final = frozenset({"pending", "held"})
 """Statuses of a delivery that hasn't ended."""
 
+RECOVERY: Final[Mapping[str, frozenset[str]]] = {
+    "running": frozenset({"done", "stopped"}),
+    "done": frozenset(),
+    "stopped": frozenset(),
+}
+
 states.register("webhooks.Endpoint", ENDPOINT)
 states.register("webhooks.Delivery", DELIVERY)
+states.register("webhooks.Recovery", RECOVERY)

@@ -28,6 +28,7 @@ def _endpoint(row: Endpoint) -> dict[str, Any]:
         "url": row.url,
         "description": row.description,
         "events": row.events,
+        "rate": row.rate,
         "status": row.status,
         "test": row.test,
         "created_at": as_z(row.created_at),

@@ -4,6 +4,7 @@ from accounts.notices.choices import Choice, choice_of, choose, lately_told
 from accounts.notices.digest import Line, next_morning, open_digest, put_together
 from accounts.notices.digest import give_up as give_up_digest
 from accounts.notices.kinds import CHANNELS, KINDS
+from accounts.notices.leaving import address_to_leave, switch, way_of
 from accounts.notices.record import record, send_test
 from accounts.notices.retention import forget
 from accounts.notices.spread import give_up_spreading, spread
@@ -14,6 +15,7 @@ __all__ = [
     "KINDS",
     "Choice",
     "Line",
+    "address_to_leave",
     "choice_of",
     "choose",
     "forget",
@@ -27,5 +29,7 @@ __all__ = [
     "record",
     "send_test",
     "spread",
+    "switch",
     "tell",
+    "way_of",
 ]

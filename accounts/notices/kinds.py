@@ -21,12 +21,16 @@ _OWNERS_AT_ONCE: Final[Mapping[str, str]] = {_Role.OWNER: NOW}
 
 @dataclass(frozen=True)
 class Kind:
-    """`defaults` by role; a role that isn't named is told nothing. `is_counted` ones exist in digests alone."""
+    """`defaults` by role; a role that isn't named is told nothing. `is_counted` ones exist in digests alone.
+
+    `is_monthly` ones come by themselves when a month is over, so that they are either wanted or not.
+    """
 
     label: Any
     help: Any
     defaults: Mapping[str, str]
     is_counted: bool = False
+    is_monthly: bool = False
 
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -56,6 +60,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         _("Three polls in a row failed, or its server says that it is gone."),
         _OWNERS_AT_ONCE,
     ),
+    "recurrence_stopped": Kind(
+        _("An item doesn’t come back any more"),
+        _("Its source is gone or paused, or what it was made of was erased; it says why."),
+        {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
+    ),
     "few_topics": Kind(
         _("A brand lane runs out of topics"),
         _("Fewer than seven topics of its pool may be taken; told once a week."),
@@ -76,9 +85,19 @@ KINDS: Final[Mapping[str, Kind]] = {
         _("80 % of the month's credits are used, and when all of them are."),
         _OWNERS_AT_ONCE,
     ),
+    "monthly": Kind(
+        _("A month in numbers"),
+        _(
+            "On the first of the month: what was published, what became of it, and how punctual it was. Left out when "
+            "nothing was published."
+        ),
+        {_Role.OWNER: NOW, _Role.EDITOR: NOW},
+        is_monthly=True,
+    ),
 }
 CHANNELS: Final[Mapping[str, Any]] = {"mail": _("Mail"), "slack": "Slack", "telegram": "Telegram"}
 
 # Beside the kinds that people choose: these go to the one person that they are for.
+MONTHLY: Final = "monthly"
 DIGEST: Final = "digest"
 TEST: Final = "test"

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import Notice
-from accounts.notices.kinds import DIGEST, KINDS, TEST
+from accounts.notices.kinds import DIGEST, KINDS, MONTHLY, TEST
 from config.ground import hands
 from config.ground.ids import uuid7
 from config.ground.prepared import insert_unless_there
@@ -56,7 +56,7 @@ def record(
             user_id=user_id,
             # A platform's own words may hold what no line of a mail must.
             title=" ".join(title.split())[:TITLE_CHARACTERS],
-            text=text if kind == DIGEST else text[:TEXT_CHARACTERS],
+            text=text if kind in {DIGEST, MONTHLY} else text[:TEXT_CHARACTERS],
             path=path,
             due_at=now,
             wake_at=now,

@@ -16,7 +16,8 @@ from django.utils import timezone
 from accounts import mails
 from accounts.models import Notice, NoticeMessage
 from accounts.notices.choices import choice_of
-from accounts.notices.kinds import DIGEST
+from accounts.notices.kinds import DIGEST, MONTHLY
+from accounts.notices.leaving import address_to_leave
 from config.ground import hands, limits, states
 from config.ground.crash import crash_point
 from config.ground.ids import encode
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 TELEGRAM_CHARACTERS: Final = 4096
 SLACK_CHARACTERS: Final = 3000
+_TEMPLATES: Final = {DIGEST: "digest", MONTHLY: "monthly"}
 _ANSWER_BYTES: Final = 64 * 1024
 _TIMEOUT_SECONDS: Final = 15
 
@@ -95,20 +97,27 @@ def address_of(notice: Notice) -> str:
 
 
 def _by_mail(notice: Notice, choice: Choice) -> None:
-    template = "digest" if notice.kind == DIGEST else "notice"
+    template = _TEMPLATES.get(notice.kind, "notice")
+    off_address = address_to_leave(notice.workspace_id, choice.user.pk, notice.kind)
     context = {
         "title": notice.title,
         "text": notice.text,
         "workspace": notice.workspace.name,
         "address": address_of(notice),
         "choices_address": f"{settings.PUBLIC_URL}/w/{encode('ws', notice.workspace_id)}/settings/notices",
+        "off_address": off_address,
     }
+    message = mails.render(template, choice.user.email, context)
+    if notice.kind == MONTHLY:
+        # The button of a mail program (RFC 8058).
+        message.extra_headers["List-Unsubscribe"] = f"<{off_address}>"
+        message.extra_headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     try:
-        mails.render(template, choice.user.email, context).send()
+        message.send()
     except OSError as error:
         # What the mail library raises of its own is one too.
-        message = f"The mail relay did not take it: {type(error).__name__}."
-        raise NotTaken(message) from error
+        said = f"The mail relay did not take it: {type(error).__name__}."
+        raise NotTaken(said) from error
 
 
 def _by_slack(notice: Notice, choice: Choice) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from accounts.notices import Choice
+    from accounts.notices.kinds import Kind
 
 _WHEN: Final = {NOW: gettext_lazy("At once"), DAILY: gettext_lazy("Once a day"), OFF: gettext_lazy("Never")}
 _KEPT: Final = gettext_lazy("One is saved; leave this empty to keep it.")
@@ -77,7 +78,7 @@ class NoticesForm(forms.Form):
             self.fields[name] = forms.ChoiceField(
                 label=kind.label,
                 help_text=kind.help,
-                choices=[(key, said) for key, said in _WHEN.items() if key != NOW or not kind.is_counted],
+                choices=_whens(kind),
             )
         for name, kept in (("slack_secret", choice.slack_url), ("telegram_secret", choice.telegram_token)):
             if kept:
@@ -118,6 +119,12 @@ class NoticesForm(forms.Form):
             "telegram_token": (data["telegram_secret"] or self.choice.telegram_token) if telegram else "",
             "telegram_chat": data["telegram_chat"] if telegram else "",
         }
+
+
+def _whens(kind: Kind) -> list[tuple[str, Any]]:
+    if kind.is_monthly:
+        return [(NOW, _("Once a month")), (OFF, _WHEN[OFF])]
+    return [(key, said) for key, said in _WHEN.items() if key != NOW or not kind.is_counted]
 
 
 @page("be_here")

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from accounts.pages import access, entrance, invitation, members, notices, profile, workspace
+from accounts.pages import access, entrance, invitation, leaving, members, notices, profile, workspace
 from accounts.pages.keys import ending, listing, making
 from accounts.pages.place import page_path, register_ids
 
@@ -41,6 +41,7 @@ urlpatterns = [
     page_path("settings/workspace/keep", workspace.keep, "workspace_keep"),
     page_path("settings/notices", notices.notices_page, "notices"),
     page_path("settings/notices/test", notices.send_test, "notices_test"),
+    re_path(r"^notices/off/(?P<token>[A-Za-z0-9_:-]{20,500})$", leaving.leave, name="notices_off"),
     path("theme", entrance.theme, name="theme"),
     re_path(r"^settings(?:/(?P<rest>[a-z/-]*))?$", entrance.settings_front, name="settings"),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from zoneinfo import ZoneInfo
 
@@ -16,9 +15,10 @@ from accounts.api.base import WorkspaceResource, answers, documented
 from analytics import queries
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
 from analytics.api.spreadsheet import CsvRenderer
-from analytics.folding import METRICS, NULLABLE, Figures
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
+from analytics.told import figures, told
+from analytics.written import written
 from config.ground import limits
 from config.ground.api import (
     DATE_OR_MOMENT,
@@ -32,14 +32,12 @@ from config.ground.api import (
     weak_tag,
 )
 from config.ground.errors import Invalid
-from config.ground.ids import encode
-from config.ground.jsonio import JsonRenderer
+from config.ground.jsonio import Dumped, JsonRenderer, dump
 from config.ground.moments import as_z, as_z_or_none, read_moment
 from pipeline.engines.base import BUCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from uuid import UUID
 
     from rest_framework.renderers import BaseRenderer
     from rest_framework.request import Request
@@ -181,50 +179,29 @@ def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:
 # --- The answer ------------------------------------------------------------------------------------------------------
 
 
-def _figures(figures: Figures) -> dict[str, Any]:
+def _as_json(question: queries.Question) -> Dumped:
+    answer = written(question)
+    about = dump(_about(question, answer.fresh_at))
+    return Dumped(b'{"data":%b,"totals":%b,%b' % (answer.rows, answer.totals, about.removeprefix(b"{")))
+
+
+def _as_rows(question: queries.Question) -> dict[str, Any]:
+    """What is written as CSV."""
+    answer = queries.answer(question)
     return {
-        "metrics": {metric: figures.metrics[metric] for metric in METRICS},
-        "availability": {
-            metric: figures.availability[metric] for metric in NULLABLE if metric in figures.availability
-        },
-        "coverage": figures.coverage,
+        "data": [told(row, question.group_by) for row in answer.rows],
+        "totals": figures(answer.totals),
+        **_about(question, answer.fresh_at),
     }
 
 
-def _outlet(outlet: queries.OutletName | None) -> dict[str, Any] | None:
-    if outlet is None:
-        return None
-    return {"id": encode("out", outlet.id), "platform": outlet.platform, "name": outlet.name}
-
-
-def _id(prefix: str, value: UUID | None) -> str | None:
-    return None if value is None else encode(prefix, value)
-
-
-_TOLD: Final[Mapping[str, Any]] = {
-    "outlet": _outlet,
-    "source": partial(_id, "src"),
-    "persona": partial(_id, "per"),
-}
-
-
-def _row(row: queries.Row, dimensions: tuple[str, ...]) -> dict[str, Any]:
-    told: dict[str, Any] = {}
-    for name in dimensions:
-        value = getattr(row.dimensions, name)
-        told[name] = _TOLD[name](value) if name in _TOLD else value
-    return {**told, **_figures(row.figures)}
-
-
-def _body(question: queries.Question, answer: queries.Answer) -> dict[str, Any]:
+def _about(question: queries.Question, fresh_at: datetime | None) -> dict[str, Any]:
     period = question.period
     return {
-        "data": [_row(row, question.group_by) for row in answer.rows],
-        "totals": _figures(answer.totals),
         "range": {"from": as_z(period.start), "to": as_z(period.end)},
         "interval": period.interval,
         "timezone": period.zone.key,
-        "fresh_at": as_z_or_none(answer.fresh_at),
+        "fresh_at": as_z_or_none(fresh_at),
     }
 
 
@@ -260,8 +237,14 @@ class AnalyticsView(WorkspaceResource):
     def list(self, request: Request) -> Response:
         question = _question(request, self.caller, timezone.now())
         self.dimensions = question.group_by
-        body = _body(question, queries.answer(question))
+        if getattr(request, "accepted_media_type", _JSON) != _CSV:
+            body = _as_json(question)
+            return respond_with_tag(request, body, tag=weak_tag(body))
+        rows = _as_rows(question)
         # The two forms of one answer are told apart by their tags.
-        form = getattr(request, "accepted_media_type", _JSON)
-        headers = {"Content-Disposition": 'attachment; filename="analytics.csv"'} if form == _CSV else {}
-        return respond_with_tag(request, body, tag=weak_tag([form, body]), headers=headers)
+        return respond_with_tag(
+            request,
+            rows,
+            tag=weak_tag([_CSV, rows]),
+            headers={"Content-Disposition": 'attachment; filename="analytics.csv"'},
+        )

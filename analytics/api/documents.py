@@ -50,6 +50,18 @@ class MetricsSerializer(serializers.Serializer[Any]):
     )
 
 
+class FirstPartySerializer(serializers.Serializer[Any]):
+    clicks = serializers.IntegerField(
+        allow_null=True,
+        help_text="Clicks of people on short links of this service; null where no outlet counted them by then.",
+    )
+    feed_fetches = serializers.IntegerField(
+        allow_null=True,
+        help_text="How often readers asked for the workspace's own feed, also those who had it already; null where "
+        "nobody did, and where rows are told apart by more than outlet and date.",
+    )
+
+
 class FiguresSerializer(serializers.Serializer[Any]):
     metrics = MetricsSerializer()
     availability = AvailabilityField(
@@ -60,6 +72,9 @@ class FiguresSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="The share, 0 to 1, of the publications published here of which a number is known by now; null "
         "where none was published.",
+    )
+    first_party = FirstPartySerializer(
+        help_text="What the service counted itself, at the time at which it came; no part of `metrics`."
     )
 
 
@@ -115,6 +130,7 @@ _FIGURES = {
     },
     "availability": {"clicks": "unsupported"},
     "coverage": 1.0,
+    "first_party": {"clicks": 18, "feed_fetches": None},
 }
 EXAMPLE = {
     "data": [
@@ -135,7 +151,7 @@ CSV_EXAMPLE = (
     "outlet_id,outlet_platform,outlet_name,content_type,date,published,failed,impressions,views,likes,comments,"
     "shares,clicks,engagements,engagement_rate,coverage,impressions_availability,views_availability,"
     "likes_availability,comments_availability,shares_availability,clicks_availability,engagements_availability,"
-    "engagement_rate_availability\r\n"
+    "engagement_rate_availability,first_party_clicks,first_party_feed_fetches\r\n"
     "out_01jd4t5v7yf8zr3m6n2q9k0hd1,mastodon,Newsroom,video,2026-11-01,3,0,5210,3187,240,31,44,,315,0.0605,1.0,"
-    ",,,,,unsupported,,\r\n"
+    ",,,,,unsupported,,,18,\r\n"
 )

@@ -83,3 +83,18 @@ class MeasurementRollup(Rollup):
             ),
             models.Index(fields=["workspace", "test", "day"], name="measurement_rollup_day"),
         ]
+
+
+class HitRollup(Rollup):
+    """Clicks by the dimensions of their items; a fetch is of no item, and both its texts are empty."""
+
+    kind = models.CharField(max_length=5)
+    count = models.BigIntegerField()
+
+    class Meta(Rollup.Meta):
+        db_table = "hit_rollup"
+        indexes: ClassVar = [
+            models.Index(fields=["workspace", "test", "unit", "start"], name="hit_rollup_read"),
+            models.Index(fields=["workspace", "test", "day"], name="hit_rollup_day"),
+            models.Index(fields=["day"], name="hit_rollup_forget"),
+        ]

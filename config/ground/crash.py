@@ -16,6 +16,8 @@ _passed: Final = {"times": 0}
 POINTS: Final[frozenset[str]] = frozenset(
     {
         "generate.filmed",
+        "generate.looked",
+        "generate.spoken",
         "uploads.written",
         "push.stored",
         "push.committed",
@@ -27,6 +29,9 @@ POINTS: Final[frozenset[str]] = frozenset(
         "series.claimed",
         "series.made",
         "series.committed",
+        "recurring.claimed",
+        "recurring.made",
+        "recurring.committed",
         "websub.claimed",
         "websub.armed",
         "websub.sent",
@@ -41,6 +46,12 @@ POINTS: Final[frozenset[str]] = frozenset(
         "drafts.claimed",
         "drafts.read",
         "drafts.drafted",
+        "batches.claimed",
+        "batches.armed",
+        "batches.sent",
+        "batches.recorded",
+        "batches.read",
+        "batches.answered",
         "generate.claimed",
         "generate.asking",
         "generate.answered",
@@ -67,6 +78,9 @@ POINTS: Final[frozenset[str]] = frozenset(
         "deliver.claimed",
         "deliver.sent",
         "deliver.recorded",
+        "recover.claimed",
+        "recover.queued",
+        "recover.committed",
         "count.claimed",
         "count.written",
         "measure.claimed",
@@ -91,6 +105,7 @@ POINTS: Final[frozenset[str]] = frozenset(
         "notices.sent",
         "notices.recorded",
         "notices.gathered",
+        "monthly.recorded",
     }
 )
 

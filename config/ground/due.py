@@ -12,11 +12,15 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 from uuid import UUID
 
 from django.db import connection, models, transaction
 from django.db.models import F
+
+from config.ground import tallies
+from config.ground.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -44,7 +48,10 @@ class DueModel(models.Model):
 
     def sleep_until(self, wake_at: datetime | None, **changes: Any) -> bool:
         """Give the row back; False where the lease is no longer ours, and then nothing was written."""
-        return bool(self.under_lease().update(wake_at=wake_at, **changes))
+        is_ours = bool(self.under_lease().update(wake_at=wake_at, **changes))
+        if not is_ours:
+            tallies.note_lost_lease()
+        return is_ours
 
     def renew_lease(self, lease: timedelta) -> bool:
         """Begin the lease anew before a call that may take long; False where it isn't ours any more."""
@@ -91,16 +98,28 @@ class Slots:
     most: int
 
 
+class Pace(Protocol):
+    """How many rows of each group may be claimed within a second; asked last, and told, under the groups' lock."""
+
+    def left(self, groups: Collection[UUID]) -> Mapping[UUID, int]:
+        """How many more of each may be claimed now; a group that it leaves out has no such limit."""
+
+    def used(self, taken: Mapping[UUID, int]) -> None:
+        """So many of each were claimed just now."""
+
+
 @dataclass(frozen=True)
 class Group:
     """What rows are counted by, beside the workspace: `column` names a UUID whose rows all have one workspace.
 
     `slots` answers for many groups at once; a group that it leaves out, or gives 0, is passed by. A row is in hand
     while its `attempts` is above 0 and its lease runs, so the work must write `attempts=0` when it gives a row back.
+    With `pace` a group is also passed by while it has had as many claims as it may.
     """
 
     column: str
     slots: Callable[[Collection[UUID]], Mapping[UUID, Slots]]
+    pace: Pace | None = None
 
 
 def claim(
@@ -124,18 +143,24 @@ def claim(
     table = model._meta.db_table
     if limit < 1 or not _is_anything_due(table, now):
         return []
+    ids: Sequence[UUID]
     if group is None:
         shares = _shares(_holders_of_due_rows(table, "workspace_id", now), limit, per_workspace, busy or {})
-        ids = _take(table, "workspace_id", shares, now, now + lease) if shares else []
+        ids = list(_take(table, "workspace_id", shares, now, now + lease)) if shares else []
     else:
         ids = _take_in_groups(
             table, group, limit=limit, per_workspace=per_workspace, now=now, lease=lease, busy=busy or {}
         )
     if not ids:
         return []
-    rows = list(model.everywhere.filter(pk__in=ids))
+    rows: list[Row] = _rows_of(model).ask(pk__in=list(ids))
     rows.sort(key=lambda row: (row.due_at or now, row.pk))
     return rows
+
+
+@cache
+def _rows_of(model: type[DueModel]) -> Prepared[Any]:
+    return Prepared(lambda pk__in: model.everywhere.filter(pk__in=pk__in))
 
 
 def _is_anything_due(table: str, now: datetime) -> bool:
@@ -221,21 +246,31 @@ def _take_in_groups(
     slots = {holder: given for holder, given in group.slots(waiting).items() if given.most > 0}
     for _ in range(CLAIM_TRIES if slots else 0):
         in_hand = _in_hand(table, group.column, now, lease)
-        wanted = _deal(slots, in_hand, limit, per_workspace, busy)
+        wanted = _deal(_at_pace(group, slots), in_hand, limit, per_workspace, busy)
         if not wanted:
             break
         with transaction.atomic():
             _lock_groups(table, wanted)
             # Counted again under the lock: another process may have claimed since the first count.
             in_hand = _in_hand(table, group.column, now, lease)
+            left = group.pace.left(wanted) if group.pace else {}
             free = {
-                holder: min(count, slots[holder].most - in_hand[holder]) for holder, count in wanted.items()
+                holder: min(count, slots[holder].most - in_hand[holder], left.get(holder, count))
+                for holder, count in wanted.items()
             }
             shares = {waiting[holder]: count for holder, count in free.items() if count > 0}
-            ids = _take(table, group.column, shares, now, now + lease) if shares else []
-        if ids:
-            return ids
+            taken = _take(table, group.column, shares, now, now + lease) if shares else {}
+            if taken and group.pace:
+                group.pace.used(Counter(taken.values()))
+        if taken:
+            return list(taken)
     return []
+
+
+def _at_pace(group: Group, slots: Mapping[UUID, Slots]) -> dict[UUID, Slots]:
+    """Without the groups that have had their turns; so that they don't cost a lock, nor take another group's place."""
+    left = group.pace.left(slots) if group.pace else {}
+    return {holder: given for holder, given in slots.items() if left.get(holder, 1) > 0}
 
 
 def _in_hand(table: str, column: str, now: datetime, lease: timedelta) -> Counter[UUID]:
@@ -280,14 +315,14 @@ def _lock_groups(table: str, groups: Collection[UUID]) -> None:
         for holder in groups
     ]
     with connection.cursor() as cursor:
-        # One order for everybody, or two claims could wait for each other.
-        for key in sorted(keys):
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+        # One order for everybody, or two claims could wait for each other; unnest() keeps it.
+        cursor.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", [sorted(keys)])
 
 
 def _take(
     table: str, column: str, shares: Mapping[Any, int], now: datetime, until: datetime
-) -> Sequence[UUID]:
+) -> dict[UUID, UUID]:
+    """The rows that are ours now, each with whose it is."""
     parameters: list[Any] = [_moment(until)]
     if connection.vendor == "postgresql":
         # BETWEEN, because with "=" the planner may walk all that is due in order of time, and filter.
@@ -306,12 +341,12 @@ def _take(
         for holder, count in shares.items():
             parameters += [holder, _moment(now), count]
     sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1, attempts = attempts + 1
-              WHERE id {picked} RETURNING id"""  # noqa: S608
+              WHERE id {picked} RETURNING id, {column}"""  # noqa: S608
     # Under BEGIN IMMEDIATE on SQLite the statement has the only write lock; PostgreSQL skips rows that another
     # claim holds.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return [_as_uuid(row[0]) for row in cursor.fetchall()]
+        return {_as_uuid(pk): _as_uuid(holder) for pk, holder in cursor.fetchall()}
 
 
 def _moment(moment: datetime) -> Any:

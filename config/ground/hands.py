@@ -19,7 +19,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, connections, transaction
 
-from config.ground import due
+from config.ground import due, tallies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +34,10 @@ LOCK_PAUSE_SECONDS: Final = 0.02
 """Between two batches on SQLite, so that those who wait for the lock get it."""
 TICK_SECONDS: Final = 1.0
 OWN_TICK_AFTER_SECONDS: Final = 2.0
-KEEPER_PAUSE_SECONDS: Final = 0.05
+KEEPER_PAUSE_SECONDS: Final = 0.03
 """Between two claims for the hands of a kind with `shares_claims`; what falls due meanwhile is that much late."""
+SHELF_SECONDS: Final = 0.15
+"""For how long a kind with `shares_claims` has rows claimed ahead, at the pace at which its hands worked just now."""
 KEEPER_STAYS_SECONDS: Final = 1.5
 """How long nothing has to be due before the ticks alone ask again."""
 
@@ -50,7 +52,8 @@ class Kind:
     `per_workspace` of them of one workspace. With `group`, rows are also counted by something smaller than a workspace,
     and that in all processes together. A kind that mostly waits for other people's machines takes `own_threads`, so
     that it can't hold up the other kinds. With `shares_claims` one of its threads claims for all hands of the process,
-    so that hundreds of rows a second don't cost a claim each.
+    so that hundreds of rows a second don't cost a claim each. `read` gets what was claimed together and may read at once
+    what each of them needs; where it fails, each must do without.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Kind:
     group: due.Group | None = None
     own_threads: bool = False
     shares_claims: bool = False
+    read: Callable[[list[Any]], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ _looking: Final[Counter[str]] = Counter()
 _in_hand: Final[dict[str, Counter[UUID]]] = {}
 _shelves: Final[dict[str, deque[Any]]] = {}
 """Rows of kinds with `shares_claims` that are claimed and not begun."""
+_worked: Final[Counter[str]] = Counter()
+"""Rows of each kind that this process has worked since it began."""
 _keepers: Final[dict[str, threading.Event]] = {}
 """Who fills a kind's shelf at present, by the event that wakes it."""
 _claiming: Final[dict[str, threading.Lock]] = {}
@@ -89,6 +95,7 @@ _last_tick: Final = {"at": 0.0}
 _sender: Final[dict[str, Callable[[str], None]]] = {}
 _own_threads: Final[set[threading.Thread]] = set()
 _resting: Final = threading.Event()
+_every_second: Final[list[Callable[[], None]]] = []
 
 
 def register(kind: Kind | Batch) -> None:
@@ -211,10 +218,11 @@ def _keep(kind: Kind) -> None:
             return
         _keepers[kind.name] = woken
     stays_until = 0.0
+    ahead = Ahead(kind)
     try:
         while not _resting.is_set():
             woken.clear()
-            if _fill_shelf(kind):
+            if _fill_shelf(kind, ahead.rows()):
                 stays_until = time.monotonic() + KEEPER_STAYS_SECONDS
             if time.monotonic() >= stays_until and _leaves(kind, woken):
                 return
@@ -235,13 +243,28 @@ def _leaves(kind: Kind, woken: threading.Event) -> bool:
         return True
 
 
-def _fill_shelf(kind: Kind) -> bool:
+class Ahead:
+    """How many rows to claim beyond those that the hands can begin: whoever ends finds the next without a claim."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self._least = max(1, kind.side_by_side // 4)
+        self._before = (time.monotonic(), _worked[kind.name])
+
+    def rows(self) -> int:
+        now, worked = time.monotonic(), _worked[self._kind.name]
+        began, had_worked = self._before
+        self._before = (now, worked)
+        pace = (worked - had_worked) / max(now - began, KEEPER_PAUSE_SECONDS)
+        return max(self._least, round(pace * SHELF_SECONDS))
+
+
+def _fill_shelf(kind: Kind, ahead: int) -> bool:
     """Whether there is more than the hands have begun, or was."""
-    with _lock:
-        in_hand = sum((+_in_hand.get(kind.name, Counter())).values())
-    # A few more than there are hands: whoever ends finds the next without waiting for a claim.
-    most = min(kind.batch, kind.side_by_side + max(1, kind.side_by_side // 4) - in_hand)
-    rows = _claim(kind, most) if most > 0 else []
+    most = min(kind.batch, kind.side_by_side + ahead - in_hand(kind.name))
+    # What is left lasts until the next round: few large claims cost less than many small ones.
+    lasts = len(_shelves.get(kind.name, ())) > ahead // 2 > 1
+    rows = _claim(kind, most) if most > 0 and not lasts else []
     with _lock:
         shelf = _shelves.setdefault(kind.name, deque())
         shelf.extend(rows)
@@ -295,6 +318,12 @@ def rest(seconds: float) -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
+def in_hand(name: str) -> int:
+    """How many rows of a kind this process has claimed and not worked yet."""
+    with _lock:
+        return sum((+_in_hand.get(name, Counter())).values())
+
+
 def _give_back() -> None:
     """What was claimed and not begun is due again at once, for other processes, instead of when its lease ends."""
     with _lock:
@@ -323,6 +352,7 @@ def _work_and_count(kind: Kind, row: Any) -> None:
     finally:
         with _lock:
             _in_hand[kind.name][row.workspace_id] -= 1
+            _worked[kind.name] += 1
 
 
 def _claim(kind: Kind, most: int) -> list[Any]:
@@ -344,29 +374,42 @@ def _claim(kind: Kind, most: int) -> list[Any]:
         with _lock:
             for row in rows:
                 busy[row.workspace_id] += 1
+    if kind.read is not None and rows:
+        try:
+            kind.read(rows)
+        # Whatever it was, the rows are claimed, and each is worked as if nothing had been read for it.
+        except Exception as error:  # noqa: BLE001
+            log.warning("not_read_together", kind=kind.name, error=str(error))
     return rows
 
 
 def work_one(kind: Kind, row: Any) -> None:
     """Work one claimed row; whatever fails, the row stays due."""
-    with structlog.contextvars.bound_contextvars(
-        kind=kind.name,
-        row=str(row.pk),
-        workspace=str(row.workspace_id),
-        request_id=getattr(row, "request_id", None),
+    with (
+        tallies.of_kind(kind.name),
+        structlog.contextvars.bound_contextvars(
+            kind=kind.name,
+            row=str(row.pk),
+            workspace=str(row.workspace_id),
+            request_id=getattr(row, "request_id", None),
+        ),
     ):
         started = time.monotonic()
         try:
             if row.attempts > kind.max_attempts:
                 kind.give_up(row)
+                tallies.add("given_up", kind.name)
                 log.error("gave_up", attempts=row.attempts)
             else:
                 kind.work(row)
         # The edge of the task: an unforeseen fault is logged, and the row is due again when its lease runs out.
         except Exception:
+            tallies.add("work_failed", kind.name)
             log.exception("work_failed", attempts=row.attempts)
         else:
             log.info("worked", seconds=round(time.monotonic() - started, 3))
+        tallies.add("attempts", kind.name)
+        tallies.add("work_seconds", kind.name, time.monotonic() - started)
 
 
 def work_all_due(*names: str, rounds: int = 50) -> int:
@@ -396,9 +439,20 @@ def seconds_since_tick() -> float:
     return time.monotonic() - _last_tick["at"]
 
 
+def every_second(act: Callable[[], None]) -> None:
+    """Let the watch of each process do this too; what it raises is logged."""
+    _every_second.append(act)
+
+
 def watch(stop: threading.Event) -> None:
     """Tick in this process whenever no tick came for two seconds: a lost broker or beat must not lose time."""
     while not stop.wait(TICK_SECONDS):
+        for act in _every_second:
+            try:
+                act()
+            # The watch must outlive everything, here and below: a database that is away, a fault of our own.
+            except Exception as error:  # noqa: BLE001
+                log.warning("watch_failed", act=getattr(act, "__qualname__", repr(act)), error=str(error))
         if seconds_since_tick() < OWN_TICK_AFTER_SECONDS:
             continue
         for name in kinds():

@@ -46,6 +46,9 @@ PREFIXES: Final = {
     "mailing": "mlg",
     "series": "ser",
     "series_issue": "iss",
+    "week_plan": "pln",
+    "recurrence": "rec",
+    "recurrence_turn": "rct",
 }
 
 uuid7: Final[Callable[[], UUID]] = compat.uuid7

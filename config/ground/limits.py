@@ -19,6 +19,12 @@ BATCH_ITEMS: Final = 100
 """Raw items in one push."""
 TITLE_CHARACTERS: Final = 500
 """Characters of a title; longer ones are bodies."""
+CREDIT_CHARACTERS: Final = 200
+"""Characters of the author and of the licence of a medium, each."""
+HINT_CHARACTERS: Final = 500
+"""Characters of what is asked of a further variant."""
+STORYBOARD_BYTES: Final = 512 * 1024
+"""Of the JSON of a storyboard that somebody changed."""
 EXTERNAL_ID_CHARACTERS: Final = 512
 """Characters of the sender's own id: room for an address."""
 URL_CHARACTERS: Final = 2048
@@ -74,7 +80,7 @@ ENGINES_PER_ITEM: Final = 20
 VARIANTS: Final = 3
 """Variants of one engine run; more of the same source only repeat each other."""
 BODY_CHARACTERS: Final = 200_000
-"""Characters of a generated item's body."""
+"""Characters of a body: of a raw item with what is said in its video, and of a generated item."""
 PAGE_ROWS: Final = 100
 """Rows of a page, at most."""
 PAGE_ROWS_DEFAULT: Final = 25
@@ -85,6 +91,8 @@ REQUEST_ID_CHARACTERS: Final = 64
 """Characters of an X-Request-Id that is kept; a longer one is replaced."""
 ANALYTICS_DAYS: Final = 366
 """Days of one question to the analytics: a leap year."""
+ANALYTICS_KEPT_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of rows of past dates that each web process keeps as they were written."""
 PUBLISH_AHEAD: Final = timedelta(days=366)
 """How far ahead a publication may be scheduled."""
 
@@ -260,6 +268,8 @@ MAIL_FAILURES_TOLD: Final = 4
 """Sessions in a row that fail before a newsletter's people are told."""
 MAIL_SPREAD_AT_ONCE: Final = 500
 """Recipients of a newsletter that are written down in one transaction."""
+HIT_COUNTS_KEPT: Final = timedelta(days=400)
+"""Counts of clicks and of fetches of feeds: longer than a question may reach."""
 MAIL_DELIVERIES_KEPT: Final = timedelta(days=90)
 """How long each recipient's line of a newsletter is kept; the counts stay with the mailing."""
 SUBSCRIBERS: Final = 100_000
@@ -290,6 +300,20 @@ MODEL_RETRIES: Final = (
 """Waits before a model that can't be asked is asked again, where it names no time; the last one repeats."""
 MODEL_PATIENCE: Final = timedelta(hours=24)
 """How long a run waits for a model that can't be asked before it ends as failed."""
+BATCH_GATHER: Final = timedelta(minutes=1)
+"""How long calls that may wait are gathered before they are sent as one batch."""
+BATCH_CALLS: Final = 100
+"""Calls of one batch; more are sent in the next."""
+BATCH_CALLS_READ: Final = 300
+"""Calls that are looked at together when a batch is put together."""
+BATCH_HOURS: Final = 24
+"""Hours that a source may let its runs wait for the cheaper answer, at most."""
+BATCH_POLL: Final = timedelta(minutes=2)
+"""How often a batch that was sent is asked after."""
+BATCH_PATIENCE: Final = timedelta(days=2)
+"""How long a batch that was sent and can't be asked after is kept open."""
+MODEL_BATCHES_KEPT: Final = timedelta(days=30)
+"""Batches that have ended; their costs stay in the books."""
 
 WEBHOOK_SCHEDULE: Final = (
     timedelta(0),
@@ -314,6 +338,10 @@ WEBHOOK_ANSWER_KEPT: Final = 4 * 1024
 """Bytes of an endpoint's answer that the log keeps."""
 WEBHOOK_SLOTS: Final = 4
 """Deliveries to one endpoint at the same time."""
+WEBHOOK_RATE: Final = 20
+"""Attempts that are begun at one endpoint within a second, where nobody says otherwise."""
+WEBHOOK_RATE_MOST: Final = 100
+"""The highest rate of an endpoint."""
 WEBHOOK_RETRY_AFTER_MOST: Final = timedelta(hours=24)
 """The longest Retry-After that is honoured."""
 WEBHOOK_THROTTLED_WAIT: Final = timedelta(seconds=60)
@@ -424,6 +452,17 @@ LANE_TITLES_SHOWN: Final = 10
 LANE_DELISTED_WAIT: Final = timedelta(minutes=10)
 """How often the lane of a workspace that isn't at work looks again."""
 
+PLAN_DAYS: Final = 31
+"""Days that one plan fills at most."""
+PLAN_ENTRIES: Final = 100
+"""Publications that one plan schedules at most: all of them in one transaction."""
+PLAN_CANDIDATES: Final = 200
+"""The newest ready items among which a plan chooses."""
+PLAN_LANES: Final = 20
+"""Outlets that one plan fills at most."""
+PLANS_KEPT: Final = timedelta(days=90)
+"""How long a plan can be read and undone."""
+
 SERIES_MOST: Final = 50
 """Series of digests in a workspace."""
 SERIES_WINDOW_DAYS: Final = 31
@@ -434,3 +473,12 @@ SERIES_MEMORY: Final = timedelta(days=90)
 """For how long nothing is told that is near to what an earlier digest of the series told."""
 SERIES_SHOWN: Final = 10
 """Times of a series that are shown with it: those to come, and the last ones with what came of them."""
+
+RECURRENCES_MOST: Final = 200
+"""Items of a workspace that come back by themselves."""
+RECURRING_DAYS_MOST: Final = 366
+"""Days after which an item comes back, at most."""
+RECURRING_PAUSED_TIMES: Final = 3
+"""Times in a row at which the source of an item that comes back is paused; then it stops itself."""
+RECURRING_SHOWN: Final = 10
+"""The last times of an item that comes back, which are shown with it."""

@@ -6,6 +6,7 @@ import json
 import re
 from contextlib import suppress
 from http import HTTPStatus
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
@@ -36,6 +37,9 @@ log = structlog.get_logger(__name__)
 _SANE_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{8,{limits.REQUEST_ID_CHARACTERS}}}")
 _WITHOUT_BODY: Final = (204, 304)
 _API_PREFIXES: Final = ("/v1/", "/hooks/", "/healthz", "/readyz", "/feeds/", "/media/", "/openapi.json")
+_LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
+_PATH_LOGGED: Final = 200
+"""Characters of an address that its line in the log shows; its query isn't shown."""
 
 
 def request_id() -> str:
@@ -54,8 +58,17 @@ class RequestIdMiddleware:
         chosen = given if _SANE_ID.fullmatch(given) else f"req_{uuid7().hex}"
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=chosen)
+        began = monotonic()
         try:
             response = self.get_response(request)
+            if request.path.startswith(_LOGGED_PREFIXES):
+                log.info(
+                    "answered",
+                    method=request.method,
+                    path=request.path[:_PATH_LOGGED],
+                    status=response.status_code,
+                    seconds=round(monotonic() - began, 3),
+                )
             if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and is_api(request):
                 _read_what_is_left(request)
             response["X-Request-Id"] = chosen

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
 
+from config.ground import tallies
 from config.ground.errors import Conflict, Detail
-from config.ground.prepared import update
+from config.ground.prepared import update, update_each
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from django.db.models import Model
 
@@ -89,26 +90,53 @@ def _names(model: type[Model]) -> frozenset[str]:
 
 def write_as(thing: Model, to: str, *, under_lease: bool = False, **changes: Any) -> None:
     """The compare-and-set itself, for a status that is derived rather than moved."""
-    was: str = thing.status  # type: ignore[attr-defined]
-    fields = _names(type(thing))
-    expected: dict[str, Any] = {"pk": thing.pk, "status": was}
-    if under_lease:
-        expected["lease_token"] = thing.lease_token  # type: ignore[attr-defined]
-    values: dict[str, Any] = {"status": to, **changes}
-    raised = ("version",) if "version" in fields and "version" not in values else ()
-    if "updated_at" in fields:
-        values.setdefault("updated_at", timezone.now())
-    changed = update(type(thing), expected, values, raised=raised)
-    if not changed:
+    expected, values = _change(thing, to, changes, under_lease=under_lease)
+    raised = _raised(type(thing), values)
+    if not update(type(thing), expected, values, raised=raised):
+        if under_lease:
+            tallies.note_lost_lease()
+        was = expected["status"]
         detail = Detail(
             "status", "changed_meanwhile", f"It is no longer {was}; read it again.", {"status": was}
         )
         raise Overtaken(detail)
-    if "version" in fields:
-        thing.version = (  # type: ignore[attr-defined]
-            changes["version"] if "version" in changes else thing.version + 1  # type: ignore[attr-defined]
-        )
-    thing.status = to  # type: ignore[attr-defined]
+    _take_over(thing, values, raised)
+
+
+def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bool:
+    """`move(…, under_lease=True)` of several rows of one model, each with plain values under the same names.
+
+    False where one of them was overtaken: which one isn't known, and the caller must roll back. The instances in memory
+    stay as they were.
+    """
+    for thing, _ in changes:
+        refuse_unless_allowed(thing, to)
+    model = type(changes[0][0])
+    written = [_change(thing, to, values, under_lease=True) for thing, values in changes]
+    return update_each(model, written, raised=_raised(model, written[0][1])) == len(written)
+
+
+def _change(
+    thing: Model, to: str, changes: Mapping[str, Any], *, under_lease: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the row must still be, and what is written."""
+    expected: dict[str, Any] = {"pk": thing.pk, "status": thing.status}  # type: ignore[attr-defined]
+    if under_lease:
+        expected["lease_token"] = thing.lease_token  # type: ignore[attr-defined]
+    values: dict[str, Any] = {"status": to, **changes}
+    if "updated_at" in _names(type(thing)):
+        values.setdefault("updated_at", timezone.now())
+    return expected, values
+
+
+def _raised(model: type[Model], values: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("version",) if "version" in _names(model) and "version" not in values else ()
+
+
+def _take_over(thing: Model, values: Mapping[str, Any], raised: Sequence[str]) -> None:
+    """Into the instance in memory, what was written."""
+    for name in raised:
+        setattr(thing, name, getattr(thing, name) + 1)
     for name, value in values.items():
-        if name not in {"status", "version"} and not hasattr(value, "resolve_expression"):
+        if not hasattr(value, "resolve_expression"):
             setattr(thing, name, value)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.urls import NoReverseMatch
 from django.utils import timezone
+from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -57,7 +59,8 @@ def _stopped(place: Place) -> list[Banner]:
 
 def _publishing(place: Place) -> list[Banner]:
     """The workspace's own hold or, without one, what is late: by the clock alone, so that it shows without a worker."""
-    reason, late = overview.in_the_way(place.workspace.pk, now=timezone.now())
+    now = timezone.now()
+    reason, late = overview.in_the_way(place.workspace.pk, now=now)
     if reason is not None:
         text = _("%(reason)s Nothing goes out until somebody lets go.") % {"reason": f"{reason.rstrip('.')}."}
         link = _address(place, "queues_page")
@@ -65,12 +68,14 @@ def _publishing(place: Place) -> list[Banner]:
     if late is None:
         return []
     title = ngettext(
-        "%(count)d post is late, by %(minutes)d minutes.",
-        "%(count)d posts are late, the earliest by %(minutes)d minutes.",
+        "%(count)d post is late, by %(span)s.",
+        "%(count)d posts are late, the earliest by %(span)s.",
         late.count,
     )
+    span = timesince(now - timedelta(minutes=late.minutes), now, depth=1).replace("\xa0", " ")
     text = _("Each says why it waits: for its outlet, for an approval, or for the service itself.")
-    return [Banner(title % {"count": late.count, "minutes": late.minutes}, text)]
+    link = _address(place, "failures")
+    return [Banner(title % {"count": late.count, "span": span}, text, link, _("See which, and what helps"))]
 
 
 def _used_up(place: Place) -> list[Banner]:

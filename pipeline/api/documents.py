@@ -169,6 +169,8 @@ class Media(serializers.Serializer[Any]):
     url = serializers.CharField(required=False)
     upload = PublicIdField("upl", required=False)
     type = serializers.CharField(required=False, allow_blank=True)
+    author = serializers.CharField(required=False, help_text="Only where it was given, as the licence.")
+    licence = serializers.CharField(required=False)
 
 
 class Upload(serializers.Serializer[Any]):
@@ -357,6 +359,17 @@ class Provenance(serializers.Serializer[Any]):
     persona_version = serializers.IntegerField(allow_null=True)
     engine_version = serializers.IntegerField()
     parent = PublicIdField("gen", allow_null=True)  # type: ignore[assignment]  # the contract's name
+    hint = serializers.CharField(allow_null=True)
+
+
+STAGES: Final = ("brief", "draft", "render", "write")
+
+
+class Progress(serializers.Serializer[Any]):
+    """How far an item is that is being made; `percent` is of what is drawn and filmed."""
+
+    stage = serializers.ChoiceField(choices=STAGES)
+    percent = serializers.IntegerField()
 
 
 class GeneratedItem(serializers.Serializer[Any]):
@@ -389,6 +402,7 @@ class GeneratedItem(serializers.Serializer[Any]):
     flagged = serializers.CharField(allow_null=True)
     generator = Generator(allow_null=True)
     error = Reason(allow_null=True)
+    progress = Progress(allow_null=True)
     test = serializers.BooleanField()
     created_at = MomentField()
     ready_at = MomentField(allow_null=True)

@@ -29,13 +29,23 @@ _SUMMARIES: Final = {
     "published.overdue": "A publication still waits 15 minutes after it was promised; once per promise.",
     "source.failing": "A source could not be read several times in a row, or is gone.",
     "outlet.needs_reconnect": "An outlet's permission has expired.",
+    "webhook.test": "Somebody tries the endpoint.",
 }
 
 
+TEST: Final = "webhook.test"
+"""What the test button sends; it isn't in the feed, so it is no type of events."""
+
+
+def _data(event_type: str) -> dict[str, Any]:
+    if event_type == TEST:
+        return {"endpoint": PublicIdField("whe"), "message": serializers.CharField()}
+    return {key: of() for key, of in _DATA[event_type.partition(".")[0]].items()}
+
+
 def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
-    family = event_type.partition(".")[0]
     name = "".join(part.title() for part in event_type.replace("_", ".").split("."))
-    data: dict[str, Any] = {key: of() for key, of in _DATA[family].items()}
+    data = _data(event_type)
     if event_type == "published.failed":
         data |= {
             "error": documents.PublicationError(allow_null=True),
@@ -53,7 +63,9 @@ def _envelope(event_type: str) -> type[serializers.Serializer[Any]]:
 
 
 def _webhook(event_type: str) -> OpenApiWebhook:
-    default = "Sent by default." if events.TYPES[event_type] else "Sent to endpoints that ask for it."
+    default = "Sent by default." if events.TYPES.get(event_type) else "Sent to endpoints that ask for it."
+    if event_type == TEST:
+        default = "Sent when somebody asks for it."
     return OpenApiWebhook(
         name=event_type,
         decorator=extend_schema(
@@ -66,4 +78,4 @@ def _webhook(event_type: str) -> OpenApiWebhook:
     )
 
 
-WEBHOOKS: Final = [_webhook(event_type) for event_type in events.TYPES]
+WEBHOOKS: Final = [_webhook(event_type) for event_type in (*events.TYPES, TEST)]

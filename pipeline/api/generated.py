@@ -43,6 +43,7 @@ from pipeline.api.inputs import (
     GENERATED_STATUSES,
     GeneratedItemChanges,
     PublishInput,
+    RegenerateInput,
     RejectInput,
     moment_asked_for,
     refuse_unless_schedulable,
@@ -178,6 +179,7 @@ class GeneratedItemView(PipelineResource):
         now = timezone.now()
         keys = [row["id"] for row in found.rows]
         publications, assets = _publications(keys), _assets(keys)
+        progress = _progress([row["id"] for row in found.rows if row["status"] == "generating"])
         data = [
             payloads.generated_item(
                 row,
@@ -185,6 +187,7 @@ class GeneratedItemView(PipelineResource):
                 assets=assets.get(row["id"], ()),
                 now=now,
                 include=include,
+                progress=progress.get(row["id"]),
             )
             for row in found.rows
         ]
@@ -296,15 +299,15 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_regenerate",
         summary="Make another variant",
         parameters=[path_id("gen"), *POST],
-        request=NoFields,
+        request=RegenerateInput,
         responses=answers({202: documents.GeneratedItem}, 402, 404, 409, 413, 415, 422),
     )
     def regenerate(self, request: Request, id: str) -> Response:
         """A new variant of the same group; the answer is the new item."""
         row = self.find(self._rows(), "gen", id)
-        self.read_body(request, NoFields)
+        hint = self.read_body(request, RegenerateInput).get("hint", "")
         with self.quota_first(push.engine_named(row.engine_output).credits):
-            variant = review.regenerate(row, workspace=self.caller.workspace, now=timezone.now())
+            variant = review.regenerate(row, workspace=self.caller.workspace, now=timezone.now(), hint=hint)
         return self._answer(variant, 202)
 
     @extend_schema(
@@ -369,8 +372,13 @@ class GeneratedItemView(PipelineResource):
         )
 
     def _answer(self, item: GeneratedItem, status: int) -> Response:
-        shown = shown_whole(item)
-        return Response(shown, status=status, headers={"ETag": _tag(item, shown)})
+        return answered(item, status)
+
+
+def answered(item: GeneratedItem, status: int) -> Response:
+    """The whole item, as every call answers that changed it."""
+    shown = shown_whole(item)
+    return Response(shown, status=status, headers={"ETag": _tag(item, shown)})
 
 
 def shown_whole(item: GeneratedItem) -> dict[str, Any]:
@@ -380,14 +388,30 @@ def shown_whole(item: GeneratedItem) -> dict[str, Any]:
         publications=publications.get(item.pk, ()),
         assets=assets.get(item.pk, ()),
         now=timezone.now(),
+        progress=_progress([item.pk] if item.status == "generating" else []).get(item.pk),
     )
 
 
+def _progress(keys: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
+    """Stage and percent of the runs of these items; nothing is asked where none is being made."""
+    if not keys:
+        return {}
+    rows = GeneratedItem.everywhere.filter(pk__in=keys)
+    found = rows.values_list("pk", "generation__stage", "generation__progress")
+    return {key: (stage, percent) for key, stage, percent in found}
+
+
 def _tag(item: GeneratedItem, shown: Mapping[str, Any]) -> str:
-    """A publication's numbers change its version and not the item's; how late it is changes by itself."""
+    """A publication's numbers change its version and not the item's; how late and how far it is changes by itself."""
     there = sum(one["version"] for one in shown["publications"])
     late = shown["overdue_seconds"]
-    return strong_tag(item.version, *([there] if there else []), *([late] if late else []))
+    far = shown["progress"]
+    return strong_tag(
+        item.version,
+        *([there] if there else []),
+        *([late] if late else []),
+        *([far["stage"], far["percent"]] if far else []),
+    )
 
 
 def _alt_texts(item: GeneratedItem, given: Sequence[Mapping[str, Any]]) -> dict[UUID, str]:

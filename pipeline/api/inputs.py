@@ -270,6 +270,18 @@ class MediaInput(StrictSerializer):
         "upl", required=False, help_text="What POST /uploads answered; its type is known."
     )
     type = StrictCharField(max_length=100, required=False, allow_blank=True, help_text="A MIME type.")
+    author = StrictCharField(
+        max_length=limits.CREDIT_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="Whose it is; stands on the film while it is shown.",
+    )
+    licence = StrictCharField(
+        max_length=limits.CREDIT_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="Stands beside the author.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if len({"url", "upload"} & set(attrs)) != 1:
@@ -401,6 +413,15 @@ class GeneratedItemChanges(StrictSerializer):
 
 class RejectInput(StrictSerializer):
     reason = StrictCharField(max_length=500, required=False, allow_blank=True)
+
+
+class RegenerateInput(StrictSerializer):
+    hint = StrictCharField(
+        max_length=limits.HINT_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="What is asked of the new variant, such as `shorter, for beginners`.",
+    )
 
 
 class SettleInput(StrictSerializer):

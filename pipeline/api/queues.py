@@ -50,11 +50,22 @@ class WeeklySlot(serializers.Serializer[Any]):
     time = serializers.CharField(help_text="HH:MM on the clocks of `timezone`.")
 
 
+class Blackout(serializers.Serializer[Any]):
+    from_ = serializers.CharField(help_text="YYYY-MM-DDTHH:MM on the clocks of `timezone`.")
+    until = serializers.CharField()
+    reason = serializers.CharField()
+
+    def get_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().get_fields()
+        return {name.rstrip("_"): field for name, field in fields.items()}
+
+
 class Queue(serializers.Serializer[Any]):
     id = PublicIdField("que")
     name = serializers.CharField()
     timezone = serializers.CharField()
     slots = WeeklySlot(many=True)
+    blackouts = Blackout(many=True, help_text="Stretches in which it gives no slots.")
     on_gap = serializers.ChoiceField(choices=("shift", "skip"), help_text="For a time that the clocks skip.")
     on_overlap = serializers.ChoiceField(choices=("first", "second"), help_text="For one that comes twice.")
     default = serializers.BooleanField()

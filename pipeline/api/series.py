@@ -43,6 +43,7 @@ from pipeline.models import GeneratedItem
 from pipeline.models import Series as SeriesRow
 from pipeline.stages import series
 from pipeline.stages.publish.queues import NAME_CHARACTERS, SLOTS_MOST
+from pipeline.wall_clock import CLOCK_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +59,7 @@ LISTED_MOST: Final = 50
 
 class WeeklySlotInput(StrictSerializer):
     weekday = StrictIntegerField(min_value=0, max_value=6, help_text="0 is Monday.")
-    time = PatternField(r"^([01][0-9]|2[0-3]):[0-5][0-9]$", help_text="HH:MM on the clocks of `timezone`.")
+    time = PatternField(CLOCK_PATTERN, help_text="HH:MM on the clocks of `timezone`.")
 
 
 class _SeriesFields(StrictSerializer):
@@ -159,7 +160,7 @@ class SeriesView(PipelineResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
-        found = page(request, self.rows(SeriesRow), query)
+        found = page(request, self.rows(SeriesRow).filter(deleted_at=None), query)
         return found.respond(request, [payloads.series(row) for row in found.rows])
 
     @extend_schema(
@@ -171,7 +172,9 @@ class SeriesView(PipelineResource):
     )
     def create(self, request: Request) -> Response:
         given = _as_settings(self.read_body(request, SeriesInput))
-        made = series.create(self.caller.workspace, given, test=self.caller.test, now=timezone.now())
+        made = series.create(
+            self.caller.workspace, given, test=self.caller.test, now=timezone.now(), by=self.caller.actor
+        )
         shown = payloads.series(made)
         headers = {"Location": f"/v1/series/{shown['id']}", "ETag": _tag(made)}
         return Response(shown, status=201, headers=headers)
@@ -208,7 +211,9 @@ class SeriesView(PipelineResource):
         is_bound = refuse_unless_match(request, row.version)
         expected = row.version if is_bound else None
         try:
-            changed = series.change(row, given, now=timezone.now(), expected_version=expected)
+            changed = series.change(
+                row, given, now=timezone.now(), by=self.caller.actor, expected_version=expected
+            )
         except Overtaken as error:
             # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
             raise VersionConflict from error
@@ -223,7 +228,7 @@ class SeriesView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self._find(id)
         self.read_nothing(request)
-        series.delete(row)
+        series.delete(row, by=self.caller.actor)
         return Response(status=204)
 
     @extend_schema(
@@ -243,7 +248,9 @@ class SeriesView(PipelineResource):
         return Response(shown, status=202)
 
     def _find(self, id: str) -> SeriesRow:
-        found: SeriesRow = self.find(self.rows(SeriesRow).select_related("workspace"), "ser", id)
+        found: SeriesRow = self.find(
+            self.rows(SeriesRow).filter(deleted_at=None).select_related("workspace"), "ser", id
+        )
         return found
 
 

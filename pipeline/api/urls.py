@@ -8,11 +8,14 @@ from pipeline.api.catalogue import EngineView, OutletView, PersonaView
 from pipeline.api.event_feed import EventView
 from pipeline.api.generated import GeneratedItemView
 from pipeline.api.inbound_deliveries import InboundDeliveryView
+from pipeline.api.plans import PlanView
 from pipeline.api.publications import PublicationView
 from pipeline.api.queues import HoldView, QueueView
 from pipeline.api.raw_items import EstimateView, RawItemView
+from pipeline.api.recurrences import RecurrenceView
 from pipeline.api.series import SeriesView
 from pipeline.api.sources import SourceView
+from pipeline.api.storyboards import StoryboardView
 from pipeline.api.topics import TopicView
 from pipeline.api.uploads import UploadView
 
@@ -71,11 +74,27 @@ urlpatterns = [
         GeneratedItemView.as_view({"get": "explain"}),
         name="generated-explain",
     ),
+    re_path(
+        rf"^generated/{_ONE}/storyboard/?$",
+        StoryboardView.as_view({"get": "retrieve", "patch": "partial_update"}),
+        name="generated-storyboard",
+    ),
     re_path(r"^queues/?$", QueueView.as_view({"get": "list"}), name="queues"),
     re_path(rf"^queues/{_ONE}/?$", QueueView.as_view({"get": "retrieve"}), name="queue"),
+    re_path(r"^plans/?$", PlanView.as_view({"post": "create"}), name="plans"),
+    re_path(rf"^plans/{_ONE}/?$", PlanView.as_view({"get": "retrieve"}), name="plan"),
+    re_path(rf"^plans/{_ONE}/undo/?$", PlanView.as_view({"post": "undo"}), name="plan-undo"),
     re_path(r"^series/?$", SeriesView.as_view({"get": "list", "post": "create"}), name="series"),
     re_path(rf"^series/{_ONE}/?$", SeriesView.as_view(_ITEM), name="one-series"),
     re_path(rf"^series/{_ONE}/make/?$", SeriesView.as_view({"post": "make"}), name="series-make"),
+    re_path(
+        r"^recurrences/?$", RecurrenceView.as_view({"get": "list", "post": "create"}), name="recurrences"
+    ),
+    re_path(
+        rf"^recurrences/{_ONE}/?$",
+        RecurrenceView.as_view({"get": "retrieve", "patch": "partial_update"}),
+        name="recurrence",
+    ),
     re_path(
         r"^hold/?$",
         HoldView.as_view({"get": "retrieve", "post": "create", "delete": "destroy"}),

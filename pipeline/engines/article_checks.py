@@ -9,8 +9,7 @@ from pipeline.article import EXCERPT, count_words, slug_of
 from pipeline.engines.allow_list import named, strange_tags
 from pipeline.engines.article_excerpt import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS
 from pipeline.engines.article_markdown import bullets
-from pipeline.engines.base import Check
-from pipeline.engines.post_checks import judged
+from pipeline.engines.base import Check, judged
 from pipeline.grounding import fold, quotations
 from pipeline.links import ascii_url, find_links, is_same_address
 from pipeline.wording import collapse

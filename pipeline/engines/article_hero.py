@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.picture_parts import brand_colours, face, handle_of
+from pipeline.engines.picture_parts import at_leading_edge, brand_colours, face, handle_of
 from pipeline.render import colour
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.blocks import Style
 from pipeline.render.plan import Panel, Picture, Words
-from pipeline.render.text import DoesNotFit, layout
+from pipeline.render.text import DoesNotFit
 from pipeline.render.typeset import typeset
 
 if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard
-    from pipeline.render.blocks import Block, Direction
+    from pipeline.render.blocks import Block
     from pipeline.render.plan import Item, Media
 
 SIZE: Final = (1200, 630)
@@ -128,13 +127,7 @@ class _Hero:
         self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
     ) -> Block:
         """Text at the leading edge, whichever way it runs itself."""
-        strong = first_strong_is_rtl(text)
-        runs_rtl = self.is_rtl if strong is None else strong
-        own: Direction = "rtl" if runs_rtl else "ltr"
-        leading = style if runs_rtl is self.is_rtl else dataclasses.replace(style, align="end")
-        return layout(
-            text, box, leading, largest=sizes[0], smallest=sizes[1], language=language, direction=own
-        )
+        return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
 
     def _words(self, block: Block, x: float, y: float, ink: str) -> Words:
         return Words(round(x, 2), round(y, 2), block, ink, self.accent)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Claim
 
 BREAK: Final = "\n\n"
-_MARKUP: Final = re.compile(r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)")
+_MARKUP: Final = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])|~~|&(?=#?\w+;)")
 _AT_LINE_START: Final = re.compile(
     r"^(\s*)(#{1,6}(?=\s)|[-+](?=\s)|=+\s*$|-+\s*$|\|)|^(\s*\d{1,9})([.)])(?=\s)"
 )

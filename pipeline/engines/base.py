@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from pipeline.render.narration import Script
     from pipeline.render.plan import Layout, Media
+    from pipeline.render.video.material import Material, Span
     from pipeline.render.video.storyboard import Storyboard
 
 Bucket = Literal["video", "image", "text", "blog", "newsletter"]
@@ -37,7 +39,10 @@ class Story:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A raw item as a writer sees it: plain words, markup already taken off. With `stories`, several in one text."""
+    """A raw item as a writer sees it: plain words, markup already taken off. With `stories`, several in one text.
+
+    `material` are the videos and pictures that came with it, where an engine asks for them.
+    """
 
     title: str
     text: str
@@ -46,6 +51,7 @@ class SourceText:
     language: str = ""
     published_at: datetime | None = None
     stories: tuple[Story, ...] = ()
+    material: Material | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Fact:
     end: int
     kind: str = "sentence"
     score: float = 0.0
+    seconds: tuple[float, float] | None = None
+    """From when to when it is said, of what is spoken in a video."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,9 @@ class Brief:
     stories: tuple[Story, ...] = ()
     """The raw items that the facts are from, where there are several, in the order in which they are told."""
 
+    material: Material | None = None
+    """Of an engine that films it: see `Engine.told`."""
+
     def is_heading(self, fact: Fact) -> bool:
         return any(one.start <= fact.start and fact.end <= one.end for one in self.headings)
 
@@ -148,9 +159,17 @@ class Check:
     message: str
 
 
+def judged(code: str, passed: str, fault: str | None) -> Check:
+    """One check: `fault` is the sentence for a failure, None where all is well."""
+    return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
+
+
 @dataclass(frozen=True)
 class Draft:
-    """The words of one variant; `content` is typed by bucket as the API's contract lists."""
+    """The words of one variant; `content` is typed by bucket as the API's contract lists.
+
+    `refusals` are the failed checks, code and sentence, of an answer whose fault its words no longer show.
+    """
 
     title: str
     body: str
@@ -159,6 +178,7 @@ class Draft:
     claims: tuple[Claim, ...]
     language: str
     angle: str = ""
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
 
 def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,6 +289,21 @@ class Engine(ABC):
         """
         raise NotImplementedError
 
+    def told(self, brief: Brief, source: SourceText) -> Brief:
+        """The brief as this engine needs it; the writers see what comes back, and nobody stores it."""
+        del source
+        return brief
+
+    def shares(self, one: Draft, other: Draft) -> bool:
+        """Whether two variants would show the same, whatever their words: only one of them is kept."""
+        del one, other
+        return False
+
+    def spans(self, draft: Draft) -> tuple[Span, ...]:
+        """The parts of videos that are to be filmed: somebody looks for their shots before `film` is asked."""
+        del draft
+        return ()
+
     def drawn(self, draft: Draft) -> object:
         """What of a draft stands in its pictures: an edit that changes it has them drawn again."""
         return draft.body
@@ -281,10 +316,19 @@ class Engine(ABC):
         del draft, persona, media
         return None
 
+    def script(self, draft: Draft, persona: PersonaCard) -> Script | None:
+        """What is spoken in the film of a draft; None for a silent one.
+
+        It is spoken before `film` is asked, which finds the words with their times in `media.narration`. Without a
+        voice that is None, and the film is laid on `narration.silent`, with captions.
+        """
+        del draft, persona
+        return None
+
     def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard | None:
         """What is to be filmed, of an engine whose bucket is `video`; None where nothing is.
 
-        Raises `Refused` with a sentence for words that can't be filmed.
+        What it says is heard where the storyboard's `audio.voice` is `media.narration.voice`. Raises `Refused` with a sentence for words that can't be filmed.
         """
         del draft, persona, media
         return None

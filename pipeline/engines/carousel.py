@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pipeline.engines.allow_list import check_suspicion, is_allowed, title_of
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.carousel_slides import (
     CALL,
     FEWEST,
@@ -29,7 +29,6 @@ from pipeline.engines.picture_parts import (
     check_glyphs,
     check_picture_links,
     handle_of,
-    outcome,
     with_url,
 )
 from pipeline.engines.short_post import ShortPost
@@ -318,13 +317,13 @@ def _check_content(
         fault = "There are no words beside the slides."
     elif slides and (slides[0].kind, slides[-1].kind) != (HOOK, CALL):
         fault = "The first slide is the hook and the last one the call."
-    return outcome("content", f"There is a caption, and {len(slides)} slides from hook to call.", fault)
+    return judged("content", f"There is a caption, and {len(slides)} slides from hook to call.", fault)
 
 
 def _check_words(slides: Sequence[Slide], refused: Refused | None) -> Check:
     fault = refused.message if refused is not None and refused.code == "too_many_words" else None
     most = max((count_words(slide.words) for slide in slides), default=0)
-    return outcome("slide_words", f"No slide has more than {most} of {WORDS_MOST} words.", fault)
+    return judged("slide_words", f"No slide has more than {most} of {WORDS_MOST} words.", fault)
 
 
 def _check_body(draft: Draft) -> Check:
@@ -335,7 +334,7 @@ def _check_body(draft: Draft) -> Check:
         if length > most
         else None
     )
-    return outcome("length", f"The words beside the slides have {length} characters.", fault)
+    return judged("length", f"The words beside the slides have {length} characters.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> Check:
@@ -344,7 +343,7 @@ def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> 
         draw_slides(slides, persona, Media(size=UPRIGHT), language=draft.language)
     except Refused as refused:
         fault = refused.message
-    return outcome("fits", f"Each slide's words fit at {LEAST_SIZE} pixels or more.", fault)
+    return judged("fits", f"Each slide's words fit at {LEAST_SIZE} pixels or more.", fault)
 
 
 PLUGIN = Carousel()

@@ -1,4 +1,4 @@
-"""What a carousel says by itself: its few fixed words, in the language of its draft."""
+"""What carousels and films say by themselves: a few fixed words, in the language of their draft."""
 
 from __future__ import annotations
 
@@ -46,4 +46,8 @@ _BY_LANGUAGE: Final[Mapping[str, Fixed]] = {
 
 def fixed_words(language: str) -> Fixed:
     """English for a language that isn't known."""
-    return _BY_LANGUAGE.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH)
+    return known_words(language) or _ENGLISH
+
+
+def known_words(language: str) -> Fixed | None:
+    return _BY_LANGUAGE.get(language.lower().replace("_", "-").partition("-")[0])

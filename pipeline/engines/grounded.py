@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Claim, Draft, PersonaCard, SourceText
 
-_NO_WORDS: Final = frozenset({"slug", "canonical_url", "tags", "form", "json_ld"})
+_NO_WORDS: Final = frozenset({"slug", "canonical_url", "tags", "form", "json_ld", "clips"})
 """Fields of a draft's content that are made of its words or lead elsewhere."""
 _MOST_NAMED: Final = 5
 _SAID: Final = {

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.allow_list import is_allowed, title_of
-from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.persona_rules import missing_in
-from pipeline.engines.post_checks import check_words, judged
+from pipeline.engines.post_checks import check_link_count, check_one_part, check_words
 from pipeline.engines.verbatim import (
     Sentence,
     angle_of,
@@ -36,7 +36,6 @@ HARD_MOST: Final = 3_000
 SEEN: Final = 200
 """Characters that are shown before "see more", on the narrowest screens."""
 MAX_TAGS: Final = 3
-MAX_LINKS: Final = 1
 SENTENCES_OF_A_PARAGRAPH: Final = 2
 
 _ENOUGH: Final = 900
@@ -112,11 +111,11 @@ class LinkedInPost(Engine):
     ) -> tuple[Check, ...]:
         body = draft.body
         return (
-            _check_content(draft),
+            check_one_part(draft, is_empty=not _paragraphs(body)),
             _check_length(body),
             _check_opening(body),
             _check_paragraphs(body),
-            _check_link_count(body),
+            check_link_count(len(find_links(body))),
             *check_words(draft, brief, source, persona, parts=(body,), most_tags=MAX_TAGS),
         )
 
@@ -237,15 +236,6 @@ def _paragraphs(body: str) -> list[str]:
     return [one for one in _BLANK_LINE.split(body) if says_anything(without_links(one))]
 
 
-def _check_content(draft: Draft) -> Check:
-    faults = None
-    if not _paragraphs(draft.body):
-        faults = "The post is empty."
-    elif draft.content != {"parts": [draft.body]}:
-        faults = "The post's one part isn't the same as its body."
-    return judged("content", "The post is one part.", faults)
-
-
 def _check_length(body: str) -> Check:
     length = len(body)
     if MOST < length <= HARD_MOST:
@@ -280,12 +270,6 @@ def _check_paragraphs(body: str) -> Check:
         which = f"Paragraph {long[0]} has" if len(long) == 1 else f"{len(long)} paragraphs have"
         faults = f"{which} more than two sentences; a blank line belongs after every one or two."
     return judged("paragraphs", "Every paragraph has one or two sentences.", faults)
-
-
-def _check_link_count(body: str) -> Check:
-    links = len(find_links(body))
-    faults = None if links <= MAX_LINKS else f"The post has {links} links; one is the most."
-    return judged("link_count", "The post has at most one link.", faults)
 
 
 PLUGIN = LinkedInPost()

@@ -6,15 +6,15 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, judged, variant_schema
 from pipeline.engines.picture_parts import (
+    at_leading_edge,
     brand_colours,
     caption_fault,
     check_glyphs,
     check_picture_links,
     face,
     handle_of,
-    outcome,
     with_url,
 )
 from pipeline.engines.short_post import ShortPost
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.render.blocks import Block, Direction
+    from pipeline.render.blocks import Block
     from pipeline.render.plan import Item
 
 SIZES: Final = (UPRIGHT, SQUARE)
@@ -145,7 +145,7 @@ def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: Pers
         fault = "The content of a Persona Tweet is a caption and no slides."
     else:
         fault = caption_fault(draft, brief, source, persona)
-    return outcome("content", "The picture has words and a caption.", fault)
+    return judged("content", "The picture has words and a caption.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
@@ -156,7 +156,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
         except Refused as refused:
             fault = f"At {size[0]} × {size[1]} pixels: {refused.message}"
             break
-    return outcome("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
+    return judged("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
 
 
 class _Colours:
@@ -233,13 +233,7 @@ class _Card:
         self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
     ) -> Block:
         """Text that stands at the card's leading edge, whichever way it runs itself."""
-        strong = first_strong_is_rtl(text)
-        runs_rtl = self.is_rtl if strong is None else strong
-        align: Direction = "rtl" if runs_rtl else "ltr"
-        leading = style if runs_rtl is self.is_rtl else dataclasses.replace(style, align="end")
-        return layout(
-            text, box, leading, largest=sizes[0], smallest=sizes[1], language=language, direction=align
-        )
+        return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
 
     def _header(self) -> tuple[Block, Block | None, float]:
         beside = self.room - _PORTRAIT - _AFTER_PORTRAIT

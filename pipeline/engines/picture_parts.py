@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.allow_list import strange_addresses
-from pipeline.engines.base import Check
+from pipeline.engines.base import Check, judged
 from pipeline.links import find_links
 from pipeline.render import colour
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
@@ -19,7 +19,7 @@ from pipeline.render.text import DoesNotFit, ink, layout, seen
 from pipeline.render.typeset import typeset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
     from pipeline.render.blocks import Block, Direction
@@ -180,6 +180,37 @@ def face(
     return [circle, Words(round(place[0], 2), round(place[1], 2), block, on_disc, on_disc)]
 
 
+def at_leading_edge(
+    words: str,
+    box: tuple[float, float],
+    style: Style,
+    sizes: tuple[int, int],
+    *,
+    language: str,
+    is_rtl: bool,
+    accents: Sequence[tuple[int, int]] = (),
+) -> Block:
+    """Words at the leading edge of a picture that runs as `is_rtl` says, whichever way they run themselves.
+
+    `sizes` are the largest and the smallest. Raises `DoesNotFit` and `MissingGlyphs`.
+    """
+    strong = first_strong_is_rtl(words)
+    runs_rtl = is_rtl if strong is None else strong
+    own: Direction = "rtl" if runs_rtl else "ltr"
+    turned = {"start": "end", "end": "start", "center": "center"}[style.align]
+    aligned = style if runs_rtl is is_rtl else dataclasses.replace(style, align=turned)  # type: ignore[arg-type]
+    return layout(
+        words,
+        box,
+        aligned,
+        largest=sizes[0],
+        smallest=sizes[1],
+        language=language,
+        direction=own,
+        accents=accents,
+    )
+
+
 class Board:
     """One picture that is being laid out: its margins, which way it runs, its colours."""
 
@@ -218,21 +249,9 @@ class Board:
         accents: list[tuple[int, int]] | None = None,
     ) -> Block:
         """Words that stand at the picture's leading edge, whichever way they run themselves; `sizes` from the largest."""
-        strong = first_strong_is_rtl(words)
-        runs_rtl = self.is_rtl if strong is None else strong
-        own: Direction = "rtl" if runs_rtl else "ltr"
-        turned = {"start": "end", "end": "start", "center": "center"}[style.align]
-        aligned = style if runs_rtl is self.is_rtl else dataclasses.replace(style, align=turned)  # type: ignore[arg-type]
         spoken = self.language if language is None else language
-        return layout(
-            words,
-            box,
-            aligned,
-            largest=sizes[0],
-            smallest=sizes[1],
-            language=spoken,
-            direction=own,
-            accents=accents or (),
+        return at_leading_edge(
+            words, box, style, sizes, language=spoken, is_rtl=self.is_rtl, accents=accents or ()
         )
 
     def words(self, block: Block, x: float, y: float, ink_colour: str) -> Words:
@@ -293,11 +312,6 @@ class Board:
 SIGNATURE_HEIGHT: Final = _SIGNATURE + _UNDER_LINE
 
 
-def outcome(code: str, passed: str, fault: str | None) -> Check:
-    """One check: `fault` is the sentence for a failure, None where all is well."""
-    return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
-
-
 def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> str | None:
     """What is wrong with the words that go beside the picture."""
     caption = draft.content.get("caption")
@@ -311,13 +325,13 @@ def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 def check_picture_links(words: str) -> Check:
     found = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Nobody can follow a link in a picture: {', '.join(found[:3])}." if found else None
-    return outcome("links_in_picture", "The words hold no link.", fault)
+    return judged("links_in_picture", "The words hold no link.", fault)
 
 
 def check_glyphs(words: str, language: str, persona: PersonaCard) -> Check:
     absent = missing(f"{typeset(words, language)} {persona.name} {handle_of(persona)}")
     fault = f"The fonts for pictures have no glyphs for {named(absent)}." if absent else None
-    return outcome("glyphs", "The bundled fonts draw every character.", fault)
+    return judged("glyphs", "The bundled fonts draw every character.", fault)
 
 
 def with_url(words: str, url: str) -> str:

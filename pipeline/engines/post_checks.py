@@ -12,7 +12,7 @@ from pipeline.engines.allow_list import (
     named,
     strange_tags,
 )
-from pipeline.engines.base import Check
+from pipeline.engines.base import Check, judged
 from pipeline.engines.grounded import check_numbers, check_quotations
 from pipeline.engines.persona_rules import count_hashtags
 from pipeline.wording import is_clean
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
 
+MAX_LINKS = 1
 _COUNTED = {1: "one", 2: "two", 3: "three"}
-
-
-def judged(code: str, passed: str, faults: str | None) -> Check:
-    """One check: `faults` is the sentence for a failure, None where all is well."""
-    return Check(code, "passed", passed) if faults is None else Check(code, "failed", faults)
 
 
 def check_words(
@@ -55,6 +51,21 @@ def check_words(
         check_claims(draft, source, what=what),
         check_suspicion(brief),
     )
+
+
+def check_one_part(draft: Draft, *, is_empty: bool) -> Check:
+    """Of a post that is no thread: there are words, and its one part is its body."""
+    faults = None
+    if is_empty:
+        faults = "The post is empty."
+    elif draft.content != {"parts": [draft.body]}:
+        faults = "The post's one part isn't the same as its body."
+    return judged("content", "The post is one part.", faults)
+
+
+def check_link_count(links: int) -> Check:
+    faults = None if links <= MAX_LINKS else f"The post has {links} links; one is the most."
+    return judged("link_count", "The post has at most one link.", faults)
 
 
 def check_characters(words: str, what: str = "post") -> Check:

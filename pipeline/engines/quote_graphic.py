@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pipeline.engines.allow_list import is_allowed, title_of
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.persona_rules import missing_in
 from pipeline.engines.picture_parts import (
     SIGNATURE_HEIGHT,
@@ -18,7 +18,6 @@ from pipeline.engines.picture_parts import (
     check_glyphs,
     check_picture_links,
     full_tones,
-    outcome,
     photo_tones,
     with_url,
 )
@@ -287,13 +286,13 @@ def _check_content(
         fault = "A Quote Graphic has no slides."
     else:
         fault = caption_fault(draft, brief, source, persona)
-    return outcome("content", "The picture has a quotation and a caption.", fault)
+    return judged("content", "The picture has a quotation and a caption.", fault)
 
 
 def _check_length(quote: Quotation) -> Check:
     length = len(quote.words)
     fault = f"The quotation has {length} characters; {MOST} are the most." if length > MOST else None
-    return outcome("quote_length", f"The quotation has {length} of {MOST} characters.", fault)
+    return judged("quote_length", f"The quotation has {length} of {MOST} characters.", fault)
 
 
 def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
@@ -303,7 +302,7 @@ def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
         fault = f"The source doesn't say this word for word: \u201c{first_words(quote.words, 80)}\u201d."
     elif not _is_whole(quote.words, place, brief, source):
         fault = "The quotation leaves out the beginning or the end of its sentence."
-    return outcome("quote", "The quotation stands in the source word for word.", fault)
+    return judged("quote", "The quotation stands in the source word for word.", fault)
 
 
 def _said_by(source: SourceText) -> str:
@@ -378,7 +377,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
         except Refused as refused:
             fault = f"At {size[0]} \u00d7 {size[1]} pixels: {refused.message}"
             break
-    return outcome("fits", f"The quotation fits into each size at {LEAST_SIZE} pixels or more.", fault)
+    return judged("fits", f"The quotation fits into each size at {LEAST_SIZE} pixels or more.", fault)
 
 
 class _Graphic(Board):

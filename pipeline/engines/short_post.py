@@ -14,14 +14,16 @@ from pipeline.engines.allow_list import (
     strange_tags,
     title_of,
 )
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, variant_schema
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.grounded import check_numbers, check_quotations
 from pipeline.engines.persona_rules import missing_in
 from pipeline.engines.post_checks import (
+    MAX_LINKS,
     check_characters,
     check_claims,
     check_hashtags,
-    judged,
+    check_link_count,
+    check_one_part,
 )
 from pipeline.engines.verbatim import (
     MAX_HASHTAGS,
@@ -34,7 +36,7 @@ from pipeline.engines.verbatim import (
     words_of,
 )
 from pipeline.grounding import fold
-from pipeline.links import Link, ascii_url, find_links
+from pipeline.links import ascii_url, find_links
 from pipeline.plugins import Refused
 from pipeline.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
 from pipeline.wording import collapse, drop_asides, first_words, is_self_contained, trim_conjunction
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 
-MAX_LINKS = 1
 _TITLE_LENGTH = 60
 
 # The room that is left beside the source's address, its line break and a little for miscounting.
@@ -177,9 +178,9 @@ class ShortPost(Engine):
         # A sign that no number and no address goes across.
         shown = f"{draft.title}\n|\n{body}"
         return (
-            _check_content(draft),
+            check_one_part(draft, is_empty=not says_anything(body)),
             _check_length(body),
-            _check_link_count(links),
+            check_link_count(len(links)),
             check_addresses(shown, brief, persona, url=source.url),
             check_hashtags(body, strange_tags(body, brief, persona), most=MAX_HASHTAGS),
             check_accounts(shown, persona),
@@ -215,26 +216,12 @@ class ShortPost(Engine):
         )
 
 
-def _check_content(draft: Draft) -> Check:
-    faults = None
-    if not says_anything(draft.body):
-        faults = "The post is empty."
-    elif draft.content != {"parts": [draft.body]}:
-        faults = "The post's one part isn't the same as its body."
-    return judged("content", "The post is one part.", faults)
-
-
 def _check_length(body: str) -> Check:
     length = weighted_length(body)
     faults = None
     if length > LIMIT:
         faults = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
     return judged("length", f"The post counts {length} of {LIMIT} characters.", faults)
-
-
-def _check_link_count(links: tuple[Link, ...]) -> Check:
-    faults = None if len(links) <= MAX_LINKS else f"The post has {len(links)} links; one is the most."
-    return judged("link_count", "The post has at most one link.", faults)
 
 
 def _check_thread_mark(body: str) -> Check:

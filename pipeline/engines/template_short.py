@@ -5,21 +5,35 @@ from __future__ import annotations
 import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
-from pipeline.engines.allow_list import is_allowed, strange_addresses
-from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, variant_schema
-from pipeline.engines.persona_rules import missing_in
+from pipeline.engines.allow_list import is_allowed
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.film_words import (
+    FROM_SHORT_POST,
+    TAGS_MOST,
+    TITLE_MOST,
+    alt_text_of,
+    caption_of,
+    captioned,
+    cast_of,
+    check_content,
+    check_film_links,
+    check_fits,
+    check_glyphs,
+    end_of,
+    tags_of,
+    title_from,
+)
 from pipeline.engines.short_post import ShortPost
 from pipeline.links import ascii_url, find_links
 from pipeline.plugins import Refused
-from pipeline.render.clusters import missing, named
+from pipeline.render.clusters import missing
 from pipeline.render.typeset import typeset
 from pipeline.render.video import points
-from pipeline.render.video.points import POINTS, SLOTS, Cast, Values
-from pipeline.render.video.storyboard import SIZE, faults, outside
+from pipeline.render.video.points import POINTS, SLOTS, Values
+from pipeline.render.video.storyboard import SIZE
 from pipeline.sentences import split_sentences
-from pipeline.wording import collapse, drop_asides, is_clean, is_self_contained, trim_conjunction
+from pipeline.wording import collapse, is_clean, is_self_contained, trim_conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,37 +43,9 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 SECONDS: Final = (6.0, 20.0)
-TITLE_MOST: Final = 90
-TAGS_MOST: Final = 5
 _LIKENESS: Final = 0.5
 """Two sentences that share this much of their words are one point twice."""
 _WORD: Final = re.compile(r"\w+")
-_TAG: Final = re.compile(r"#?[^\W_][\w]{0,39}")
-_SOURCE: Final = {
-    "ar": "المصدر",
-    "cs": "Zdroj",
-    "da": "Kilde",
-    "de": "Quelle",
-    "es": "Fuente",
-    "fi": "Lähde",
-    "fr": "Source",
-    "he": "מקור",
-    "it": "Fonte",
-    "nl": "Bron",
-    "no": "Kilde",
-    "pl": "Źródło",
-    "pt": "Fonte",
-    "ru": "Источник",
-    "sv": "Källa",
-    "tr": "Kaynak",
-    "uk": "Джерело",
-}
-_FROM_SHORT_POST: Final = frozenset(
-    {
-        *("link_origin", "hashtags", "mentions", "contacts"),
-        *("characters", "numbers", "quotations", "claims", "instructions"),
-    }
-)
 _RULES: Final = f"""\
 A Template Short is a silent film of about 15 seconds: a title, three points that come one after the other, an end card.
 - The title: at most {SLOTS["title"].characters - 12} characters. It says what happened or why it matters; no question that the points don't answer.
@@ -132,17 +118,15 @@ class TemplateShort(Engine):
         said = [line for one in answer["points"] if (line := collapse(one.replace("\n", " ")))]
         title = collapse(answer["title"].replace("\n", " "))
         language = persona.language or brief.language
-        values = Values(title, tuple(said), _end(brief, persona, language))
-        tags = [tag for one in answer["tags"] if (tag := one.strip().lstrip("#"))]
-        caption = "\n".join(line for one in answer["description"].splitlines() if (line := collapse(one)))
+        values = Values(title, tuple(said), end_of(brief, persona, language))
         return _as_draft(
             values,
             brief,
             claims=claims_of(answer, brief),
             language=language,
             angle=angle,
-            tags=tags,
-            caption=caption,
+            tags=tags_of(answer),
+            caption=caption_of(answer),
         )
 
     def check(
@@ -150,13 +134,13 @@ class TemplateShort(Engine):
     ) -> tuple[Check, ...]:
         """Short Post's rules for the words, and whether they can be filmed."""
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
-        judged = self._post.check(as_post, brief, source, persona)
+        as_judged = self._post.check(as_post, brief, source, persona)
         return (
-            _check_content(draft, brief, source, persona),
-            *(check for check in judged if check.code in _FROM_SHORT_POST),
+            check_content(draft, brief, source, persona, what=self.name),
+            *(check for check in as_judged if check.code in FROM_SHORT_POST),
             _check_slots(draft),
-            _check_links(draft),
-            _check_glyphs(draft, persona),
+            check_film_links(draft.body),
+            check_glyphs(draft, persona),
             _check_fits(draft, persona),
         )
 
@@ -164,7 +148,7 @@ class TemplateShort(Engine):
         """Raises `MissingGlyphs`, `DoesNotFit`, or `Refused` for a body that isn't title, points and end card."""
         return points.plan(
             values_of(draft),
-            _cast(persona, has_portrait=media.has_portrait),
+            cast_of(persona, has_portrait=media.has_portrait),
             language=draft.language,
             alt_text=alt_text_of(draft),
         )
@@ -180,10 +164,6 @@ def values_of(draft: Draft) -> Values:
         )
         raise Refused(message, code="wrong_count")
     return Values(lines[0], tuple(lines[1:-1]), lines[-1])
-
-
-def alt_text_of(draft: Draft) -> str:
-    return " ".join(line.strip() for line in draft.body.splitlines() if line.strip())[:1000]
 
 
 def _as_point(sentence: str) -> str:
@@ -228,43 +208,19 @@ def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def _title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -> str | None:
     """The source's title; where it is too long or isn't there, the best short sentence, which then is no point."""
-    most = SLOTS["title"].characters
-    whole = collapse(brief.title.replace("\n", " "))
-    # What leads away isn't taken for an aside.
-    is_harmless = is_clean(whole) and not find_links(whole) and is_allowed(whole, brief, persona)
-    for title in (whole, drop_asides(whole)) if is_harmless else ():
-        if title and len(title) <= most and not missing(typeset(title, brief.language)):
-            return title
-    for place, (sentence, _) in enumerate(usable):
-        if len(sentence) <= most:
-            del usable[place]
-            return sentence
-    return None
-
-
-def _end(brief: Brief, persona: PersonaCard, language: str) -> str:
-    """“Source: …” with the site's name; without a source the persona's own name."""
-    host = (urlsplit(ascii_url(brief.url)).hostname or "").removeprefix("www.")
-    if host:
-        tag = language.lower().replace("_", "-").partition("-")[0]
-        return f"{_SOURCE.get(tag, 'Source')}: {host}"
-    bare = persona.handle.strip().lstrip("@\uff20")
-    return f"@{bare}" if bare else collapse(persona.name) or collapse(brief.title)
+    title = title_from(brief, persona, [said for said, _ in usable], most=SLOTS["title"].characters)
+    place = next((place for place, (said, _) in enumerate(usable) if said == title), None)
+    if place is not None:
+        del usable[place]
+    return title
 
 
 def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tuple[str, Fact]]) -> Draft:
-    values = Values(title, tuple(sentence for sentence, _ in chosen), _end(brief, persona, brief.language))
+    values = Values(title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language))
     claims = tuple(Claim(sentence, fact.quote, fact.start, fact.end) for sentence, fact in chosen)
-    caption = _captioned(values, persona)
+    caption = captioned(values.title, "\n".join(values.points), persona)
     return _as_draft(
         values, brief, claims=claims, language=brief.language, angle="", tags=[], caption=caption
-    )
-
-
-def _captioned(values: Values, persona: PersonaCard) -> str:
-    """The title, and the points too where the persona's rules ask for more than it says."""
-    return (
-        values.title if not missing_in(values.title, persona) else "\n".join((values.title, *values.points))
     )
 
 
@@ -291,36 +247,6 @@ def _as_draft(
     )
 
 
-def _cast(persona: PersonaCard, *, has_portrait: bool) -> Cast:
-    return Cast(
-        name=persona.name,
-        handle=persona.handle,
-        primary=persona.brand.get("primary"),
-        accent=persona.brand.get("accent"),
-        has_portrait=has_portrait,
-    )
-
-
-def _outcome(code: str, passed: str, fault: str | None) -> Check:
-    return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
-
-
-def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
-    fault = None
-    caption, tags = draft.content.get("caption"), draft.content.get("tags")
-    if not isinstance(caption, str) or not isinstance(tags, list):
-        fault = "The content of a Template Short is a caption, tags and a script."
-    elif len(draft.title) > TITLE_MOST:
-        fault = f"The title has {len(draft.title)} characters; {TITLE_MOST} are the most."
-    elif len(tags) > TAGS_MOST:
-        fault = f"The film has {len(tags)} tags; {TAGS_MOST} are the most."
-    elif any(_TAG.fullmatch(str(tag)) is None for tag in tags):
-        fault = "A tag is one word."
-    elif strange_addresses(caption, brief, persona, url=source.url):
-        fault = "The caption has a link that is neither the source's nor the persona's."
-    return _outcome("content", "The film has a title, a caption and at most five tags.", fault)
-
-
 def _check_slots(draft: Draft) -> Check:
     fault = None
     try:
@@ -332,35 +258,15 @@ def _check_slots(draft: Draft) -> Check:
         seconds = points.seconds_of(values)
         if fault is None and not SECONDS[0] <= seconds <= SECONDS[1]:
             fault = f"The film is {seconds:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
-    return _outcome("slots", "Title, three points and end card have the length that a film takes.", fault)
-
-
-def _check_links(draft: Draft) -> Check:
-    found = [link.url for link in find_links(draft.body) if link.has_scheme]
-    fault = f"Nobody can follow a link in a film: {', '.join(found[:3])}." if found else None
-    return _outcome("links_in_film", "The words on the screen hold no link.", fault)
-
-
-def _check_glyphs(draft: Draft, persona: PersonaCard) -> Check:
-    absent = missing(f"{typeset(draft.body, draft.language)} {persona.name} {persona.handle}")
-    fault = f"The fonts for films have no glyphs for {named(absent)}." if absent else None
-    return _outcome("glyphs", "The bundled fonts draw every character.", fault)
+    return judged("slots", "Title, three points and end card have the length that a film takes.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
-    fault = None
-    try:
-        board = points.plan(values_of(draft), _cast(persona, has_portrait=False), language=draft.language)
-    except Refused as refused:
+    return check_fits(
+        lambda: points.plan(values_of(draft), cast_of(persona, has_portrait=False), language=draft.language),
         # How many lines there are is told by the check of slots.
-        fault = None if refused.code == "wrong_count" else refused.message
-    else:
-        beyond = outside(board)
-        if beyond:
-            fault = f"These words stand where an app covers them: “{beyond[0]}”."
-        elif faults(board):
-            fault = faults(board)[0]
-    return _outcome("fits", "The words fit into their slots, inside of what every app leaves free.", fault)
+        told_elsewhere=frozenset({"wrong_count"}),
+    )
 
 
 PLUGIN = TemplateShort()

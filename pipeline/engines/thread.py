@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.content import PARTS_BETWEEN
 from pipeline.engines.allow_list import named, title_of
-from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.persona_rules import missing_in
-from pipeline.engines.post_checks import check_words, judged
+from pipeline.engines.post_checks import check_words
 from pipeline.engines.verbatim import (
     MAX_HASHTAGS,
     angle_of,

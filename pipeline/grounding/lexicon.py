@@ -178,6 +178,30 @@ ARTICLES: Final = frozenset(
 )
 """Words for one that are mostly no number: they count only before a scale, a unit or a fraction."""
 
+_AFTER_A_PART: Final = {
+    "en": (
+        "of from to in at by on over between more less than and or was were is are had have has during since after "
+        "before while when where because but as for with without within through throughout across among against under "
+        "until till into out off up down about around compared last next this that these those which who if so too "
+        "also yet now only would will can could may might should must do does did not every each per a an the its "
+        "their his her our your my"
+    ),
+    "de": (
+        "der des von vom für während seit nach vor wenn weil und oder als im am bei mit ohne bis zu zum zur gegenüber "
+        "unter über auf aus war waren ist sind hat haben hatte wurde wurden wird werden weniger mehr"
+    ),
+    "fr": (
+        "de du d pendant depuis après avant quand et ou que dans en par pour avec sans entre sur sous chez est sont "
+        "était étaient a ont avait plus moins"
+    ),
+    "es": (
+        "del durante desde después antes cuando y o con sin entre sobre por para hasta es son era eran ha han había "
+        "más menos"
+    ),
+}
+AFTER_A_PART: Final = frozenset(word for words in _AFTER_A_PART.values() for word in words.split())
+"""What follows a part of something, where a noun would follow a place: "a third during May", not "a third runner"."""
+
 
 @cache
 def words_of(language: str) -> dict[str, tuple[str, int]]:

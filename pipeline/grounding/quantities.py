@@ -9,6 +9,7 @@ from typing import Final
 
 from pipeline.grounding.kinds import Parsed, Quantity, Reading
 from pipeline.grounding.lexicon import (
+    AFTER_A_PART,
     ARTICLES,
     LONGEST_UNIT,
     STRETCHING,
@@ -163,7 +164,7 @@ class _Reader(SpecialNumbers):
         if said not in ARTICLES | {"a"}:
             return False
         after = _NEXT.match(self.text, core.end)
-        return after is None or after["word"].lower() in _AFTER_A_PART
+        return after is None or after["word"].lower() in AFTER_A_PART
 
     def _share(self, start: int, end: int, value: Fraction) -> Quantity:
         """A part of something: of a unit ("half an hour"), of a scale ("half a million"), or a share."""
@@ -435,41 +436,3 @@ class _Reader(SpecialNumbers):
 
 def _add(quantity: Quantity, more: list[Reading]) -> None:
     quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:_READINGS_MOST]
-
-
-_AFTER_A_PART: Final = frozenset(
-    [
-        "of",
-        "de",
-        "der",
-        "des",
-        "du",
-        "d",
-        "from",
-        "to",
-        "in",
-        "at",
-        "by",
-        "on",
-        "over",
-        "between",
-        "more",
-        "less",
-        "than",
-        "and",
-        "or",
-        "was",
-        "were",
-        "is",
-        "are",
-        "had",
-        "have",
-        "has",
-        "für",
-        "von",
-        "vom",
-        "del",
-        "a",
-        "que",
-    ]
-)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
 from django.utils import timezone
@@ -14,6 +14,9 @@ from pipeline.models.generation import GenerationInput
 if TYPE_CHECKING:
     from collections.abc import Collection
     from uuid import UUID
+
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.models.sql.compiler import SQLCompiler, _AsSqlType
 
 
 def runs_telling(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[UUID]:
@@ -37,6 +40,35 @@ def made_of(
     return alone | models.Q(generation_id__in=runs) if runs else alone
 
 
+class ChecksOutcome(models.Func):
+    """What the checks of an item came to: `fw`, `f` or `w` where one failed, or warned; empty where all passed.
+
+    Its text stands in the statement as it does in the index, without parameters: so both databases find it there.
+    """
+
+    arity = 1
+    output_field = models.CharField()
+
+    def _template(self, find: str, text: str) -> str:
+        return "({} || {})".format(
+            *(
+                f"CASE WHEN {find}({text}, '\"outcome\": \"{outcome}\"') > 0 THEN '{outcome[0]}' ELSE '' END"
+                for outcome in ("failed", "warning")
+            )
+        )
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> _AsSqlType:
+        return self.as_sql(
+            compiler, connection, template=self._template("INSTR", "%(expressions)s"), **context
+        )
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> _AsSqlType:
+        text = "(%(expressions)s)::text"
+        return self.as_sql(compiler, connection, template=self._template("STRPOS", text), **context)
+
+
 class GeneratedItem(WorkspaceRow):
     """One variant of one engine run; the row holds the newest revision's words."""
 
@@ -52,6 +84,8 @@ class GeneratedItem(WorkspaceRow):
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     """The item that this one was regenerated from."""
+    hint = models.CharField(max_length=500, blank=True, db_default="", default="")
+    """What whoever regenerated asked of it."""
     bucket = models.CharField(max_length=10)
     engine_output = models.CharField(max_length=60)
     engine_version = models.PositiveIntegerField()
@@ -118,6 +152,20 @@ class GeneratedItem(WorkspaceRow):
                 fields=["workspace", "-id"],
                 name="generated_item_waiting",
                 condition=models.Q(status="ready", approved_at=None, deleted_at=None, test=False),
+            ),
+            # The review queue where it is narrowed to what failed a check, or was warned of.
+            models.Index(
+                models.F("workspace"),
+                ChecksOutcome("checks"),
+                models.F("id").desc(),
+                name="generated_item_checked",
+                condition=models.Q(status="ready", approved_at=None, deleted_at=None, test=False),
+            ),
+            # The review queue of what is held back.
+            models.Index(
+                fields=["workspace", "-id"],
+                name="generated_item_held",
+                condition=~models.Q(held="") & models.Q(deleted_at=None, test=False),
             ),
             models.Index(
                 fields=["workspace", "-updated_at"],

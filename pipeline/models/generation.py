@@ -29,6 +29,8 @@ class Generation(WorkspaceRow, DueModel):
     stage = models.CharField(max_length=10, default="brief")
     answers = models.JSONField(default=dict)
     """Stored answers by stage: a killed hand never pays for one twice."""
+    batch_until = models.DateTimeField(null=True)
+    """Until when it may wait for a model's answer at half the price; None for a run that somebody waits for."""
     progress = models.PositiveSmallIntegerField(default=0, db_default=0)
     """Of the films that it makes, how much is done, in percent."""
     credits_reserved = models.PositiveIntegerField(default=0)

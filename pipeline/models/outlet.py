@@ -51,6 +51,8 @@ class Outlet(WorkspaceRow, DueModel):
     """Whose slots are its; None: the workspace's default queue."""
     discloses_ai = models.BooleanField(default=True, db_default=True)
     """Tells the platform of generated content where it has a field for that."""
+    clicks_since = models.DateTimeField(null=True)
+    """Since when its posts link through addresses of ours that count clicks; None: they link straight."""
     # With defaults of the database's own, because the release before this one makes outlets too.
     lease_token = models.BigIntegerField(default=0, db_default=0)
     attempts = models.PositiveIntegerField(default=0, db_default=0)

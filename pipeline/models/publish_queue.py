@@ -15,6 +15,8 @@ class PublishQueue(WorkspaceRow):
     timezone = models.CharField(max_length=64)
     slots = models.JSONField(default=list)
     """`[{"weekday": 0–6 from Monday, "time": "HH:MM"}]` on the clocks of `timezone`, in order."""
+    blackouts = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """`[{"from", "until", "reason"}]`, times on the clocks of `timezone`: stretches without slots, in order."""
     on_gap = models.CharField(max_length=6, default="shift")
     on_overlap = models.CharField(max_length=6, default="first")
     is_default = models.BooleanField(default=False)

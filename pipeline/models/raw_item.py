@@ -57,6 +57,12 @@ class RawItem(WorkspaceRow, DueModel):
             *claim_indexes("raw_item"),
             models.Index(fields=["workspace", "test", "-id"], name="raw_item_list"),  # GET /raw
             models.Index(fields=["source", "-id"], name="raw_item_by_source"),  # GET /raw?source=
+            # The page of what failed: nothing was made of it, or nothing is while there are no credits.
+            models.Index(
+                fields=["workspace", "-updated_at"],
+                name="raw_item_failed",
+                condition=models.Q(status__in=["failed", "waiting_quota"], deleted_at=None, test=False),
+            ),
         ]
 
 

@@ -31,6 +31,8 @@ class Series(WorkspaceRow, DueModel):
     outlets = models.JSONField(default=list)
     """Public ids of the outlets where its digests go; empty: the workspace's."""
     is_paused = models.BooleanField(default=False)
+    deleted_at = models.DateTimeField(null=True)
+    """It can be taken back for a week; then it goes with its log."""
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)

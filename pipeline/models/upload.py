@@ -26,6 +26,8 @@ class Upload(WorkspaceRow):
     sha256 = models.CharField(max_length=64)
     width = models.PositiveIntegerField(null=True)
     height = models.PositiveIntegerField(null=True)
+    seconds = models.FloatField(null=True)
+    """How long a sound or video is; unknown of those that came before this was kept."""
     created_by = models.CharField(max_length=200, blank=True)
     expires_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.utils import timezone
 from django.utils.http import http_date, parse_http_date_safe
 
 from config.ground import ids
@@ -29,6 +30,7 @@ from pipeline.platforms.feed_documents import (
     render_json_feed,
     render_rss,
 )
+from pipeline.stages import hits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +53,8 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     outlet = Outlet.everywhere.filter(secret=secret, platform="feed", deleted_at=None).first()
     if outlet is None:
         raise NotFound
+    if request.method == "GET" and hits.is_reader(request.headers):
+        hits.count_fetch(outlet, timezone.now())
     entries = _entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
     render, media_type = FORMS[form]

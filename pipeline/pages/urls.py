@@ -4,6 +4,11 @@ from django.urls import path, register_converter
 
 from accounts.pages.place import page_path, register_ids
 from pipeline.pages import defaults, handoff, home, usage
+from pipeline.pages.calendar import filling as calendar_filling
+from pipeline.pages.calendar import moving as calendar_moving
+from pipeline.pages.calendar import showing as calendar_showing
+from pipeline.pages.failures import acts as failure_acts
+from pipeline.pages.failures import page as failure_page
 from pipeline.pages.inbound import deliveries, secret
 from pipeline.pages.items import acts as item_acts
 from pipeline.pages.items import editing as item_editing
@@ -11,6 +16,8 @@ from pipeline.pages.items import listing as items
 from pipeline.pages.items import one as one_item
 from pipeline.pages.items import outlets as item_outlets
 from pipeline.pages.items import publishing as item_publishing
+from pipeline.pages.items import recurring as item_recurring
+from pipeline.pages.items import storyboard as item_storyboard
 from pipeline.pages.making import pages as making
 from pipeline.pages.newsletters import subscribers
 from pipeline.pages.outlets import acts as outlet_acts
@@ -23,10 +30,16 @@ from pipeline.pages.queues import acts as queue_acts
 from pipeline.pages.queues import editing as queue_editing
 from pipeline.pages.queues import holding
 from pipeline.pages.queues import listing as queues
+from pipeline.pages.review import acts as review_acts
+from pipeline.pages.review import editing as review_editing
+from pipeline.pages.review import page as review
+from pipeline.pages.series import acts as series_acts
+from pipeline.pages.series import editing as series_editing
+from pipeline.pages.series import listing as series_list
 from pipeline.pages.sources import acts, adding, editing, lanes, listing, one
 from pipeline.pages.topics import pool
 
-register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que")
+register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que", "pln", "ser")
 
 
 class PlatformKind:
@@ -49,6 +62,7 @@ _PERSONA = "personas/<per:per>"
 _TOPIC = f"{_PERSONA}/topics/<top:top>"
 _OUTLET = "outlets/<out:out>"
 _QUEUE = "queues/<que:que>"
+_SERIES = "series/<ser:ser>"
 _ITEM = "items/<gen:gen>"
 _PUBLICATION = "publications/<pub:pub>"
 _LETTER = "outlets/<out:out>"
@@ -71,14 +85,24 @@ urlpatterns = [
     page_path(f"{_ITEM}/restore", item_acts.item_restore, "item_restore"),
     page_path(f"{_ITEM}/retry", item_acts.item_retry, "item_retry"),
     page_path(f"{_ITEM}/regenerate", item_acts.item_regenerate, "item_regenerate"),
+    page_path(f"{_ITEM}/recurring", item_recurring.item_recurring, "item_recurring"),
+    page_path(f"{_ITEM}/recurring/stop", item_recurring.item_recurring_stop, "item_recurring_stop"),
     page_path(f"{_ITEM}/choose", item_acts.item_choose, "item_choose"),
     page_path(f"{_ITEM}/cancel", item_acts.item_cancel, "item_cancel"),
     page_path(f"{_ITEM}/publish", item_publishing.item_publish, "item_publish"),
     page_path(f"{_ITEM}/edit", item_editing.item_edit, "item_edit"),
+    page_path(f"{_ITEM}/storyboard", item_storyboard.item_storyboard, "item_storyboard"),
     page_path(f"{_ITEM}/back", item_editing.item_back, "item_back"),
     page_path(f"{_PUBLICATION}/retry", item_outlets.publication_retry, "publication_retry"),
     page_path(f"{_PUBLICATION}/reconcile", item_outlets.publication_reconcile, "publication_reconcile"),
     page_path(f"{_PUBLICATION}/remove", item_outlets.publication_remove, "publication_remove"),
+    page_path("review/", review.review, "review"),
+    page_path("review/rows", review.review_rows, "review_rows"),
+    page_path("review/news", review.review_news, "review_news"),
+    page_path("review/decide", review_acts.review_decide, "review_decide"),
+    page_path("review/undo", review_acts.review_undo, "review_undo"),
+    page_path("review/<gen:gen>", review.review_card, "review_card"),
+    page_path("review/<gen:gen>/edit", review_editing.review_edit, "review_edit"),
     page_path("sources/", listing.sources, "sources_page"),
     page_path("sources/add", adding.source_add, "source_add"),
     page_path("sources/add/choose", adding.source_choose, "source_choose"),
@@ -128,6 +152,13 @@ urlpatterns = [
     page_path(f"{_LETTER}/subscribers/<sub:sub>/remove", subscribers.subscriber_remove, "subscriber_remove"),
     page_path(f"{_LETTER}/mailings/<mlg:mlg>/stop", subscribers.mailing_stop, "mailing_stop"),
     page_path(f"{_LETTER}/mailings/<mlg:mlg>/resume", subscribers.mailing_resume, "mailing_resume"),
+    page_path("calendar/", calendar_showing.calendar, "calendar"),
+    page_path("calendar/fill", calendar_filling.calendar_fill, "calendar_fill"),
+    page_path("calendar/plans/<pln:pln>/undo", calendar_filling.calendar_undo, "calendar_undo"),
+    page_path("calendar/<pub:pub>", calendar_moving.calendar_move, "calendar_move"),
+    page_path("failures/", failure_page.failures, "failures"),
+    page_path("failures/clear", failure_acts.failures_clear, "failures_clear"),
+    page_path("failures/undo", failure_acts.failures_undo, "failures_undo"),
     page_path("queues/", queues.queues_page, "queues_page"),
     page_path("queues/add", queue_editing.queue_add, "queue_add"),
     page_path("queues/begin", queue_acts.queue_begin, "queue_begin"),
@@ -136,6 +167,14 @@ urlpatterns = [
     page_path(_QUEUE, queue_editing.queue_edit, "queue_edit"),
     page_path(f"{_QUEUE}/pause", queue_acts.queue_pause, "queue_pause"),
     page_path(f"{_QUEUE}/delete", queue_acts.queue_delete, "queue_delete"),
+    page_path("series/", series_list.series_page, "series_page"),
+    page_path("series/add", series_editing.series_add, "series_add"),
+    page_path(_SERIES, series_list.series_one, "series_one"),
+    page_path(f"{_SERIES}/edit", series_editing.series_edit, "series_edit"),
+    page_path(f"{_SERIES}/pause", series_acts.series_pause, "series_pause"),
+    page_path(f"{_SERIES}/make", series_acts.series_make, "series_make"),
+    page_path(f"{_SERIES}/delete", series_acts.series_delete, "series_delete"),
+    page_path(f"{_SERIES}/restore", series_acts.series_restore, "series_restore"),
     page_path("settings/usage", usage.usage, "usage"),
     page_path("settings/content", defaults.defaults, "defaults"),
 ]

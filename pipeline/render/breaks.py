@@ -59,11 +59,11 @@ class Piece:
 
 
 def _is_ideographic(cluster: str) -> bool:
+    """Of a script that sets no spaces; Korean does, and its lines end at them."""
     code = ord(cluster[0])
     return (
         0x2E80 <= code <= 0x312F
         or 0x3190 <= code <= 0x9FFF
-        or 0xAC00 <= code <= 0xD7A3
         or 0xF900 <= code <= 0xFAFF
         or 0xFF01 <= code <= 0xFF60
         or 0x20000 <= code <= 0x3FFFF

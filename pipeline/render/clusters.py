@@ -1,4 +1,4 @@
-"""What a reader takes for one character, and the bundled font that draws it."""
+"""What a reader takes for one character, and the font that draws it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ONE_EMOJI: Final = "\U0001f600"
 
 
 class MissingGlyphs(Refused):
-    """No bundled font draws these characters; they are named as people see them."""
+    """No font draws these characters; they are named as people see them."""
 
     def __init__(self, characters: tuple[str, ...]) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ def _extends(sign: str) -> bool:
 
 
 def split(text: str) -> list[str]:
-    """The grapheme clusters of UAX #29 as far as the bundled fonts reach; together they are the text."""
+    """The grapheme clusters of UAX #29 as far as the fonts reach; together they are the text."""
     found: list[str] = []
     for sign in text:
         last = found[-1] if found else ""
@@ -99,7 +99,7 @@ def font_of(cluster: str) -> str | None:
     if is_emoji(cluster):
         is_one = needed <= fonts.coverage(fonts.EMOJI) and _is_one_emoji(cluster)
         return fonts.EMOJI if is_one else None
-    return next((font for font in fonts.ORDER if needed <= fonts.coverage(font)), None)
+    return next((font for font in fonts.order() if needed <= fonts.coverage(font)), None)
 
 
 def _is_one_emoji(cluster: str) -> bool:
@@ -126,7 +126,7 @@ def fonts_of(found: list[str]) -> list[str]:
 
 
 def missing(text: str) -> tuple[str, ...]:
-    """What no bundled font draws, each once, in the order of the text; line ends and tabs count as drawn."""
+    """What no font draws, each once, in the order of the text; line ends and tabs count as drawn."""
     normal = unicodedata.normalize("NFC", text)
     found = split(" ".join(normal.split()))
     return tuple(dict.fromkeys(cluster for cluster in found if font_of(cluster) is None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+from contextlib import suppress
 from typing import Final
 
 NICE: Final = 10
@@ -28,10 +29,13 @@ def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int =
         (resource.RLIMIT_CORE, 0),
     )
     for kind, most in limits:
-        _, hard = resource.getrlimit(kind)
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        try:
-            resource.setrlimit(kind, (allowed, allowed))
-        except (ValueError, OSError):
-            # Some systems don't know RLIMIT_AS; the parent's clock holds anyway.
-            continue
+        cap(kind, most)
+
+
+def cap(kind: int, most: int) -> None:
+    """One of the system's limits, for good; what the operator allows less of stays as it is."""
+    _, hard = resource.getrlimit(kind)
+    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    # Some systems don't know RLIMIT_AS; the parent's clock holds anyway.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(kind, (allowed, allowed))

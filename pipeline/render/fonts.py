@@ -1,4 +1,4 @@
-"""The bundled fonts: what each can draw, and ready faces at a weight and a size."""
+"""The fonts: what each can draw, and ready faces at a weight and a size. All but one are bundled."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ HEBREW: Final = "NotoSansHebrew"
 ARABIC: Final = "NotoSansArabic"
 EMOJI: Final = "NotoColorEmoji"
 
+CJK: Final = "NotoSansCJK"
+"""Chinese, Japanese and Korean: 40 MB, so it isn't bundled; it draws where it is installed."""
+SYSTEM: Final = Path("/usr/share/fonts/opentype/noto")
+"""Where Debian's package fonts-noto-cjk has it."""
+
 ORDER: Final = (INTER, HEBREW, ARABIC, EMOJI)
-"""Who is asked first for a character."""
+"""The bundled ones."""
 
 STRIKE: Final = 109
 """The one size in pixels that the emoji exist in; other sizes are scaled from it."""
@@ -38,19 +43,29 @@ _AXES: Final = {
     HEBREW: _Axes(100, 900, has_optical_size=False),
     ARABIC: _Axes(100, 900, has_optical_size=False),
 }
+_BOLD_FROM: Final = 550
+"""Where a font has two weights: from here on the heavier one."""
 SMALLEST_OPTICAL: Final = 14
 LARGEST_OPTICAL: Final = 32
 
 
 @cache
-def _bytes(font: str) -> bytes:
-    return (FOLDER / f"{font}.ttf").read_bytes()
+def order() -> tuple[str, ...]:
+    """Who is asked for a character, the first one first."""
+    has_cjk = all(_path(CJK, weight).is_file() for weight in (400, 700))
+    return (*ORDER, CJK) if has_cjk else ORDER
+
+
+def _path(font: str, weight: int) -> Path:
+    if font == CJK:
+        return SYSTEM / f"{CJK}-{'Bold' if weight >= _BOLD_FROM else 'Regular'}.ttc"
+    return FOLDER / f"{font}.ttf"
 
 
 @cache
 def coverage(font: str) -> frozenset[int]:
     """The code points that the font has a glyph for, by its own table, without those that mean nothing in general."""
-    data = _bytes(font)
+    data = _path(font, 400).read_bytes()
     start = _table(data, b"cmap")
     (count,) = struct.unpack_from(">H", data, start + 2)
     covered: set[int] = set()
@@ -74,9 +89,11 @@ _UNICODE: Final = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}
 
 
 def _table(data: bytes, tag: bytes) -> int:
-    (count,) = struct.unpack_from(">H", data, 4)
+    """Where a table begins; of a collection, that of its first font."""
+    first = int.from_bytes(data[12:16], "big") if data[:4] == b"ttcf" else 0
+    (count,) = struct.unpack_from(">H", data, first + 4)
     for place in range(count):
-        name, _, offset, _ = struct.unpack_from(">4sLLL", data, 12 + 16 * place)
+        name, _, offset, _ = struct.unpack_from(">4sLLL", data, first + 12 + 16 * place)
         if name == tag:
             return int(offset)
     message = f"The font has no table {tag!r}."
@@ -116,11 +133,14 @@ def _groups(data: bytes, start: int) -> set[int]:
 
 @lru_cache(maxsize=256)
 def face(font: str, size: int, weight: int, optical: int) -> ImageFont.FreeTypeFont:
-    """A face for drawing, kept for the process. Emoji come in their one size, whatever is asked for."""
+    """A face for drawing, kept for the process. Emoji come in their one size, whatever is asked for.
+
+    Of a collection it is the first font, whose forms are Japanese; those of other languages it takes by the language.
+    """
     axes = _AXES.get(font)
     opened = ImageFont.truetype(
-        FOLDER / f"{font}.ttf",
-        size if axes else STRIKE,
+        _path(font, weight),
+        STRIKE if font == EMOJI else size,
         layout_engine=ImageFont.Layout.RAQM,
     )
     if axes is not None:

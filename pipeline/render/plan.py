@@ -12,6 +12,9 @@ from pipeline.render.blocks import Block, Line, Run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.render.narration import Narration
+    from pipeline.render.video.material import Material
+
 UPRIGHT: Final = (1080, 1350)
 SQUARE: Final = (1080, 1080)
 MARGIN: Final = 96
@@ -26,6 +29,9 @@ class Media:
     size: tuple[int, int] = UPRIGHT
     shown_on: date | None = None
     has_photo: bool = False
+    narration: Narration | None = None
+    """What `Engine.script` gave, as it was spoken; None where it wasn't yet, and in a silent film."""
+    material: Material | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pipeline.plugins import Problem
 from pipeline.sources.base import Source
-from pipeline.sources.config_fields import Choice, Count, Group, Many, Text, clean
+from pipeline.sources.config_fields import BATCH_HOURS, Choice, Count, Group, Many, Text, clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +81,7 @@ SETTINGS: Final = Group(
             },
             exactly_one_of=("every_hours", "slots"),
         ),
+        "batch_hours": BATCH_HOURS,
     },
     at_most_one_of=("topics", "pool"),
     defaults={"cadence": DEFAULT_CADENCE},

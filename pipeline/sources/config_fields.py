@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, cast
 
-from config.ground.limits import URL_CHARACTERS
+from config.ground import limits
 from pipeline.plugins import ConfigInvalid, Problem
 
 # Neither control characters nor lone surrogates: PostgreSQL's jsonb takes neither NUL nor a surrogate.
@@ -94,7 +94,7 @@ class Text(Field):
 class WebAddress(Text):
     """An http(s) address with a host and without credentials."""
 
-    max_length: int = URL_CHARACTERS
+    max_length: int = limits.URL_CHARACTERS
     pattern: str = _WEB_ADDRESS
 
     def explain(self, value: str) -> str:
@@ -272,6 +272,14 @@ class Group(Field):
             )
             for name in given[1:]
         ]
+
+
+BATCH_HOURS: Final = Count(
+    "the hours that its runs may wait for the model's answers, which then cost half",
+    minimum=1,
+    maximum=limits.BATCH_HOURS,
+)
+"""Of every kind of source that works by itself: nobody waits for what it makes."""
 
 
 def clean(settings: Group, config: object) -> dict[str, Any]:

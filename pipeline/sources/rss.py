@@ -14,7 +14,7 @@ from config.ground.outbound import OutboundError
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources import feed_discovery
 from pipeline.sources.base import FETCH_SECONDS, Entry, Fetch, Hub, Note, Quiet, Source
-from pipeline.sources.config_fields import Group, WebAddress, clean
+from pipeline.sources.config_fields import BATCH_HOURS, Group, WebAddress, clean
 from pipeline.sources.feed_answers import (
     fail,
     from_outbound,
@@ -40,7 +40,10 @@ MAX_REDIRECTS: Final = 5
 
 SETTINGS: Final = Group(
     "the settings of the feed",
-    {"url": WebAddress("the address of an RSS, Atom or JSON feed, or of a web page that has one")},
+    {
+        "url": WebAddress("the address of an RSS, Atom or JSON feed, or of a web page that has one"),
+        "batch_hours": BATCH_HOURS,
+    },
     required=("url",),
 )
 

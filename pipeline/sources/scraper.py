@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.plugins import Refused
 from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
-from pipeline.sources.config_fields import Count, Flag, Group, Text, WebAddress, clean
+from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
 from pipeline.sources.css_path import xpath_of
 from pipeline.sources.page_memory import Memory
 from pipeline.sources.page_poll import PagePoll, Settings
@@ -34,6 +34,7 @@ SETTINGS: Final = Group(
         "sitemap": WebAddress("the address of the site's sitemap"),
         "max_pages": Count("the number of pages to read in one poll", minimum=1, maximum=MAX_PAGES),
         "render": Flag("whether to run the pages' JavaScript in a browser"),
+        "batch_hours": BATCH_HOURS,
     },
     required=("url",),
     defaults={"max_pages": DEFAULT_PAGES, "render": False},

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.sources.base import Source
-from pipeline.sources.config_fields import Group, Many, Text, WebAddress, clean
+from pipeline.sources.config_fields import BATCH_HOURS, Group, Many, Text, WebAddress, clean
 from pipeline.sources.tiktok_account import Account, list_videos
 from pipeline.sources.tiktok_links import Links
 from pipeline.sources.tiktok_memory import Memory
@@ -51,6 +51,7 @@ SETTINGS: Final = Group(
             WebAddress("a video's address, such as https://www.tiktok.com/@example/video/1", pattern=_LINK),
             maximum=MAX_LINKS,
         ),
+        "batch_hours": BATCH_HOURS,
     },
     exactly_one_of=("username", "hashtag", "links"),
 )

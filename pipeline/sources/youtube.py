@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.sources.base import Source
-from pipeline.sources.config_fields import Group, Text, clean
+from pipeline.sources.config_fields import BATCH_HOURS, Group, Text, clean
 from pipeline.sources.youtube_api import DataApi
 from pipeline.sources.youtube_captions import Captions
 from pipeline.sources.youtube_listing import Finder, Place
@@ -51,6 +51,7 @@ SETTINGS: Final = Group(
         ),
         "playlist": Id("the playlist's id (`PL…`) or its address", max_length=200, pattern=_PLAYLIST),
         "handle": Id("the channel's handle, such as @example", max_length=200, pattern=_HANDLE, prefix="@"),
+        "batch_hours": BATCH_HOURS,
     },
     exactly_one_of=("channel", "playlist", "handle"),
 )

@@ -24,6 +24,7 @@ from pipeline.models import (
     PublishQueue,
     RawBody,
     RawItem,
+    Recurrence,
     Revision,
     Series,
     Source,
@@ -81,7 +82,12 @@ def parts(workspace: Workspace) -> Iterator[Part]:
     yield "mailings.jsonl", (_mailing(row) for row in in_turn(mailings))
     mails = MailDelivery.objects.of(workspace).select_related("subscriber")
     yield "mails.jsonl", (_mail(row) for row in in_turn(mails))
-    yield "series.jsonl", (payloads.series(row) for row in in_turn(Series.objects.of(workspace)))
+    yield (
+        "series.jsonl",
+        (payloads.series(row) for row in in_turn(Series.objects.of(workspace).filter(deleted_at=None))),
+    )
+    recurrences = Recurrence.objects.of(workspace)
+    yield "recurrences.jsonl", (payloads.recurrence(row) for row in in_turn(recurrences))
     yield "queues.jsonl", (_queue(row) for row in in_turn(PublishQueue.objects.of(workspace).values()))
     calls = ModelCall.objects.of(workspace)
     yield "model_calls.jsonl", (_call(row) for row in in_turn(calls))

@@ -15,7 +15,7 @@ from django.utils import timezone
 from config.ground import due, hands
 from config.ground.errors import Conflict
 from pipeline.model_client import TIMEOUT_SECONDS, Client, connect
-from pipeline.models import Generation, ModelCall, SharedBrief
+from pipeline.models import BatchedCall, Generation, ModelBatch, ModelCall, SharedBrief
 from pipeline.plugins import TryLater
 from pipeline.stages import stopping
 from pipeline.writers.asking import ModelChoice
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
+    from uuid import UUID
 
     from pipeline.models import PersonaDraft
     from pipeline.writers.base import CallRecord
@@ -38,8 +39,10 @@ WAITING_CODES: Final = frozenset(
     {"model_cap_of_workspace", "model_cap_of_instance", stopping.MODEL_CALLS_STOPPED, BRIEF_AWAITED}
 )
 """Nobody was asked, so nothing counts against the run."""
+CALL_LEASE: Final = timedelta(seconds=TIMEOUT_SECONDS + settings.LEASE_SECONDS)
+"""A call may take longer than the lease that a row was claimed with."""
 STOPPED_WAIT: Final = timedelta(minutes=5)
-"""How often a run that the operator holds back looks again; resuming wakes it at once."""
+"""How often a run that the operator holds back, and a batch that is held back, looks again."""
 
 
 class LostLease(Conflict):
@@ -58,7 +61,7 @@ def open_client(run: Asker) -> AbstractContextManager[Client | None]:
     return connect(
         api_key=key,
         base_url=settings.ANTHROPIC_BASE_URL,
-        owner="workspace" if _is_own_key(run) else "operator",
+        owner="workspace" if is_own_key(run) else "operator",
         choice=ModelChoice(
             brief=settings.MODEL_BRIEF, draft=settings.MODEL_DRAFT, other=settings.MODEL_OTHER
         ),
@@ -67,18 +70,55 @@ def open_client(run: Asker) -> AbstractContextManager[Client | None]:
     )
 
 
+def open_batches(batch: ModelBatch) -> AbstractContextManager[Client | None]:
+    """A client for a batch, by the key that its calls were gathered for; None where that key is gone."""
+    key = _own_key(batch) if batch.is_own_key else settings.ANTHROPIC_API_KEY.strip()
+    if not key:
+        return nullcontext()
+    return connect(
+        api_key=key,
+        base_url=settings.ANTHROPIC_BASE_URL,
+        owner="workspace" if batch.is_own_key else "operator",
+        before_call=partial(_before_batch_call, batch),
+    )
+
+
+def refuse_batch(batch: ModelBatch) -> None:
+    """Raises `TryLater` where a switch or a cap holds back what a batch would send.
+
+    It looks again soon: nothing wakes a batch when a cap is raised, and the runs in it can't wait for a month.
+    """
+    _refuse_where_stopped(batch)
+    try:
+        _refuse_over_cap(batch, timezone.now(), is_own=batch.is_own_key, besides=batch)
+    except TryLater as error:
+        raise TryLater(error.message, code=error.code, after=STOPPED_WAIT) from error
+
+
+def room_of(batch: ModelBatch) -> int | None:
+    """Micro US dollars that the caps leave for calls in batches; None without a cap."""
+    now = timezone.now()
+    rooms = []
+    cap = batch.workspace.model_cap_micro_usd
+    if cap is not None:
+        rooms.append(cap - _spent(_month(now), workspace_id=batch.workspace_id))
+    if settings.MODEL_DAILY_CAP_USD and not batch.is_own_key:
+        rooms.append(settings.MODEL_DAILY_CAP_USD * MICRO - _spent(_day(now), is_own_key=False))
+    return max(min(rooms), 0) if rooms else None
+
+
 def _key(run: Asker) -> str:
     """The workspace's own before the operator's."""
     return _own_key(run) or settings.ANTHROPIC_API_KEY.strip()
 
 
-def _own_key(run: Asker) -> str:
+def _own_key(run: Asker | ModelBatch) -> str:
     """The only place where it is opened."""
     sealed = run.workspace.model_key
     return sealed.open().strip() if sealed is not None else ""
 
 
-def _is_own_key(run: Asker) -> bool:
+def is_own_key(run: Asker) -> bool:
     return bool(_own_key(run))
 
 
@@ -86,9 +126,8 @@ def _before_call(run: Asker) -> None:
     """Raises `TryLater` where the money is spent, `LostLease` where another hand has the row."""
     now = timezone.now()
     _refuse_where_stopped(run)
-    _refuse_over_cap(run, now)
-    # A call may take longer than the lease that the row was claimed with.
-    held_until = due.database_now() + timedelta(seconds=TIMEOUT_SECONDS + settings.LEASE_SECONDS)
+    _refuse_over_cap(run, now, is_own=is_own_key(run))
+    held_until = due.database_now() + CALL_LEASE
     if not run.under_lease().update(wake_at=held_until):
         raise LostLease
     # The other runs that wait for the same brief wait as long.
@@ -97,18 +136,28 @@ def _before_call(run: Asker) -> None:
     hands.release_connections()
 
 
-def _refuse_where_stopped(run: Asker) -> None:
+def _before_batch_call(batch: ModelBatch) -> None:
+    """Raises `LostLease` where another hand has the batch, so that no two of them send it."""
+    if not batch.renew_lease(CALL_LEASE):
+        raise LostLease
+    hands.release_connections()
+
+
+def _refuse_where_stopped(run: Asker | ModelBatch) -> None:
     switch = stopping.stopped("model_calls", workspace_id=run.workspace_id)
     if switch is not None:
         message = f"The operator has stopped model calls: {switch.reason}"
         raise TryLater(message, code=stopping.MODEL_CALLS_STOPPED, after=STOPPED_WAIT)
 
 
-def _refuse_over_cap(run: Asker, now: datetime) -> None:
+def _refuse_over_cap(
+    run: Asker | ModelBatch, now: datetime, *, is_own: bool, besides: ModelBatch | None = None
+) -> None:
+    """`besides` is a batch that doesn't count as on its way: the one that asks."""
     cap = run.workspace.model_cap_micro_usd
     if cap is not None:
-        month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        if _spent(month, workspace_id=run.workspace_id) >= cap:
+        month = _month(now)
+        if _spent(month, besides, workspace_id=run.workspace_id) >= cap:
             following = (month + timedelta(days=32)).replace(day=1)
             message = (
                 f"The workspace's cap for the model, {cap / MICRO:.2f} US dollars a month, is reached. "
@@ -116,17 +165,32 @@ def _refuse_over_cap(run: Asker, now: datetime) -> None:
             )
             raise TryLater(message, code="model_cap_of_workspace", after=following - now)
     daily = settings.MODEL_DAILY_CAP_USD
-    if daily and not _is_own_key(run):
-        today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        if _spent(today, is_own_key=False) >= daily * MICRO:
+    if daily and not is_own:
+        today = _day(now)
+        if _spent(today, besides, is_own_key=False) >= daily * MICRO:
             tomorrow = today + timedelta(days=1)
             message = "This service's cap for the model is reached for today. It goes on tomorrow."
             raise TryLater(message, code="model_cap_of_instance", after=tomorrow - now)
 
 
-def _spent(since: datetime, **which: Any) -> int:
+def _month(now: datetime) -> datetime:
+    return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def _day(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _spent(since: datetime, besides: ModelBatch | None = None, /, **which: Any) -> int:
+    """What is in the books since then, and what calls on their way in batches can cost at most."""
     calls = ModelCall.everywhere.filter(created_at__gte=since, **which)
-    return calls.aggregate(spent=Sum("cost_micro_usd"))["spent"] or 0
+    booked = calls.aggregate(spent=Sum("cost_micro_usd"))["spent"] or 0
+    # A batch is the workspace's, and asked with one key.
+    of_batch = {f"batch__{name}": value for name, value in which.items()}
+    sent = BatchedCall.everywhere.filter(outcome="", batch__status__in=["sending", "sent"], **of_batch)
+    if besides is not None:
+        sent = sent.exclude(batch=besides)
+    return booked + (sent.aggregate(most=Sum("most_micro_usd"))["most"] or 0)
 
 
 def _cut(name: str, value: Any) -> Any:
@@ -137,14 +201,24 @@ def _cut(name: str, value: Any) -> Any:
 
 def _after_call(run: Asker, record: CallRecord) -> None:
     """At once and in a transaction of its own: whatever becomes of the answer, it is paid for."""
+    book(
+        record,
+        workspace_id=run.workspace_id,
+        generation_id=run.pk if isinstance(run, Generation) else None,
+        is_own_key=is_own_key(run),
+    )
+
+
+def book(record: CallRecord, *, workspace_id: UUID, generation_id: UUID | None, is_own_key: bool) -> None:
+    """A line of the cost ledger."""
     kept: Mapping[str, Any] = {
         name: _cut(name, value) for name, value in asdict(record).items() if name not in {"step", "provider"}
     }
     ModelCall.everywhere.create(
-        workspace_id=run.workspace_id,
-        generation=run if isinstance(run, Generation) else None,
+        workspace_id=workspace_id,
+        generation_id=generation_id,
         stage=record.step,
-        is_own_key=_is_own_key(run),
+        is_own_key=is_own_key,
         created_at=timezone.now(),
         **kept,
     )

@@ -19,7 +19,7 @@ from pipeline.plugins import Refused
 from pipeline.render.image import render
 from pipeline.render.plan import Media
 from pipeline.render.portrait import UnusablePicture
-from pipeline.stages import files, uploads
+from pipeline.stages import files, footage, uploads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.engines.base import Draft, Engine, PersonaCard
-    from pipeline.models import GeneratedItem
+    from pipeline.models import GeneratedItem, RawItem
     from pipeline.render.image import RenderedAsset
 
 INITIALS_INSTEAD: Final = "Initials are drawn in its place."
 COLOUR_INSTEAD: Final = "The persona's colour is the ground in its place."
 LEAST_PHOTO: Final = 720
 """Pixels of the shorter side: a smaller one would be blurred as the ground of a picture."""
-OF_FILES: Final = frozenset({"portrait", "photo", "film"})
+OF_FILES: Final = frozenset({"portrait", "photo", "film", "voice", "sound"})
 """Checks that are of the files that were drawn, and not of the words."""
 
 
@@ -74,10 +74,12 @@ def draw(
     return {"files": kept, "checks": [asdict(check) for check in checks], "error": None}
 
 
-def refuse_undrawable(engine: Engine, draft: Draft, persona: PersonaCard) -> None:
+def refuse_undrawable(engine: Engine, draft: Draft, persona: PersonaCard, raw: RawItem | None = None) -> None:
     """Raises `Refused` with a sentence for words that don't fit, or that no bundled font has."""
     if engine.bucket == "video":
-        engine.film(draft, persona, Media(size=engine.sizes[0]))
+        is_shown = raw is not None and raw.deleted_at is None and "video" in engine.made_from
+        material = footage.material_of(raw) if raw is not None and is_shown else None
+        engine.film(draft, persona, Media(size=engine.sizes[0], material=material))
         return
     for size in engine.sizes:
         engine.plan(draft, persona, Media(size=size))

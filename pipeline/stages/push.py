@@ -30,10 +30,11 @@ from pipeline.models import (
     SourceEntry,
     WorkspaceDefaults,
 )
-from pipeline.stages import uploads
+from pipeline.stages import batches, footage, uploads
 from pipeline.stages.holding import hold_what_was_made
 from pipeline.stages.identity import key_of, second_key
 from pipeline.stages.marking import forget_print, mark_near, print_again, print_of
+from pipeline.stages.model_account import BRIEF_AWAITED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -242,7 +243,13 @@ def source_text(row: RawItem, body: RawBody) -> SourceText:
         author=row.author,
         language=row.language,
         published_at=row.published_at,
+        material=footage.material_of(row) if _is_filmed(row) else None,
     )
+
+
+def _is_filmed(row: RawItem) -> bool:
+    """Whether it came with files, and one of its engines shows videos."""
+    return bool(row.media) and any("video" in engine_named(name).made_from for name in row.engines)
 
 
 def plan_for(row: RawItem, body: RawBody) -> Plan:
@@ -340,6 +347,10 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
         # What a writer found in it is content too.
         Generation.everywhere.filter(raw_item=row, status__in=["done", "failed"]).update(answers={})
         SharedBrief.everywhere.filter(raw_item=row).delete()
+        batches.let_go(Generation.everywhere.filter(raw_item=row).values("pk"))
+        # Who sleeps until the model has answered learns at once that nothing will come of it.
+        asleep = Generation.everywhere.filter(raw_item=row)
+        batches.wake(asleep, codes=(batches.AWAITED, BRIEF_AWAITED))
         SourceEntry.everywhere.filter(raw_item=row).update(title="", url="", message="")
         forget_print(row)
         uploads.let_go(raw_item=row, now=now)
@@ -385,6 +396,7 @@ def _locked(pk: UUID) -> RawItem:
 def _rows(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
+    content = footage.with_words(workspace.pk, content)
     body_format = content.body_format or ("html" if _MARKUP.search(content.body) else "markdown")
     body_hash = content.body_hash or content_hash(content.title, content.body)
     persona_id = content.persona_id or source.persona_id or defaults.persona_id
@@ -428,7 +440,8 @@ def _make_rows(to_make: _ToMake, *, when_short: Literal["refuse", "wait"], now: 
     """The generations, then the event, then the reservation: the balance's row is locked as shortly as can be."""
     row = to_make.row
     if when_short == "refuse" or row.test:
-        generations = _generation_rows(to_make, now)
+        # Somebody has just asked for it, and waits.
+        generations = _generation_rows(to_make, now, may_wait=False)
         _tell_ingested(row, now)
         _reserve(to_make.workspace, generations, now)
         return
@@ -444,15 +457,17 @@ def _make_rows(to_make: _ToMake, *, when_short: Literal["refuse", "wait"], now: 
         credit_account.tell_used_up(to_make.workspace, balance.period_start, balance.granted, now=now)
 
 
-def _generation_rows(to_make: _ToMake, now: datetime) -> list[Generation]:
-    generations, items = _to_generate(to_make, now)
+def _generation_rows(to_make: _ToMake, now: datetime, *, may_wait: bool = True) -> list[Generation]:
+    generations, items = _to_generate(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)
     hands.nudge("pipeline.generate")
     return generations
 
 
-def _to_generate(to_make: _ToMake, now: datetime) -> tuple[list[Generation], list[GeneratedItem]]:
+def _to_generate(
+    to_make: _ToMake, now: datetime, *, may_wait: bool = True
+) -> tuple[list[Generation], list[GeneratedItem]]:
     """The runs, one for each engine, and their items, one for each variant."""
     workspace, source, row, plan = to_make.workspace, to_make.source, to_make.row, to_make.plan
     generations = [
@@ -468,6 +483,7 @@ def _to_generate(to_make: _ToMake, now: datetime) -> tuple[list[Generation], lis
             due_at=now,
             wake_at=now,
             request_id=row.request_id,
+            batch_until=batches.patience(source.config, now) if may_wait else None,
             created_at=now,
         )
         for engine in plan.engines

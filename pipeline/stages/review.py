@@ -13,8 +13,10 @@ from config.ground import hands, states
 from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.moments import as_z
 from config.ground.requests import request_id
+from pipeline import plugins
+from pipeline.canonical import strip_invisible
 from pipeline.content import Said, in_step, refuse_unless_typed
-from pipeline.engines.base import ANGLES
+from pipeline.engines.base import ANGLES, Engine
 from pipeline.models import (
     Asset,
     Attempt,
@@ -30,7 +32,11 @@ from pipeline.models import (
 from pipeline.plugins import Refused
 from pipeline.stages import collect, generate, pictures, publish, push
 from pipeline.stages.holding import OUT
+from pipeline.stages.redrawing import draw_again, keep_revision, write
+from pipeline.stages.redrawing import locked as _locked
 from pipeline.states import EDITABLE, PUBLISHABLE
+from pipeline.wording import collapse
+from pipeline.writers.base import NO_HINTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +66,7 @@ def approve(
         is_flagged = row.flagged == "source_changed"
         allowed = PUBLISHABLE if row.held else EDITABLE
         _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
-        _write(
+        write(
             row,
             now,
             approved_by=by,
@@ -140,15 +146,15 @@ def edit(
             values["revision"] = row.revision + 1
             if row.approved_revision is not None:
                 values["held"] = row.held or "approval_stale"
-        _write(row, now, **values)
+        write(row, now, **values)
         if "revision" in values:
-            _keep_revision(row, by=by, now=now)
+            keep_revision(row, by=by, now=now)
             publish.renew_scheduled(row, now=now)
         alt_texts = changes.get("alt_texts", {})
         for asset_id, text in alt_texts.items():
             Asset.everywhere.filter(item=row, pk=asset_id).update(alt_text=text)
         if is_redrawn:
-            _draw_again(row, _by_name(row, alt_texts), now)
+            draw_again(row, _by_name(row, alt_texts), now)
     return row
 
 
@@ -177,7 +183,7 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:
-        pictures.refuse_undrawable(engine, draft, persona)
+        pictures.refuse_undrawable(engine, draft, persona, row.raw_item)
     except Refused as refused:
         field = refused.field or _field_drawn(row, values)
         raise Invalid.one(field=field, code=refused.code, message=refused.message) from refused
@@ -192,26 +198,6 @@ def _by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str
     """The new files have other ids, and the names of those before them."""
     names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
     return {name: alt_texts[key] for key, name in names}
-
-
-def _draw_again(row: GeneratedItem, alt_texts: Mapping[str, str], now: datetime) -> None:
-    """A run that draws and asks no writer. Alt texts given in the same breath are those of the new files, by name."""
-    engine = push.engine_named(row.engine_output)
-    run: Generation = Generation.everywhere.create(
-        workspace_id=row.workspace_id,
-        test=row.test,
-        engine=engine.kind,
-        persona_id=row.persona_id,
-        persona_version=row.persona_version,
-        stage="render",
-        answers={"redraw": {"alt_texts": dict(alt_texts)}},
-        due_at=now,
-        wake_at=now,
-        request_id=request_id(),
-        created_at=now,
-    )
-    states.move(row, "generating", generation=run, updated_at=now)
-    hands.nudge("pipeline.generate")
 
 
 def _check_changes(row: GeneratedItem, changes: Mapping[str, Any]) -> None:
@@ -236,31 +222,19 @@ def _check_override_keys(row: GeneratedItem, overrides: Mapping[str, Any]) -> No
         raise Invalid(*named) from error
 
 
-def _keep_revision(row: GeneratedItem, *, by: str, now: datetime) -> None:
-    Revision.everywhere.create(
-        workspace_id=row.workspace_id,
-        item=row,
-        number=row.revision,
-        title=row.title,
-        body=row.body,
-        body_format=row.body_format,
-        content=row.content,
-        overrides=row.overrides,
-        made_by=by,
-        created_at=now,
-    )
-
-
-def retry(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> GeneratedItem:
+def retry(
+    item: GeneratedItem, *, workspace: Workspace, now: datetime, expected_version: int | None = None
+) -> GeneratedItem:
     """Make a failed item again, in a run of its own; one whose words only have to be drawn keeps them.
 
-    Raises `Conflict`, `QuotaExceeded`.
+    Raises `Conflict`, `QuotaExceeded`, `states.Overtaken` where it isn't the version that was expected.
     """
     if item.revision and item.status == "failed" and _is_drawn(item):
-        return _retry_drawing(item, now)
+        return _retry_drawing(item, now, expected_version)
     with transaction.atomic():
         raw = _source_of(item)
         row = _locked(item)
+        states.refuse_other_version(row.version, expected_version)
         _refuse_deleted(row)
         states.refuse_unless_allowed(row, "queued")
         generation = _another_run(row, raw, workspace, now)
@@ -269,24 +243,29 @@ def retry(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> Genera
         states.move(row, "queued", generation=generation, error=None, checks=[], claims=[], updated_at=now)
         if raw is not None:
             _requeue_raw(raw, now)
-        _reserve(workspace, generation, now)
+        reserve(workspace, generation, now)
     return row
 
 
-def _retry_drawing(item: GeneratedItem, now: datetime) -> GeneratedItem:
+def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | None) -> GeneratedItem:
     """It was drawn before, and drawing it again broke: a full disk must not cost a person's words."""
     with transaction.atomic():
         row = _locked(item)
+        states.refuse_other_version(row.version, expected_version)
         _refuse_deleted(row)
-        _write(row, now, error=None)
+        write(row, now, error=None)
         broken = Generation.everywhere.filter(pk=row.generation_id).first()
         said = broken.answers.get("redraw", {}) if broken is not None else {}
-        _draw_again(row, said.get("alt_texts", {}), now)
+        draw_again(row, said.get("alt_texts", {}), now, board=said.get("storyboard"))
     return row
 
 
-def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> GeneratedItem:
-    """A further variant of the same group. Raises `Conflict`, `QuotaExceeded`."""
+def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint: str = "") -> GeneratedItem:
+    """A further variant of the same group. Raises `Conflict`, `QuotaExceeded`.
+
+    A `hint`, up to 500 characters, is asked of the model with it; `Conflict` on it where none is asked.
+    """
+    hint = collapse(strip_invisible(hint))
     with transaction.atomic():
         raw = _source_of(item)
         row = _locked(item)
@@ -302,29 +281,59 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime) -> G
             message = f"A group has {len(ANGLES)} variants at most; edit one of them."
             raise Conflict.because(code="no_more_variants", message=message)
         generation = _another_run(row, raw, workspace, now)
-        variant: GeneratedItem = GeneratedItem.everywhere.create(
-            workspace=workspace,
-            test=row.test,
-            generation=generation,
-            source_id=row.source_id,
-            raw_item=raw,
-            raw_items=row.raw_items,
-            topic_id=row.topic_id,
-            persona_id=row.persona_id,
-            parent=row,
-            bucket=row.bucket,
-            engine_output=row.engine_output,
-            engine_version=row.engine_version,
-            variant_group=row.variant_group,
-            variant_index=index,
-            outlets=row.outlets,
-            approval_required=workspace.requires_approval,
-            created_at=now,
-            updated_at=now,
-        )
+        _refuse_unfollowed(hint, generation)
+        variant = _further(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)
         if raw is not None:
             _requeue_raw(raw, now)
-        _reserve(workspace, generation, now)
+        reserve(workspace, generation, now)
+    return variant
+
+
+def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: datetime) -> GeneratedItem:
+    """A fresh variant that stands alone, so that it is decided on by itself; the one before stays as it is.
+
+    In the caller's transaction, who calls `reserve` for its run last. Raises `Conflict`.
+    """
+    raw = _source_of(item)
+    row = _locked(item)
+    _refuse_deleted(row)
+    generation = _another_run(row, raw, workspace, now)
+    if raw is not None:
+        _requeue_raw(raw, now)
+    return _further(row, raw, generation, now, group=generation.pk, index=index)
+
+
+def _further(
+    row: GeneratedItem,
+    raw: RawItem | None,
+    generation: Generation,
+    now: datetime,
+    *,
+    group: UUID,
+    index: int,
+    hint: str = "",
+) -> GeneratedItem:
+    variant: GeneratedItem = GeneratedItem.everywhere.create(
+        workspace=generation.workspace,
+        test=row.test,
+        generation=generation,
+        source_id=row.source_id,
+        raw_item=raw,
+        raw_items=row.raw_items,
+        topic_id=row.topic_id,
+        persona_id=row.persona_id,
+        parent=row,
+        hint=hint,
+        bucket=row.bucket,
+        engine_output=row.engine_output,
+        engine_version=row.engine_version,
+        variant_group=group,
+        variant_index=index,
+        outlets=row.outlets,
+        approval_required=generation.workspace.requires_approval,
+        created_at=now,
+        updated_at=now,
+    )
     return variant
 
 
@@ -349,7 +358,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         Asset.everywhere.filter(item=row).update(revoked_at=now)
         # A drawing that broke keeps what was said with the words.
         Generation.everywhere.filter(pk=row.generation_id, status__in=("done", "failed")).update(answers={})
-        _write(
+        write(
             row,
             now,
             title="",
@@ -359,27 +368,12 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             claims=[],
             checks=[],
             overrides={},
+            hint="",
             deleted_at=now,
         )
 
 
 # --- Inside ----------------------------------------------------------------------------------------------------------
-
-
-def _locked(item: GeneratedItem) -> GeneratedItem:
-    row: GeneratedItem = (
-        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
-    )
-    return row
-
-
-def _write(row: GeneratedItem, now: datetime, **values: Any) -> None:
-    """Write to a locked row; its version rises with every change."""
-    GeneratedItem.everywhere.filter(pk=row.pk).update(**values, version=row.version + 1, updated_at=now)
-    row.version += 1
-    row.updated_at = now
-    for name, value in values.items():
-        setattr(row, name, value)
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
@@ -437,6 +431,25 @@ def _another_run(row: GeneratedItem, raw: RawItem | None, workspace: Workspace, 
     return generation
 
 
+def why_no_hints(item: GeneratedItem) -> str:
+    """The sentence for whoever would ask something of a further variant that nobody can follow; empty where one can."""
+    return _why_no_hints(item.generation)
+
+
+def _why_no_hints(generation: Generation) -> str:
+    engine = plugins.get("engines", generation.engine, Engine)
+    if engine.draft_schema() is None:
+        return f"No model writes a {engine.name}, so that no hint can be followed. Leave the hint out."
+    return NO_HINTS if generate.writer_for(generation).offline else ""
+
+
+def _refuse_unfollowed(hint: str, generation: Generation) -> None:
+    """Before anything is spent: who works without a model can't do as asked."""
+    why_not = _why_no_hints(generation) if hint else ""
+    if why_not:
+        raise Conflict(Detail("hint", "needs_ai", why_not))
+
+
 def _tell_again(row: GeneratedItem, generation: Generation) -> None:
     """The same raw items, as they are now; those whose content was deleted are left out when it is made."""
     versions = dict(RawItem.everywhere.filter(pk__in=row.raw_items).values_list("pk", "content_version"))
@@ -458,6 +471,7 @@ def _requeue_raw(raw: RawItem, now: datetime) -> None:
         states.move(raw, "queued", reason=None, updated_at=now)
 
 
-def _reserve(workspace: Workspace, generation: Generation, now: datetime) -> None:
+def reserve(workspace: Workspace, generation: Generation, now: datetime) -> None:
+    """What the run will cost; the last statement of a transaction, for the balance is locked from here on."""
     if generation.credits_reserved:
         credit_account.reserve(workspace, {generation.pk: generation.credits_reserved}, now=now)

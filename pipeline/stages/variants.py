@@ -12,7 +12,7 @@ from config.ground.moments import as_z
 from pipeline.stages.publish import lock_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -21,19 +21,28 @@ if TYPE_CHECKING:
 SUPERSEDED = "superseded"
 
 
-def choose(item: GeneratedItem, *, by: str, now: datetime) -> list[GeneratedItem]:
+def choose(
+    item: GeneratedItem, *, by: str, now: datetime, expected_versions: Mapping[UUID, int] | None = None
+) -> list[GeneratedItem]:
     """Reject its siblings that are ready; returns them. Those that were promised somewhere stay as they are.
 
-    Raises `Conflict` where it is itself rejected, failed, deleted or not made yet.
+    With `expected_versions` those alone that were looked at: one that came meanwhile waits on.
+
+    Raises `Conflict` where it is itself rejected, failed, deleted or not made yet; `states.Overtaken` where one of
+    the group isn't in the version that was looked at.
     """
     with transaction.atomic():
         group = lock_groups([item.variant_group])
         chosen = next(one for one in group if one.pk == item.pk)
+        for one in group:
+            states.refuse_other_version(one.version, (expected_versions or {}).get(one.pk))
         if chosen.deleted_at is not None or chosen.status in {"queued", "generating", "failed", "rejected"}:
             message = f"It is {chosen.status}; choose a variant that is ready."
             raise Conflict.because(code="not_ready", message=message)
         message = "Another variant of the same group was chosen; restore it to use it too."
         others = [one for one in group if one.pk != item.pk and one.status == "ready" and not one.deleted_at]
+        if expected_versions is not None:
+            others = [one for one in others if one.pk in expected_versions]
         for one in others:
             rejection = {"code": SUPERSEDED, "message": message, "by": by, "at": as_z(now)}
             states.move(one, "rejected", rejection=rejection, updated_at=now)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,11 +20,11 @@ from django.conf import settings
 from config.ground import limits
 from pipeline.engines.base import Check
 from pipeline.plugins import Refused
-from pipeline.render.captions import to_srt, to_vtt
-from pipeline.render.plan import Media
+from pipeline.render.captions import to_srt, to_text, to_vtt
+from pipeline.render.plan import Media, Portrait
 from pipeline.render.video import job as jobs
-from pipeline.render.video import reading
-from pipeline.stages import files, pictures
+from pipeline.render.video import looking, reading
+from pipeline.stages import files, footage, pictures, speaking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,18 +33,34 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Draft, Engine, PersonaCard
     from pipeline.models import GeneratedItem
     from pipeline.render.video.job import Made
+    from pipeline.render.video.material import Material, Shot, Span
     from pipeline.render.video.storyboard import Storyboard
+    from pipeline.stages.speaking import Voiced
 
 log = structlog.get_logger(__name__)
 
 SHRINK: Final = 1
 """Films are as large as their storyboard; tests make smaller ones."""
 PRESET: Final = "veryfast"
-SIDE_ROLES: Final = frozenset({"captions", "frame", "storyboard"})
+SIDE_ROLES: Final = frozenset({"captions", "frame", "storyboard", "transcript", speaking.ROLE})
 """Roles of files that stand beside a film and are handed to no platform."""
 _PIECE: Final = 1024 * 1024
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _NO_PORTRAIT: Final = "unusable_picture"
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What is filmed, who says it and how; `board` is a storyboard that is filmed as it is.
+
+    `look` finds the shots of a span of a video.
+    """
+
+    draft: Draft
+    persona: PersonaCard
+    voiced: Voiced
+    board: Storyboard | None
+    look: Callable[[Path, Span], tuple[Shot, ...]]
 
 
 def film(
@@ -53,9 +69,15 @@ def film(
     draft: Draft,
     persona: PersonaCard,
     *,
+    voiced: Voiced = speaking.UNVOICED,
+    board: Storyboard | None = None,
+    look: Callable[[Path, Span], tuple[Shot, ...]] = looking.look,
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
     """Make the film and keep its files; runs outside any transaction.
+
+    `voiced` is what was spoken for it. A `board` is filmed as it is; else the engine's. `look` finds the shots of what
+    is shown of a video; it may take minutes.
 
     The caller holds a slot. Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `Busy` and `NoRoom`,
     which pass, and `RenderFailed`: with `render_stopped` where `on_progress` answers False.
@@ -64,15 +86,16 @@ def film(
     if reason is not None:
         return failed("no_video", reason)
     portrait, checks = pictures.portrait_of(item.workspace_id, persona)
+    order = _Order(draft, persona, voiced, board, look)
     try:
         with jobs.telling_of_no_room():
             try:
-                return _filmed(item, engine, (draft, persona), (portrait, checks), on_progress)
+                return _filmed(item, engine, order, portrait, checks=checks, on_progress=on_progress)
             except Refused as refused:
                 if refused.code != _NO_PORTRAIT or portrait is None:
                     raise
-                instead = (None, [pictures.warning(refused.message)])
-                return _filmed(item, engine, (draft, persona), instead, on_progress)
+                instead = [pictures.warning(refused.message)]
+                return _filmed(item, engine, order, None, checks=instead, on_progress=on_progress)
     except jobs.RenderFailed as broken:
         if broken.code != "render_stopped":
             log.warning("render_failed", item=item.pk.hex, code=broken.code, log=broken.log)
@@ -98,13 +121,24 @@ def failed(code: str, message: str) -> dict[str, Any]:
 def _filmed(
     item: GeneratedItem,
     engine: Engine,
-    said: tuple[Draft, PersonaCard],
-    face_of: tuple[bytes | None, list[Check]],
+    order: _Order,
+    portrait: bytes | None,
+    *,
+    checks: list[Check],
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
-    """`said` is what is filmed and who says it, `face_of` the portrait and what was found wrong with it."""
-    portrait, checks = face_of
-    board = engine.film(*said, Media(has_portrait=portrait is not None, size=engine.sizes[0]))
+    """`checks` say what was found wrong with the portrait."""
+    voiced, board = order.voiced, order.board
+    if board is None:
+        media_of = Media(
+            has_portrait=portrait is not None,
+            size=engine.sizes[0],
+            narration=voiced.narration,
+            material=_material(item, engine, order),
+        )
+        board = engine.film(order.draft, order.persona, media_of)
+    elif portrait is None:
+        board = without_portrait(board)
     if board is None:
         return {"files": [], "checks": [asdict(check) for check in checks], "error": None}
     media = Path(settings.MEDIA_ROOT)
@@ -118,17 +152,60 @@ def _filmed(
             face.write_bytes(portrait)
         begun = time.monotonic()
         made = jobs.render(
-            jobs.Job(board, portrait=face, shrink=SHRINK, preset=PRESET), folder, on_progress=on_progress
+            jobs.Job(board, named(item, board, voiced), portrait=face, shrink=SHRINK, preset=PRESET),
+            folder,
+            on_progress=on_progress,
         )
         log.info("filmed", item=item.pk.hex, seconds=round(time.monotonic() - begun, 1), length=made.duration)
         kept = list(_kept(item, engine, board, made))
+    # It is served beside the film, and films it again.
+    kept += [dict(voiced.file)] if voiced.file is not None and board.audio.voice else []
     told = Check(
         "film",
         "passed",
         f"The file was looked at: {board.frames} frames, {board.fps} a second, its colours tagged, its sound as long as "
         "its picture.",
     )
-    return {"files": kept, "checks": [asdict(check) for check in (*checks, told)], "error": None}
+    checks = [*checks, *voiced.checks, *_of_sound(made), told]
+    return {"files": kept, "checks": [asdict(check) for check in checks], "error": None}
+
+
+def named(item: GeneratedItem, board: Storyboard, voiced: Voiced) -> dict[str, Path]:
+    """The files that a storyboard names: uploads of the raw item, and the voice."""
+    there = footage.paths_of(item.workspace_id, board.assets)
+    if voiced.file is None or not board.audio.voice:
+        return there
+    return {**there, board.audio.voice: files.path_of(voiced.file["path"])}
+
+
+def _of_sound(made: Made) -> list[Check]:
+    """How loud the film is, as it was measured in the file; nothing for a silent one."""
+    if made.loudness is None:
+        return []
+    found, peak = made.loudness
+    said = f"The sound was measured in the file: {found:.1f} LUFS, its highest peak {peak:.1f} dBTP."
+    return [Check("sound", "warning" if made.note else "passed", f"{said} {made.note}".strip())]
+
+
+def without_portrait(board: Storyboard) -> Storyboard:
+    """What a portrait stood in is left empty; the words beside it stay."""
+    overlays = []
+    for overlay in board.overlays:
+        items = tuple(one for one in overlay.items if not isinstance(one, Portrait))
+        if items:
+            overlays.append(replace(overlay, items=items))
+    return replace(board, overlays=tuple(overlays))
+
+
+def _material(item: GeneratedItem, engine: Engine, order: _Order) -> Material | None:
+    """What came with the raw item, its videos looked at; None for an engine that shows nothing of it."""
+    if "video" not in engine.made_from:
+        return None
+    raw = item.raw_item
+    if raw is None or raw.deleted_at is not None:
+        raise Refused("The raw item with its video was deleted.", code="source_deleted")
+    material = footage.material_of(raw)
+    return footage.looked_at(item.workspace_id, material, engine, order.draft, look=order.look)
 
 
 def _kept(item: GeneratedItem, engine: Engine, board: Storyboard, made: Made) -> Iterator[dict[str, Any]]:
@@ -175,6 +252,8 @@ def _texts(board: Storyboard) -> Iterator[tuple[str, str, str, str]]:
         stem = f"captions.{language}" if _LANGUAGE.fullmatch(language) else "captions"
         yield f"{stem}.srt", "captions", "application/x-subrip", to_srt(said, language=language)
         yield f"{stem}.vtt", "captions", "text/vtt", to_vtt(said, language=language)
+    if board.audio.voice and said:
+        yield "transcript.txt", "transcript", "text/plain", to_text(said)
     storyboard = json.dumps(reading.as_json(board), ensure_ascii=False)
     yield "storyboard.json", "storyboard", "application/json", storyboard
 

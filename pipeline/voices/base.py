@@ -23,6 +23,8 @@ class Voice(ABC):
 
     kind: ClassVar[str]
     label: ClassVar[str]
+    seconds: ClassVar[int]
+    """By the clock: for how long it may speak before it is stopped."""
     environment: ClassVar[Mapping[str, str]] = {}
     """What the operator sets for it, with what holds where nothing is set."""
 

@@ -35,6 +35,7 @@ _ELSEWHERE: Final = {"en": "en-us", "zh": "cmn", "nb": "nb", "no": "nb", "iw": "
 class SystemVoice(Voice):
     kind = "system"
     label = "System voice"
+    seconds = SECONDS
     environment: ClassVar[Mapping[str, str]] = {}
 
     def why_not(self, environment: Mapping[str, str]) -> str | None:

@@ -38,6 +38,7 @@ _LOOK_AHEAD: Final = 120
 class VoiceTool(Voice):
     kind = "tool"
     label = "The operator's voice"
+    seconds = SECONDS
     environment: ClassVar[Mapping[str, str]] = {"VOICE_TOOL": ""}
 
     def why_not(self, environment: Mapping[str, str]) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pipeline.plugins import TryLater
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,6 +36,8 @@ class Ask:
     max_tokens: int
     effort: str
     prompt_version: str
+    variants: tuple[int, ...] = ()
+    """Of a repair: which variants, counted from 0, are asked for again."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,15 @@ class Reply:
     stop_reason: str
     refusal_category: str
     record: CallRecord
+    variants: tuple[int, ...] | None = None
+    """The `variants` of the call that it answers, where that was put before this one; None: of this one."""
+
+
+class Awaited(TryLater):
+    """The call is put and its answer comes later: who asks the same then is given it.
+
+    It is no failure: a writer lets it through, whatever it does about the failures of a call.
+    """
 
 
 class ModelClient(Protocol):
@@ -53,4 +66,6 @@ class ModelClient(Protocol):
     def choice(self) -> ModelChoice: ...
 
     def ask(self, ask: Ask) -> Reply:
-        """Raises `WriterTryLater`, `WriterRefused` or `WriterNeedsReconnect`, with the failed call in `calls`."""
+        """Raises `WriterTryLater`, `WriterRefused` or `WriterNeedsReconnect`, with the failed call in `calls`; and
+        `Awaited`, which no writer catches.
+        """

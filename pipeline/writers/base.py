@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 Judge: TypeAlias = "Callable[[Draft], tuple[Check, ...]]"
 """The engine's checks with the source already given to them: a writer may ask it, and never sees the source."""
+
+NO_HINTS: Final = (
+    "Without AI the words are taken from the source as they stand, so that no hint can be followed. Leave the hint out, "
+    "or give the workspace a key for a model."
+)
 
 
 @dataclass(frozen=True)
@@ -141,8 +146,11 @@ class Writer(ABC):
         seed: str,
         client: Any = None,
         judge: Judge | None = None,
+        hint: str = "",
     ) -> DraftAnswer:
         """At most `variants` different drafts. Raises `TryLater`, `Refused` or `NeedsReconnect`.
+
+        A `hint` is what a person of the workspace asks of these drafts; a writer without a model refuses one.
 
         A writer that can mend a draft asks `judge` and mends once; what still fails is returned as it is, for the
         caller runs the engine's checks again and decides by them.

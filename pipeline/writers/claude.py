@@ -19,6 +19,7 @@ from pipeline.writers.base import (
     Usage,
     Writer,
 )
+from pipeline.writers.claims import SIGN, spelled_out
 from pipeline.writers.extractive import PLUGIN as WITHOUT_AI
 from pipeline.writers.quotes import Haystack
 from pipeline.writers.reading import FARTHEST, gives_orders, is_suspicious, readable
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 LIKENESS: Final = 0.4
 """Two variants that share this much of their words are one idea twice."""
 _LEAST_QUOTE: Final = 12
+_LEAST_END: Final = 5
+"""Characters of the words that name the beginning of a quote, and of those that name its end."""
 _FEW_WORDS: Final = 80
 
 _WORD = re.compile(r"\w+")
@@ -91,11 +94,14 @@ class Claude(Writer):
         seed: str,
         client: Any = None,
         judge: Judge | None = None,
+        hint: str = "",
     ) -> DraftAnswer:
         """Without facts, and for an engine that asks no model, the offline words with the offline label."""
         variant = engine.draft_schema()
         if variant is None or not brief.facts:
-            return WITHOUT_AI.draft(engine, brief, persona, variants=variants, seed=seed, judge=judge)
+            return WITHOUT_AI.draft(
+                engine, brief, persona, variants=variants, seed=seed, judge=judge, hint=hint
+            )
         wanted = max(1, min(variants, len(ANGLES)))
         schema = prompts.variants_schema(variant)
         model = ready(client)
@@ -111,12 +117,12 @@ class Claude(Writer):
         def drafts_in(words: str) -> list[Draft]:
             return _drafts(_visible(read(words, schema))["variants"], engine, brief, persona)
 
-        request = prompts.draft_request(engine, brief, persona, variants=wanted, seed=seed)
+        request = prompts.draft_request(engine, brief, persona, variants=wanted, seed=seed, hint=hint)
         drafts = talk.answer(request, drafts_in)[:wanted]
         failed = _failures(drafts, judge)
         if failed and talk.can_repair():
             failed = _mend(drafts, failed, talk, drafts_in, judge)
-        return DraftAnswer(_distinct(drafts, failed), talk.usage(), talk.calls)
+        return DraftAnswer(_distinct(engine, drafts, failed), talk.usage(), talk.calls)
 
 
 def _no_usage() -> Usage:
@@ -157,7 +163,7 @@ def _verified(answered: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, .
             break
         if not _LEAST_QUOTE <= len(answer["quote"].strip()) <= prompts.QUOTE_CHARACTERS:
             continue
-        span = haystack.find(answer["quote"])
+        span = haystack.find(answer["quote"]) or _between(answer["quote"], haystack)
         if span is None or any(span[0] < end and start < span[1] for start, end in taken):
             continue
         quote = text[slice(*span)]
@@ -177,6 +183,15 @@ def _verified(answered: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, .
     return tuple(facts)
 
 
+def _between(quote: str, haystack: Haystack) -> tuple[int, int] | None:
+    """The place of a quote that is named by its first and its last words."""
+    first, sign, last = quote.strip().partition(SIGN)
+    if not sign or SIGN in last or min(len(first.strip()), len(last.strip())) < _LEAST_END:
+        return None
+    span = haystack.find_between(first, last, most=prompts.QUOTE_CHARACTERS)
+    return span if span is not None and span[1] - span[0] >= _LEAST_QUOTE else None
+
+
 def _language(answered: str) -> str:
     tag = answered.strip()
     return tag if _LANGUAGE.fullmatch(tag) else ""
@@ -193,7 +208,8 @@ def _drafts(
         if any(prompts.lets_rules_out(words) for words in _strings(variant)):
             raise Unreadable([f"Variant {place} repeats the rules instead of the facts."])
         try:
-            drafts.append(engine.draft_from(variant, brief, persona, variant["angle"]))
+            told = spelled_out(variant, place)
+            drafts.append(engine.draft_from(told, brief, persona, variant["angle"]))
         except Refused as error:
             raise Unreadable([f"Variant {place}: {error.message}"]) from error
     return drafts
@@ -225,14 +241,17 @@ def _mend(
     judge: Judge | None,
 ) -> dict[int, list[Check]]:
     """Has the failed ones written again and puts in what is no worse; answers what fails still."""
-    talk.repair()
+    talk.repair(failed)
     try:
         mended = talk.answer(prompts.repair_failed(talk.messages, talk.text, failed), drafts_in)
     except Accounted:
         # The drafts are paid for; an outage of the repair must not have them paid for again.
         return failed
     left = dict(failed)
-    for place, draft in zip(failed, mended, strict=False):
+    for place, draft in zip(talk.variants, mended, strict=False):
+        if place not in failed:
+            # It failed when the repair was asked, and passes by now.
+            continue
         faults = _failures([draft], judge).get(0, [])
         if len(faults) <= len(failed[place]):
             drafts[place] = draft
@@ -240,12 +259,15 @@ def _mend(
     return {place: checks for place, checks in left.items() if checks}
 
 
-def _distinct(drafts: Sequence[Draft], failed: Mapping[int, Sequence[Check]]) -> tuple[Draft, ...]:
+def _distinct(
+    engine: Engine, drafts: Sequence[Draft], failed: Mapping[int, Sequence[Check]]
+) -> tuple[Draft, ...]:
     """In their order, without those that say what a better one says: one that passes is better than one that fails."""
     said: dict[int, frozenset[tuple[str, ...]]] = {}
     for place in sorted(range(len(drafts)), key=lambda place: (place in failed, place)):
         words = _bag(drafts[place].body)
-        if not any(len(words & other) >= LIKENESS * len(words | other) for other in said.values()):
+        is_new = not any(len(words & other) >= LIKENESS * len(words | other) for other in said.values())
+        if is_new and not any(engine.shares(drafts[place], drafts[other]) for other in said):
             said[place] = words
     return tuple(drafts[place] for place in sorted(said))
 

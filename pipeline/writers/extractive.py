@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Fact
+from pipeline.plugins import Refused
 from pipeline.sentences import split_sentences
 from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
 from pipeline.writers.approved import approved_drafts
-from pipeline.writers.base import BriefAnswer, DraftAnswer, Usage, Writer
+from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer
 from pipeline.writers.headings import find_headings
 
 if TYPE_CHECKING:
@@ -225,8 +226,11 @@ class Extractive(Writer):
         seed: str,
         client: Any = None,
         judge: Judge | None = None,
+        hint: str = "",
     ) -> DraftAnswer:
         del client
+        if hint:
+            raise Refused(NO_HINTS, code="needs_ai", field="hint")
         if brief.lane is not None:
             lines = approved_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
             return DraftAnswer(lines, replace(self._usage(), model=APPROVED_LINES))

@@ -13,6 +13,8 @@ _MARKS = str.maketrans(
 # A character with what joins it: combining marks, and the vowels and finals of Korean syllables. Longer runs of marks
 # than this are no writing, and normalising them takes quadratic time.
 _MOST_JOINED = 30
+_MOST_BEGINNINGS = 200
+"""Words that stand more often than this name no place, and looking further would cost time."""
 _INSIDE = frozenset(".,'")
 """What stands between the digits of one number."""
 _JAMO = ("\u1160", "\u11ff")
@@ -43,6 +45,15 @@ class Haystack:
             self._folded = FoldedText(self._text)
         return self._folded.find(wanted)
 
+    def find_between(self, first: str, last: str, *, most: int) -> tuple[int, int] | None:
+        """Where the text begins with `first` and ends with the next `last`, within `most` characters.
+
+        None where it says so nowhere, or at two places: a guess would be no quote.
+        """
+        if self._folded is None:
+            self._folded = FoldedText(self._text)
+        return self._folded.find_between(first.strip(), last.strip(), most=most)
+
 
 class FoldedText:
     """A text with compatibility forms, quotation marks and white space made alike, and the way back from it."""
@@ -71,6 +82,24 @@ class FoldedText:
 
     def find(self, quote: str) -> tuple[int, int] | None:
         found = _find_whole(self.folded, FoldedText(quote).folded.strip())
+        return None if found is None else (self._starts[found[0]], self._ends[found[1] - 1])
+
+    def find_between(self, first: str, last: str, *, most: int) -> tuple[int, int] | None:
+        begun, ended = FoldedText(first).folded.strip(), FoldedText(last).folded.strip()
+        found: tuple[int, int] | None = None
+        start = self.folded.find(begun) if begun and ended else -1
+        for _ in range(_MOST_BEGINNINGS):
+            if start == -1:
+                break
+            last_at = self.folded.find(ended, start + len(begun), start + most)
+            end = last_at + len(ended)
+            if last_at != -1 and _is_whole(self.folded, start, end):
+                if found is not None:
+                    return None
+                found = (start, end)
+            start = self.folded.find(begun, start + 1)
+        if start != -1:
+            return None
         return None if found is None else (self._starts[found[0]], self._ends[found[1] - 1])
 
 

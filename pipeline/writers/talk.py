@@ -10,7 +10,7 @@ from pipeline.writers.asking import Ask
 from pipeline.writers.base import Accounted, CallRecord, Usage, WriterNeedsReconnect, WriterRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pipeline.writers.asking import ModelClient, Reply
 
@@ -49,13 +49,16 @@ class Talk:
         self.messages: tuple[Mapping[str, Any], ...] = ()
         self.text = ""
         """The last answer, as it came."""
+        self.variants: tuple[int, ...] = ()
+        """Which variants the last answer writes again: those of the repair that was asked first."""
 
     def can_repair(self) -> bool:
         return "repair" not in self._remedies and len(self.calls) < MAX_CALLS
 
-    def repair(self) -> None:
-        """Counts the one repair; ask `can_repair` first."""
+    def repair(self, variants: Iterable[int] = ()) -> None:
+        """Counts the one repair, of these variants; ask `can_repair` first."""
         self._remedies.add("repair")
+        self.variants = tuple(variants)
 
     def answer(self, messages: tuple[Mapping[str, Any], ...], reader: Callable[[str], Answer]) -> Answer:
         """What `reader` makes of the answer. Raises the writers' failures, with every call so far."""
@@ -110,6 +113,7 @@ class Talk:
             max_tokens=self._max_tokens,
             effort=self._client.choice.effort,
             prompt_version=prompts.PROMPT_VERSION,
+            variants=self.variants,
         )
         try:
             reply = self._client.ask(ask)
@@ -118,6 +122,8 @@ class Talk:
             error.calls = self.calls
             raise
         self.calls += (reply.record,)
+        if reply.variants is not None:
+            self.variants = reply.variants
         return reply
 
     def _turn_to_another(self, reply: Reply) -> None:

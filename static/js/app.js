@@ -101,6 +101,7 @@ window.addEventListener("pageshow", (event) => {
   if (event.persisted && document.querySelector("[data-gone-on-return]")) location.reload();
 });
 document.addEventListener("htmx:afterSettle", () => { dismissToasts(); releaseForms(); });
+document.addEventListener("toasted", dismissToasts);
 dismissToasts();
 // A select with data-submit sends its form when it changes.
 document.addEventListener("change", (event) => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -412,6 +413,16 @@ def test_crossing_a_line_is_told_once(ten):
         ("alice@example.test", "80 % of this month's credits of Newsroom are used"),
         ("alice@example.test", "The credits of Newsroom are used up"),
     ]
+
+
+def test_people_read_a_date_not_a_timestamp(ten):
+    for amount in (9, 1):
+        reserve(ten, amount)
+    texts = [row.text for row in Notice.everywhere.filter(kind="quota")]
+    assert len(texts) == 2
+    for text in texts:
+        assert re.search(r" 1 [A-Z][a-z]{2} 20\d\d, 00:00 UTC\.", text)
+        assert "T00:00" not in text
 
 
 def test_crossing_both_lines_at_once_tells_the_graver(ten):

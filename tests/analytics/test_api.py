@@ -95,6 +95,7 @@ def test_answer(alice, caller, operation):
         },
         "availability": {"clicks": "unsupported"},
         "coverage": 1.0,
+        "first_party": {"clicks": None, "feed_fetches": None},
     }
     body = caller.body(**NOVEMBER)
     assert body == {
@@ -123,6 +124,7 @@ def test_answer_without_data(caller, operation):
             "metrics": {"published": 0, "failed": 0, **dict.fromkeys(NULLABLE)},
             "availability": dict.fromkeys(NULLABLE, "unavailable"),
             "coverage": None,
+            "first_party": {"clicks": None, "feed_fetches": None},
         },
         "range": {"from": "2026-11-01T00:00:00.000Z", "to": "2026-12-01T00:00:00.000Z"},
         "interval": "day",
@@ -352,6 +354,8 @@ def flattened(row):
             flat.update(value)
         elif name == "availability":
             flat.update({f"{metric}_availability": value.get(metric) for metric in NULLABLE})
+        elif name == "first_party":
+            flat.update({f"first_party_{one}": count for one, count in value.items()})
         else:
             flat[name] = value
     return {name: "" if value is None else str(value) for name, value in flat.items()}
@@ -381,7 +385,11 @@ def test_csv_has_the_same_rows(alice, caller, query):
     response, rows = spreadsheet(caller, **NOVEMBER, **query)
     assert rows == [flattened(row) for row in body["data"]]
     assert len(rows) > 0
-    assert list(rows[0])[-len(NULLABLE) :] == [f"{metric}_availability" for metric in NULLABLE]
+    assert list(rows[0])[-len(NULLABLE) - 2 :] == [
+        *(f"{metric}_availability" for metric in NULLABLE),
+        "first_party_clicks",
+        "first_party_feed_fetches",
+    ]
     assert response["Content-Disposition"] == 'attachment; filename="analytics.csv"'
     assert response.content.endswith(b"\r\n")
 

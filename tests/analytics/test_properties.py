@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from analytics import queries, rollup
+from analytics import told as saying
 from analytics.folding import METRICS
-from analytics.models import Measurement, Outcome
+from analytics.models import Measurement, Outcome, RollupDay
+from analytics.periods import Period
+from analytics.queries import DIMENSIONS
+from analytics.written import Written, written
+from config.ground import due
 from config.ground.ids import uuid7
+from config.ground.jsonio import dump
 from pipeline.platforms.base import METRICS as MEASURED
+from pipeline.stages import hits
 from tests.analytics import factories
 
 START = datetime(2026, 10, 20, tzinfo=UTC)
@@ -89,3 +100,223 @@ class TestSums(TestCase):
         for cut in ((), ("date",), ("outlet", "content_type"), ("source", "persona")):
             other = ask(start=START, end=END, tz=tz, interval=interval, attribution=attribution, group_by=cut)
             assert other.totals == answer.totals
+
+
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata", "America/St_Johns", "Australia/Lord_Howe"])
+PUBLISHED = st.tuples(
+    MOMENTS,
+    st.integers(0, 1),
+    st.sampled_from(["video", "text"]),
+    st.integers(0, 1),
+    st.sampled_from(["Short Post", "Thread"]),
+    st.integers(0, 1),
+    # What the platform said at each age: values may fall, be missing, and come days late.
+    st.lists(st.tuples(st.integers(0, 10 * 24 * 60), st.none() | st.integers(0, 500)), max_size=4),
+)
+
+
+class TestEveryCut(TestCase):
+    """Against a count in plain Python, over both changes of clocks of October and whatever the order of arrival."""
+
+    @given(
+        told=st.lists(PUBLISHED, max_size=8),
+        tz=ZONES,
+        interval=st.sampled_from(["hour", "day", "week", "month"]),
+        attribution=st.sampled_from(["received", "published"]),
+        cut=st.sets(st.sampled_from(DIMENSIONS)),
+        shuffled=st.randoms(use_true_random=False),
+        is_rolled=st.booleans(),
+    )
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    def test_views_are_those_of_a_count_by_hand(
+        self, told, tz, interval, attribution, cut, shuffled, is_rolled
+    ):
+        workspace = factories.make_workspace()
+        outlets = [factories.make_outlet(workspace, name=name) for name in ("One", "Two")]
+        sources = [factories.make_source(workspace, name) for name in ("Blog", "Wire")]
+        personas = [factories.make_persona(workspace, name) for name in ("Ada", "Bea")]
+        group_by = tuple(name for name in DIMENSIONS if name in cut)
+        expected: dict[tuple[object, ...], int] = {}
+        rows, days = [], set()
+        for published_at, outlet, bucket, source, engine, persona, values in told:
+            publication = factories.make_publication(
+                outlets[outlet],
+                published_at=published_at,
+                bucket=bucket,
+                source=sources[source],
+                engine_output=engine,
+                persona=personas[persona],
+            )
+            last = 0
+            for number, (minutes, value) in enumerate(values, start=1):
+                at = published_at + timedelta(minutes=minutes)
+                rise = None if value is None else value - last
+                last = last if value is None else value
+                row = Measurement(
+                    workspace=workspace,
+                    publication=publication,
+                    number=number,
+                    at=at,
+                    published_at=published_at,
+                    outlet=outlets[outlet],
+                    content_type=bucket,
+                    source=sources[source],
+                    engine_output=engine,
+                    persona=personas[persona],
+                    views=value,
+                    views_delta=rise,
+                    availability={},
+                )
+                rows.append(row)
+                days |= {at, published_at}
+                moment = at if attribution == "received" else published_at
+                if rise is None or not START <= moment < END:
+                    continue
+                said = {
+                    "outlet": outlets[outlet].name,
+                    "content_type": bucket,
+                    "date": _bucket_of(moment, tz, interval),
+                    "source": sources[source].pk,
+                    "engine_output": engine,
+                    "persona": personas[persona].pk,
+                }
+                key = tuple(said[name] for name in group_by)
+                expected[key] = expected.get(key, 0) + rise
+        shuffled.shuffle(rows)
+        Measurement.everywhere.bulk_create(rows)
+        if is_rolled:
+            # Half of the days, so that an answer comes from both.
+            some = sorted({moment.date() for moment in days})[::2]
+            rollup.mark((workspace.pk, False, moment) for moment in days if moment.date() in some)
+            for day in due.claim(
+                RollupDay,
+                limit=99,
+                per_workspace=99,
+                lease=rollup.LEASE,
+                now=timezone.now() + 2 * rollup.WAIT,
+            ):
+                rollup.roll_up(day)
+
+        question = queries.Question(
+            workspace_id=workspace.pk,
+            test=False,
+            period=Period(START, END, interval, ZoneInfo(tz)),
+            group_by=group_by,
+            attribution=attribution,
+        )
+        answer = queries.answer(question)
+        assert written(question) == told_of(question, answer)
+        # What was kept of it is said again.
+        assert written(question) == told_of(question, answer)
+
+        found = {}
+        for row in answer.rows:
+            said = {**vars(row.dimensions)}
+            if row.dimensions.outlet:
+                said["outlet"] = row.dimensions.outlet.name
+            if row.figures.metrics["views"] is not None:
+                found[tuple(said[name] for name in group_by)] = row.figures.metrics["views"]
+        assert found == expected
+
+
+HITS = st.lists(
+    st.tuples(MOMENTS, st.integers(0, 1), st.sampled_from(["video", "text", None]), st.integers(1, 9)),
+    max_size=8,
+)
+
+
+class TestHits(TestCase):
+    """What the service counts itself, from its counts, from their sums and from both."""
+
+    @given(
+        told=HITS,
+        late=HITS,
+        tz=ZONES,
+        interval=st.sampled_from(["hour", "day", "week", "month"]),
+        cut=st.sets(st.sampled_from(("outlet", "content_type", "date", "engine_output"))),
+        some=st.integers(1, 3),
+    )
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    def test_hits_are_those_of_a_count_by_hand(self, told, late, tz, interval, cut, some):
+        workspace = factories.make_workspace()
+        outlets = [factories.make_outlet(workspace, name=name) for name in ("One", "Two")]
+        publications = {
+            (outlet, bucket): factories.make_publication(outlets[outlet], bucket=bucket)
+            for outlet in (0, 1)
+            for bucket in ("video", "text")
+        }
+        group_by = tuple(name for name in DIMENSIONS if name in cut)
+        come(told, publications)
+        waiting = RollupDay.everywhere.order_by("day")[::some]
+        for day in waiting:
+            day.lease_token += 1
+            RollupDay.everywhere.filter(pk=day.pk).update(lease_token=day.lease_token)
+            rollup.roll_up(day)
+        come(late, publications)
+
+        question = queries.Question(
+            workspace_id=workspace.pk,
+            test=False,
+            period=Period(START, END, interval, ZoneInfo(tz)),
+            group_by=group_by,
+        )
+        answer = queries.answer(question)
+        assert written(question) == told_of(question, answer)
+        # What was kept of it is said again.
+        assert written(question) == told_of(question, answer)
+        found = {
+            (name, *(_named(row.dimensions, dimension) for dimension in group_by)): count
+            for row in answer.rows
+            for name, count in row.figures.first_party.items()
+            if count is not None
+        }
+        expected: dict[tuple[object, ...], int] = {}
+        for at, outlet, bucket, count in (*told, *late):
+            if bucket or not cut & {"content_type", "engine_output"}:
+                said = {
+                    "outlet": outlets[outlet].name,
+                    "content_type": bucket,
+                    "date": _bucket_of(at.replace(minute=at.minute // 15 * 15), tz, interval),
+                    "engine_output": "Short Post",
+                }
+                key = ("clicks" if bucket else "feed_fetches", *(said[name] for name in group_by))
+                expected[key] = expected.get(key, 0) + count
+        assert found == expected
+
+
+def come(told, publications):
+    for at, outlet, bucket, count in told:
+        publication = publications[outlet, bucket or "text"]
+        for _ in range(count):
+            if bucket:
+                link = SimpleNamespace(workspace_id=publication.workspace_id, publication=publication)
+                hits.count_click(link, at)
+            else:
+                hits.count_fetch(publication.outlet, at)
+    hits.flush()
+
+
+def _named(dimensions, name):
+    value = getattr(dimensions, name)
+    return value.name if name == "outlet" else value
+
+
+def told_of(question, answer):
+    """The same as the row's own words have it."""
+    rows = [saying.told(row, question.group_by) for row in answer.rows]
+    return Written(dump(rows), dump(saying.figures(answer.totals)), answer.fresh_at)
+
+
+def _bucket_of(moment, tz, interval):
+    """The label of its bucket, by the clock on the wall alone."""
+    local = moment.astimezone(ZoneInfo(tz))
+    if interval == "hour":
+        first = local.replace(minute=0, second=0, microsecond=0)
+        # After a change by half an hour the rest of the hour is a bucket of its own.
+        if first.astimezone(UTC).astimezone(ZoneInfo(tz)).utcoffset() != local.utcoffset():
+            first = local.replace(minute=30, second=0)
+        return first.isoformat(timespec="seconds")
+    day = local.date()
+    if interval == "week":
+        day -= timedelta(days=day.weekday())
+    return (day.replace(day=1) if interval == "month" else day).isoformat()

@@ -12,17 +12,21 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 
 from accounts import tokens, workspaces
+from accounts.pages.place import Place
 from config.ground import due, hands
 from config.ground.ids import encode, uuid7
 from pipeline import events
 from pipeline.models import Event, GeneratedItem, RawPrint, Source, made_of
 from pipeline.overview import overview
+from pipeline.pages.review.page import asked_in
+from pipeline.pages.review.stories import waiting_count
 from pipeline.sources.base import Entry
-from pipeline.stages import marking
+from pipeline.stages import marking, model_account
 from pipeline.stages.collect import journal
 from pipeline.stages.collect.identifying import find_known, identify
 from tests.factories import MembershipFactory
@@ -55,6 +59,10 @@ DUE_TABLES = (
     "outlet",
     "rollup_day",
     "series",
+    "model_batch",
+    "recovery",
+    "monthly",
+    "recurrence",
 )
 
 
@@ -178,8 +186,8 @@ def test_every_due_table_is_looked_at_here():
     assert {kind.model._meta.db_table for kind in kinds} == set(DUE_TABLES)
 
 
-# A workspace has one digest, so that there can't be many to choose from.
-@pytest.mark.parametrize("table", [table for table in DUE_TABLES if table != "digest"])
+# A workspace has one digest and one summary, so that there can't be many to choose from.
+@pytest.mark.parametrize("table", [table for table in DUE_TABLES if table not in {"digest", "monthly"}])
 def test_probe_of_a_claim_reads_the_waking_index(filled, table):
     filled(table)
     with seen() as sent:
@@ -317,6 +325,37 @@ def test_log_of_an_endpoint_reads_its_index(workspace, filled, query, index):
     assert indexes_of(*statement) == {index, "event_pkey", "delivery_attempt_once"}
 
 
+def test_page_of_what_failed_and_is_late_reads_by_index(workspace, filled):
+    client = Client()
+    client.force_login(MembershipFactory(workspace=workspace).user)
+    with seen() as sent:
+        assert client.get(reverse("failures", kwargs={"ws": workspace.pk})).status_code == 200
+    for table in ("generated_item", "publication", "raw_item"):
+        filled(table)
+    # Empty as the page is, its lists are counted alone; each is read in the order of the same index.
+    (counts,) = [one for one in sent if one[0].startswith("SELECT (SELECT COUNT")]
+    used = {"raw_item_failed", "publication_failed", "publication_promised", "generated_item_failed"}
+    assert used <= indexes_of(*counts)
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("", "generated_item_waiting"),
+        ("check=failed", "generated_item_checked"),
+        ("check=warning", "generated_item_checked"),
+    ],
+)
+def test_review_queue_is_counted_by_index(workspace, filled, query, index):
+    """It is counted with every look at what is new, every few seconds."""
+    place = Place(workspace, MembershipFactory(workspace=workspace).user, "owner")
+    narrowed = asked_in(place, QueryDict(query)).narrowed
+    with seen() as sent:
+        waiting_count(place, narrowed)
+    filled("generated_item")
+    assert indexes_of(*sent[-1]) == {index}
+
+
 def test_first_page_reads_by_index_alone(workspace, filled):
     now = datetime.now(UTC)
     with seen() as sent:
@@ -379,6 +418,23 @@ def test_entries_are_met_by_index(workspace, filled):
     assert indexes_of(*by_second) == {"raw_print_once"}
     assert indexes_of(*logged) == {"source_entry_once"}
     assert indexes_of(*near) == {f"raw_print_band_{number}" for number in range(4)}
+
+
+def test_what_is_on_its_way_is_summed_by_index(workspace, filled):
+    with seen() as sent:
+        model_account._spent(datetime.now(UTC), workspace_id=workspace.pk)
+        model_account._spent(datetime.now(UTC), is_own_key=False)
+    filled("model_batch")
+    filled("batched_call")
+    sums = [one for one in sent if 'FROM "batched_call"' in one[0]]
+    assert len(sums) == 2
+    for one in sums:
+        used = indexes_of(*one)
+        assert "model_batch_on_its_way" in used
+        assert {name.partition("_id_")[0] for name in used} == {
+            "model_batch_on_its_way",
+            "batched_call_batch",
+        }
 
 
 # --- Events ----------------------------------------------------------------------------------------------------------

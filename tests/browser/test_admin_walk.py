@@ -14,6 +14,7 @@ from accounts import tokens, whitelisting, workspaces
 from accounts.models import AuditEntry
 from pipeline.models import Outlet, Switch
 from pipeline.stages import publish
+from tests.browser.people import look_over
 from tests.factories import UserFactory
 from tests.operators.test_dead_rows import dead_publication, dead_source
 from tests.operators.test_overview import call
@@ -197,3 +198,20 @@ def test_every_page_opens_without_a_complaint(open_window, operator, workspace, 
     # Tables scroll in their own box; the page itself never does so sideways.
     assert wide == []
     assert len(opened) > 40
+
+
+def test_what_failed_is_found_by_days_and_platform_and_requeued(page, operator, workspace):
+    workspaces.whitelist(workspace, EMAIL)
+    row = dead_publication(workspace, "reject")
+    log_in(page)
+    page.get_by_role("link", name="Failed and late").click()
+    page.get_by_role("heading", name="Workspaces that are affected: 1").wait_for()
+    page.get_by_label("Platform").select_option("simulated")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("cell", name=row.error["code"]).wait_for()
+    look_over(page, "admin-failing")
+    page.get_by_role("link", name="Reasons and requeueing").click()
+    page.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Requeue").click()
+    page.get_by_text("1 row goes on.").wait_for()
+    assert reread(row).status == "scheduled"

@@ -11,10 +11,10 @@ from accounts import members, tokens, workspaces
 from accounts.models import Invitation, Membership
 from config.ground import hands
 from pipeline import plugins
-from pipeline.models import Mailing, Outlet, Publication, SourceEntry, Subscriber, WorkspaceDefaults
+from pipeline.models import Mailing, Outlet, Publication, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
 from pipeline.pages.sources import words
 from pipeline.platforms.base import Platform
-from pipeline.stages import collect, drafting
+from pipeline.stages import collect, drafting, series
 from pipeline.stages.brand import topics
 from pipeline.stages.publish import halting, queues
 from pipeline.stages.receiving import secrets, taking
@@ -50,7 +50,7 @@ OF_A_STRANGER = (
     "/docs/limits",
     "/nothing/here",
 )
-DOWNLOADS = ("subscribers_export",)
+DOWNLOADS = ("subscribers_export", "analytics_csv")
 """A browser saves them, and shows no page."""
 
 
@@ -83,6 +83,7 @@ def ids(db):
         "que": queues.create(
             newsroom, {"name": "Saturdays", "timezone": "UTC", "slots": slots}, by="alice@example.test"
         ).pk,
+        "ser": series.create(newsroom, {"name": "Weekly", "slots": slots}, test=False, now=NOON).pk,
         "out": letter.pk,
         "sub": reader.pk,
         "mlg": mailed.pk,
@@ -100,6 +101,7 @@ def ids(db):
             (one.kind for one in plugins.every("platforms", Platform) if one.is_connectable), "none"
         ),
         "pub": by_hand.pk,
+        "pln": WeekPlan.everywhere.create(workspace=newsroom, made_by=alice.email).pk,
         "per": persona.pk,
         "pdr": _draft(newsroom).pk,
         "top": topics.create(newsroom, {"title": "Winter", "persona_id": persona.pk}, now=NOON).pk,

@@ -110,7 +110,8 @@ def test_choices_by_keyboard_alone(page, newsroom, alice, work_until):
     page.goto(f"/w/{newsroom.public_id}/settings/notices")
     slack = page.get_by_label("Incoming webhook of Slack")
     assert not slack.is_visible()
-    page.get_by_label("Credits run out").focus()
+    # The last of them: two stops further are the ways to be told.
+    page.get_by_label("A month in numbers").focus()
     page.keyboard.press("End")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
@@ -123,7 +124,7 @@ def test_choices_by_keyboard_alone(page, newsroom, alice, work_until):
     page.get_by_label("Slack", exact=True).uncheck()
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Saved.", exact=True).wait_for()
-    assert NoticeChoice.everywhere.get(user=alice).kinds["quota"] == "off"
+    assert NoticeChoice.everywhere.get(user=alice).kinds["monthly"] == "off"
 
     page.get_by_role("button", name="Send me a test").click()
     page.get_by_text("A test is on its way by Mail.").wait_for()

@@ -123,6 +123,8 @@ def test_from_the_list_to_the_sentence_of_the_source(open_window, newsroom, stag
     change(others[0], bucket="image", engine_output="Quote Graphic")
     change(
         others[1],
+        # A word that is wider than a phone.
+        title="Verkehrsinfrastrukturmodernisierungsgenehmigungsverfahrensordnung",
         status="failed",
         error={"code": "x", "message": "The model said nothing.", "stage": "draft"},
     )
@@ -353,7 +355,8 @@ def test_a_variant_is_made_watched_and_chosen(open_window, newsroom, work_until)
     item = made(newsroom)
     page = open_window()
     open_item(page, newsroom, item, is_in=False)
-    page.get_by_role("button", name="Make another variant").click()
+    page.get_by_role("link", name="Make another variant").click()
+    page.get_by_role("button", name="Make it").click()
     page.get_by_text("Another variant is being made").wait_for()
     work_until(lambda: not GeneratedItem.everywhere.filter(status__in=["queued", "generating"]).exists())
     # It opens anew by itself.

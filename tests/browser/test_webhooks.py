@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -12,6 +13,7 @@ from werkzeug import Response
 
 from accounts import workspaces
 from tests.factories import UserFactory
+from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
 
@@ -280,3 +282,66 @@ def delivery_id(delivery):
     from config.ground.ids import encode
 
     return encode("dlv", delivery.pk)
+
+
+def look(page, name):
+    """No obstacle for a reader, nothing wider than the screen; `SCREENSHOTS` names a folder for pictures."""
+    found = Axe().run(page)
+    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize(("phone", "dark"), [(False, False), (True, True)], ids=["desktop", "phone"])
+def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
+    open_window, newsroom, alice, httpserver, work_until, phone, dark
+):
+    """Add, test, fail, degrade, fix, recover; looked at with axe at each step."""
+    status = {"is": 500}
+    httpserver.expect_request("/hook").respond_with_handler(lambda _: Response("Out of order", status["is"]))
+    page = open_window(phone=phone, dark=dark)
+    size = "phone" if phone else "desktop"
+    log_in(page, alice)
+    page.goto(reverse("webhook_add", kwargs={"ws": newsroom.pk}))
+    page.get_by_label("Address").fill(httpserver.url_for("/hook"))
+    page.get_by_label("Description").fill("CRM bridge")
+    page.get_by_label("Requests a second, at most").fill("50")
+    look(page, f"add-{size}")
+    page.get_by_role("button", name="Add it and send a test").click()
+    work_until(lambda: DeliveryAttempt.everywhere.count() == 1)
+    page.get_by_text("It did not arrive.").wait_for()
+    look(page, f"failed-test-{size}")
+    endpoint = Endpoint.everywhere.get()
+    assert endpoint.rate == 50
+
+    # Six events fail, and it is called one event at a time.
+    for _ in range(6):
+        make_delivery(endpoint)
+    work_until(lambda: DeliveryAttempt.everywhere.count() >= 7)
+    address = reverse("webhook", kwargs={"ws": newsroom.pk, "whe": endpoint.pk})
+    page.goto(address)
+    page.get_by_text("It is called one event at a time until it works again.").wait_for()
+    assert Endpoint.everywhere.get().status == "degraded"
+    look(page, f"degraded-{size}")
+
+    # It works again; what it missed is sent.
+    status["is"] = 200
+    page.get_by_role("link", name="Recover", exact=True).click()
+    page.get_by_role("dialog").get_by_label("Since").wait_for()
+    look(page, f"recover-{size}")
+    page.get_by_role("dialog").get_by_role("button", name="Send again").click()
+    page.get_by_text("Looking for what is to be sent again.").wait_for()
+    look(page, f"recovering-{size}")
+    # Somebody wants to know whether it can be stopped, and lets it go on.
+    page.get_by_role("link", name="Stop it").click()
+    page.get_by_role("dialog").get_by_role("link", name="Let it go on").click()
+    work_until(lambda: not Delivery.everywhere.exclude(status="delivered").exists())
+    page.get_by_text("7 events were sent again.").wait_for()
+    assert Endpoint.everywhere.get().status == "active"
+    page.goto(address)
+    page.get_by_text("200 OK").first.wait_for()
+    look(page, f"recovered-{size}")
+    page.get_by_role("link", name="Settings", exact=True).click()
+    assert page.get_by_label("Requests a second, at most").input_value() == "50"
+    look(page, f"settings-{size}")

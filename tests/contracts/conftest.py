@@ -193,6 +193,20 @@ class Newsroom:
         assert answer.status_code == 202, answer.content
         return answer.json()
 
+    def planned(self, api: Api | None = None) -> dict[str, Any]:
+        """A plan of one item, in the first slot of its outlet."""
+        self.ready(api)
+        answer = (api or self.api).post("/plans", {"days": 7})
+        assert answer.status_code == 201, answer.content
+        return answer.json()
+
+    def recurrence(self, api: Api | None = None, **fields: Any) -> dict[str, Any]:
+        """An item that comes back every 30 days."""
+        given = {"generated_item": self.ready(api)["id"], "every_days": 30, **fields}
+        answer = (api or self.api).post("/recurrences", given)
+        assert answer.status_code == 201, answer.content
+        return answer.json()
+
     def series(self, api: Api | None = None, **fields: Any) -> dict[str, Any]:
         given = {"name": "Weekly", "slots": [{"weekday": 4, "time": "09:00"}], **fields}
         answer = (api or self.api).post("/series", given)

@@ -7,7 +7,7 @@ import pytest
 from accounts import credits as credit_account
 from accounts.models import Workspace
 from config.ground import hands, ids
-from pipeline.models import Asset, Event, GeneratedItem, Publication, Revision
+from pipeline.models import Asset, Event, GeneratedItem, Generation, Publication, Revision
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 
 ACTS = ("approve", "reject", "restore", "retry", "regenerate")
@@ -43,6 +43,7 @@ def test_item_is_shown_whole(alice):
         "bucket": "text",
         "engine_output": "Short Post",
         "status": "ready",
+        "progress": None,
         "revision": 1,
         "version": 3,
         "variant": {"group": "<hex>", "index": 0, "angle": body["variant"]["angle"]},
@@ -94,7 +95,13 @@ def test_item_is_shown_whole(alice):
                 "draft_end": len(sentence),
             }
         ],
-        "provenance": {"raw_version": 1, "persona_version": 1, "engine_version": 1, "parent": None},
+        "provenance": {
+            "raw_version": 1,
+            "persona_version": 1,
+            "engine_version": 1,
+            "parent": None,
+            "hint": None,
+        },
     }
     assert (shown.json()["outlets"], shown.json()["raw_item"]) == ([alice.feed], raw["id"])
     same = alice.api.get(f"/generated/{item['id']}", headers={"If-None-Match": shown["ETag"]})
@@ -376,6 +383,43 @@ def test_regenerate_makes_a_further_variant(alice):
     made = alice.api.read(f"/generated/{variant['id']}")
     assert (made["status"], made["body"] == item["body"]) == ("ready", False)
     assert alice.api.read("/usage")["used"] == 2
+
+
+def test_progress_is_told_while_it_is_made(alice):
+    item = alice.ready()
+    key = ids.decode("gen", item["id"])
+    assert item["progress"] is None
+    GeneratedItem.everywhere.filter(pk=key).update(status="generating")
+    run = GeneratedItem.everywhere.get(pk=key).generation
+    tags = []
+    for percent in (0, 42):
+        Generation.everywhere.filter(pk=run.pk).update(stage="render", progress=percent)
+        answer = alice.api.get(f"/generated/{item['id']}")
+        tags.append(answer.headers["ETag"])
+        told = {"stage": "render", "percent": percent}
+        assert [answer.json()["progress"], alice.api.read("/generated")["data"][0]["progress"]] == [
+            told,
+            told,
+        ]
+    # Who asks whether it has changed hears of it, and who changes it names the version alone.
+    assert tags[0] != tags[1]
+
+
+def test_a_hint_that_nobody_can_follow_is_refused_in_words(alice):
+    item = alice.ready()
+    answer = _act(alice, item, "regenerate", {"hint": "Shorter, for beginners"})
+    assert refusal(answer) == (409, "conflict", [("hint", "needs_ai")])
+    assert "no hint can be followed" in answer.json()["detail"][0]["message"]
+    assert alice.api.read("/usage")["reserved"] == 0
+    assert _act(alice, item, "regenerate", {"hint": " "}).status_code == 202
+
+
+def test_a_hint_has_an_end(alice):
+    item = alice.ready()
+    answer = _act(alice, item, "regenerate", {"hint": "x" * 501})
+    assert refusal(answer)[2] == [("hint", "max_length")]
+    answer = _act(alice, item, "regenerate", {"hint": ["shorter"]})
+    assert refusal(answer)[:2] == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("act", ["retry", "regenerate"])

@@ -21,10 +21,12 @@ from pipeline.models import (
     Publication,
     PublishHold,
     RawItem,
+    Recurrence,
     Series,
     SeriesIssue,
     Source,
     Topic,
+    WeekPlan,
 )
 from tests.contracts.conftest import problem, refusal
 from tests.contracts.routes import ROUTES, name_of
@@ -47,8 +49,10 @@ TABLES = (
     Event,
     LedgerEntry,
     PublishHold,
+    Recurrence,
     Series,
     SeriesIssue,
+    WeekPlan,
 )
 
 
@@ -64,6 +68,8 @@ def _path_and_body(newsroom, route):
         "publication-reconcile": lambda: newsroom.publication("timeout_after_accept")["id"],
         "publication-settle": lambda: newsroom.publication("error")["id"],
         "publication-remove": lambda: newsroom.publication("ok")["id"],
+        "plans": lambda: newsroom.ready()["id"],
+        "plan-undo": lambda: newsroom.planned()["id"],
         "series-make": lambda: _told_series(newsroom),
         "publication-retry": lambda: newsroom.publication("reject")["id"],
     }.get(route.name, lambda: newsroom.ready()["id"] if route.prefix == "gen" else "")()
@@ -78,6 +84,8 @@ def _path_and_body(newsroom, route):
         "source-dry-run": {"payload": {"title": "Storm"}},
         "generated-reject": {"reason": "Off topic"},
     }.get(route.name, {})
+    if route.name == "recurrences":
+        body = {"generated_item": newsroom.ready()["id"], "every_days": 30}
     return route.path.format(id=key), body
 
 

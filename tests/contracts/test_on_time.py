@@ -21,6 +21,7 @@ def test_a_fresh_workspace_has_a_queue(alice):
         "name": "Weekdays",
         "timezone": "Europe/Berlin",
         "slots": [{"weekday": day, "time": at} for day in range(5) for at in ("09:00", "12:00", "17:00")],
+        "blackouts": [],
         "on_gap": "shift",
         "on_overlap": "first",
         "default": True,

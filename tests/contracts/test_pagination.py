@@ -23,6 +23,7 @@ from pipeline.models import (
     Persona,
     Publication,
     RawItem,
+    Recurrence,
     Series,
     Source,
     Topic,
@@ -83,6 +84,16 @@ def _series(newsroom):
     return Series.everywhere.create(workspace=newsroom.workspace, name="More", timezone="UTC")
 
 
+def _recurrence(newsroom):
+    return Recurrence.everywhere.create(
+        workspace=newsroom.workspace,
+        item=_generated(newsroom),
+        every_days=30,
+        time="09:00",
+        anchor=NOW.date(),
+    )
+
+
 def _entry(newsroom):
     return LedgerEntry.everywhere.create(
         workspace=newsroom.workspace, kind="adjust", amount=1, reason="more", created_at=NOW
@@ -98,6 +109,7 @@ MAKE = {
     "/personas": _persona,
     "/topics": _topic,
     "/series": _series,
+    "/recurrences": _recurrence,
     "/usage/ledger": _entry,
 }
 

@@ -149,7 +149,11 @@ def test_push_that_nothing_can_be_made_of_is_kept_as_skipped(api):
         ({"media": [{"type": "image/png"}]}, ("media[0]", "one_of", "Give url or upload, one of them.")),
         (
             {"media": [{"url": "https://example.test", "alt": "x"}]},
-            ("media[0].alt", "unknown_field", "There is no field alt. Known are: type, upload, url."),
+            (
+                "media[0].alt",
+                "unknown_field",
+                "There is no field alt. Known are: author, licence, type, upload, url.",
+            ),
         ),
         ({"variants": 4}, ("variants", "max_value", "Ensure this value is less than or equal to 3.")),
         ({"body_format": "pdf"}, ("body_format", "invalid_choice", "Give one of: text, markdown, html.")),

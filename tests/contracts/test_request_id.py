@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 import pytest
 
 from config.ground import hands, ids
 from pipeline.models import Event, Generation, Publication, RawItem, Source
+from webhooks import endpoints
+from webhooks.models import Delivery
 
 OWN = re.compile(r"req_[0-9a-f]{32}")
 
@@ -57,3 +60,33 @@ def test_id_goes_with_the_work_and_its_events(alice):
         headers={"X-Request-Id": poll},
     )
     assert Source.everywhere.get(pk=ids.decode("src", made.json()["id"])).request_id == poll
+
+
+def test_one_id_leads_through_the_log_from_the_call_to_the_webhook(alice, httpserver, caplog, monkeypatch):
+    """What an operator greps for: the call, the work that it queued, and each attempt to tell of it."""
+    httpserver.expect_request("/hook").respond_with_data("", status=500)
+    endpoints.add(alice.workspace, httpserver.url_for("/hook"), actor="alice")
+    monkeypatch.setitem(hands._sender, "look", lambda _: None)
+    with caplog.at_level(logging.INFO):
+        mine, other = "req-of-the-chain-1", "req-of-another-call"
+        alice.api.post("/raw", alice.content(), headers={"X-Request-Id": mine})
+        alice.api.post("/raw", alice.content(), headers={"X-Request-Id": other})
+        hands.work_all_due("pipeline.generate", "webhooks.dispatch", "webhooks.deliver")
+    facts = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    for request_id in (mine, other):
+        own = [fact for fact in facts if fact.get("request_id") == request_id]
+        told = {(fact["event"], fact.get("kind")) for fact in own}
+        [call] = [fact for fact in own if fact["event"] == "answered"]
+        assert (call["method"], call["path"], call["status"]) == ("POST", "/v1/raw", 202)
+        assert ("worked", "pipeline.generate") in told
+        # Of the raw item and of what was made of it; each was tried, and each failed.
+        attempts = [fact for fact in own if fact["event"] == "delivery_attempted"]
+        sent = Delivery.everywhere.filter(request_id=request_id)
+        assert sent.count() == 2
+        assert {fact["delivery"] for fact in attempts} <= {ids.encode("dlv", one.pk) for one in sent}
+    # The first failure leaves the other deliveries to the lane of those that fail.
+    attempted = [fact for fact in facts if fact["event"] == "delivery_attempted"]
+    assert attempted
+    assert all(fact["request_id"] in {mine, other} for fact in attempted)
+    rows = {fact["row"]: fact["request_id"] for fact in facts if fact["event"] == "worked" and "row" in fact}
+    assert len(rows) >= len(attempted)

@@ -37,7 +37,9 @@ def _objects(newsroom, api=None):
         "per": newsroom.persona,
         "que": api.read("/queues")["data"][0]["id"],
         "top": api.post("/topics", {"title": "Rye"}).json()["id"],
+        "pln": newsroom.planned(api)["id"],
         "ser": newsroom.series(api)["id"],
+        "rec": newsroom.recurrence(api)["id"],
     }
 
 
@@ -51,7 +53,9 @@ def _snapshot(api, objects):
         "per": "personas",
         "que": "queues",
         "top": "topics",
+        "pln": "plans",
         "ser": "series",
+        "rec": "recurrences",
     }
     return {prefix: api.read(f"/{paths[prefix]}/{key}") for prefix, key in objects.items()}
 

@@ -182,7 +182,9 @@ def test_every_route_refuses_unknown_parameters(alice):
         "per": alice.persona,
         "que": alice.api.read("/queues")["data"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Rye"}).json()["id"],
+        "pln": alice.planned()["id"],
         "ser": alice.series()["id"],
+        "rec": alice.recurrence()["id"],
     }
     alice.delivery(alice.push_source)
     before = [alice.api.read(f"/{path}")["data"] for path in ("sources", "raw", "generated", "publications")]
@@ -207,7 +209,9 @@ def test_every_route_with_a_body_refuses_unknown_fields(alice):
         "gen": item["id"],
         "pub": item["publications"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Winter in the harbour"}).json()["id"],
+        "pln": alice.planned()["id"],
         "ser": alice.series()["id"],
+        "rec": alice.recurrence()["id"],
     }
     alice.delivery(alice.push_source)
     for route in ROUTES:

@@ -27,7 +27,9 @@ def test_both_forms_answer_the_same(alice, charlie, route):
         "per": lambda: alice.persona,
         "que": lambda: alice.api.read("/queues")["data"][0]["id"],
         "top": lambda: alice.api.post("/topics", {"title": "Rye"}).json()["id"],
+        "pln": lambda: alice.planned()["id"],
         "ser": lambda: alice.api.post("/series", SERIES).json()["id"],
+        "rec": lambda: alice.recurrence()["id"],
         None: lambda: "",
     }[route.prefix]
     plain, slashed = (route.path.format(id=key()) for _ in range(2))

@@ -22,6 +22,7 @@ from pipeline.plugins import TryLater
 from pipeline.render.probe import probe
 from pipeline.render.video import job as jobs
 from pipeline.stages import uploads
+from pipeline.stages.footage import material_of
 from tests.contracts.conftest import never_existed, problem, refusal
 from tests.render.media_files import audio, video
 
@@ -316,6 +317,17 @@ def test_a_push_names_it_and_keeps_it(alice):
     assert row.expires_at is None
     uploads.forget(datetime.now(UTC) + timedelta(days=100))
     assert row_of(shown).pk == row.pk
+
+
+def test_whose_a_medium_is_stays_with_it_and_reaches_the_film(alice):
+    shown = handed_over(alice.api)
+    given = {"upload": shown["id"], "author": "Ada Green", "licence": "CC BY 4.0"}
+    raw = alice.push(media=[given])
+    assert raw["media"] == [{**given, "type": "image/png"}]
+    (still,) = material_of(RawItem.everywhere.get(pk=decode("raw", raw["id"]))).stills
+    assert (still.author, still.licence) == ("Ada Green", "CC BY 4.0")
+    answer = alice.api.post("/raw", alice.content(media=[{**given, "author": "x" * 201}]))
+    assert refusal(answer) == (400, "invalid_request", [("media[0].author", "max_length")])
 
 
 def test_media_is_an_address_or_an_upload(alice):

@@ -71,7 +71,7 @@ class Flow:
             "published.overdue",
         ]
         every += ["raw.failed", "raw.skipped", "generated.failed", "source.failing", "outlet.needs_reconnect"]
-        self.endpoint = endpoints.add(self.workspace, receiver_url, events=every, actor=owner.email)
+        self.endpoint = endpoints.add(self.workspace, receiver_url, events=every, rate=100, actor=owner.email)
 
     def call(
         self,
@@ -116,6 +116,8 @@ class Flow:
         self._uploads()
         self._lane()
         self._series()
+        self._recurrences()
+        self._plan()
 
     def _before_whitelisting(self) -> None:
         self.call("GET", "/workspace", expect=403, name="error-workspace_not_whitelisted")
@@ -142,6 +144,17 @@ class Flow:
         topic = self.call("POST", "/topics", wish, expect=201, name="topic", request_name="topic.request")
         self.call("PATCH", f"/topics/{topic['id']}", {"is_active": False}, expect=200)
 
+    def _plan(self) -> None:
+        wish = {"days": 4, "a_day": 1, "dry_run": True}
+        shown = self.call(
+            "POST", "/plans", wish, expect=200, name="plan.rehearsal", request_name="plan.request"
+        )
+        columns = ("generated_item", "version", "outlet", "at")
+        entries = [{name: one[name] for name in columns} for one in shown["entries"]]
+        made = self.call("POST", "/plans", {"entries": entries}, expect=201, name="plan")
+        self.call("GET", f"/plans/{made['id']}", expect=200)
+        self.call("POST", f"/plans/{made['id']}/undo", {}, expect=200)
+
     def _series(self) -> None:
         wish = {
             "name": "The week by the harbour",
@@ -157,6 +170,16 @@ class Flow:
         self.call("POST", f"/series/{made['id']}/make", {}, expect=409)
         self.call("GET", "/series", expect=200)
         self.call("DELETE", f"/series/{made['id']}", expect=204)
+
+    def _recurrences(self) -> None:
+        found = self.call("GET", "/generated?status=published&limit=1", expect=200)
+        wish = {"generated_item": found["data"][0]["id"], "every_days": 30, "time": "09:00"}
+        made = self.call(
+            "POST", "/recurrences", wish, expect=201, name="recurrence", request_name="recurrence.request"
+        )
+        self.call("GET", "/recurrences", expect=200)
+        self.call("GET", f"/recurrences/{made['id']}", expect=200)
+        self.call("PATCH", f"/recurrences/{made['id']}", {"status": "stopped"}, expect=200)
 
     def _sources(self) -> None:
         wish = {

@@ -12,11 +12,14 @@ import time_machine
 from django.utils import timezone
 from standardwebhooks import Webhook
 
+from config import documents
 from config.ground import due, hands
+from config.ground.jsonio import dump
 from pipeline import events, simulation, way_out
 from pipeline.sources.base import Entry, Fetch
 from pipeline.stages.collect import polling, previewing
 from tests.documents.flow import NOON, OPERATOR, PUBLIC_URL, Flow, Normal
+from tests.documents.test_openapi import complaints_about
 from tests.documents.text import DOCS, EMBEDDED, EXAMPLES, as_block, read
 from webhooks.endpoints import TEST_EVENT
 
@@ -95,6 +98,10 @@ def _check_deliveries(flow: Flow, httpserver: HTTPServer) -> None:
         headers = {name.lower(): value for name, value in request.headers.items()}
         Webhook(flow.endpoint.secret).verify(request.data, headers)
         bodies[headers["webhook-id"]] = json.loads(request.data)
+    made = json.loads(dump(documents.document()))
+    for body in bodies.values():
+        assert complaints_about(made, body) == [], body["type"]
+    assert {body["type"] for body in bodies.values()} == {*events.TYPES, TEST_EVENT}
     test_event = [body for body in bodies.values() if body["type"] == TEST_EVENT]
     assert len(test_event) == 1
     assert [bodies.get(envelope["id"]) for envelope in flow.envelopes] == flow.envelopes

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 from config.documents import document
+from config.ground.ids import uuid7
 from config.ground.jsonio import dump
 from pipeline import events
 from tests.documents.tables import routes
+from webhooks.endpoints import TEST_EVENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +39,13 @@ def _operations(made: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]
         for method in METHODS:
             if method in item:
                 yield method.upper(), path, item[method]
+
+
+def complaints_about(made: dict[str, Any], body: dict[str, Any]) -> list[str]:
+    """What the document's schema of its type has against an event."""
+    schema = made["webhooks"][body["type"]]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    whole = {**schema, "components": made["components"]}
+    return [error.message for error in jsonschema.Draft202012Validator(whole).iter_errors(body)]
 
 
 def test_document_is_the_kept_one(made):
@@ -74,7 +85,35 @@ def test_every_operation_has_its_own_name_and_asks_for_a_token(made):
 
 
 def test_every_event_is_in_the_document(made):
-    assert set(made["webhooks"]) == set(events.TYPES)
+    assert set(made["webhooks"]) == {*events.TYPES, TEST_EVENT}
+
+
+@pytest.mark.parametrize("event_type", [*events.TYPES, TEST_EVENT])
+def test_every_event_has_one_example_which_is_what_its_schema_says(made, event_type):
+    content = made["webhooks"][event_type]["post"]["requestBody"]["content"]["application/json"]
+    example = content["example"]
+    assert example["type"] == event_type
+    assert complaints_about(made, example) == []
+    # And the schema is one: without any of its members it isn't met.
+    for name in ("id", "timestamp", "workspace", "data"):
+        assert complaints_about(made, {key: it for key, it in example.items() if key != name}), name
+    for name in example["data"]:
+        without = {key: it for key, it in example["data"].items() if key != name}
+        assert complaints_about(made, {**example, "data": without}), name
+
+
+def test_an_event_that_was_cut_meets_its_schema_too(made):
+    raw_item = {"id": "raw_x", "version": 1, "title": "T", "metadata": {"long": "x" * 30_000}}
+    now = datetime(2026, 11, 20, tzinfo=UTC)
+    body = json.loads(events.envelope(uuid7(), "raw.ingested", uuid7(), {"raw_item": raw_item}, now))
+    assert body["data"]["raw_item"]["truncated"] == ["metadata"]
+    assert complaints_about(made, body) == []
+
+
+def test_every_webhook_names_its_three_headers(made):
+    for item in made["webhooks"].values():
+        names = [one["name"] for one in item["post"]["parameters"]]
+        assert names == ["webhook-id", "webhook-timestamp", "webhook-signature"]
 
 
 def test_document_is_of_the_version_that_it_names(made):

@@ -30,6 +30,7 @@ SENTENCES = [
     ("api.md", f"up to {limits.URL_CHARACTERS:,} characters".replace(",", " ")),
     ("api.md", f"`title` | up to {limits.TITLE_CHARACTERS} characters"),
     ("api.md", f"`media` | up to {limits.MEDIA_PER_ITEM} of"),
+    ("api.md", f"an `author` and a `licence`, up to {limits.CREDIT_CHARACTERS} characters each"),
     ("api.md", f"an object of up to {limits.METADATA_BYTES // 1024} KiB as JSON"),
     ("api.md", f"`variants` | 1 to {limits.VARIANTS}, default 1"),
     ("api.md", f"null: the newest {limits.FIRST_POLL_NEWEST} |"),

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.canonical import plain_text
@@ -229,6 +229,8 @@ def test_models_words_never_become_markup(written: str) -> None:
 
 @settings(deadline=None, max_examples=15)
 @given(words)
+@example("__0__")
+@example("a_b __c d__ e__f")
 def test_whatever_a_model_writes_is_shown_as_it_wrote_it(text: str) -> None:
     plain = " ".join(plain_text(text, "text").split())
     html = to_html(article(introduction="", points=[f"x {plain}"], sections=[]).body, "markdown")

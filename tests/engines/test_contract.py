@@ -27,6 +27,8 @@ from pipeline.engines.base import (
     SourceText,
     Story,
 )
+from pipeline.render.video.material import Clip, Material, Still
+from pipeline.render.video.storyboard import Word
 
 SAMPLES = Path(__file__).parent / "samples"
 ENGINES = plugins.every("engines", Engine)
@@ -53,9 +55,22 @@ def sample(engine: Engine) -> dict[str, Any]:
     return loaded
 
 
+def material_of(kept: dict[str, Any]) -> Material | None:
+    """The videos and pictures of a sample; its words are `[word, start, end]`."""
+    told = kept.get("material")
+    if told is None:
+        return None
+    clips = [
+        Clip(**{**clip, "words": tuple(Word(*word) for word in clip["words"])}) for clip in told["clips"]
+    ]
+    stills = [Still(**still) for still in told["stills"]]
+    return Material(**{**told, "clips": tuple(clips), "stills": tuple(stills)})
+
+
 @pytest.fixture
 def source(sample: dict[str, Any]) -> SourceText:
-    return SourceText(**{**sample["source"], "stories": stories_of(sample["source"])})
+    known = sample["source"]
+    return SourceText(**{**known, "stories": stories_of(known), "material": material_of(known)})
 
 
 @pytest.fixture
@@ -64,10 +79,10 @@ def persona(sample: dict[str, Any]) -> PersonaCard:
 
 
 @pytest.fixture
-def brief(sample: dict[str, Any]) -> Brief:
+def brief(engine: Engine, sample: dict[str, Any], source: SourceText) -> Brief:
     known = sample["brief"]
     facts = {name: tuple(Fact(**fact) for fact in known.get(name, ())) for name in ("facts", "headings")}
-    return Brief(**{**known, **facts, "stories": stories_of(known)})
+    return engine.told(Brief(**{**known, **facts, "stories": stories_of(known)}), source)
 
 
 @pytest.fixture

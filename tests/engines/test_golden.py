@@ -1,4 +1,4 @@
-"""What the engines of words make of three real-looking sources, with both writers; the outcome is kept to be read.
+"""What the engines of words and of films make of three real-looking sources, with both writers; the outcome is kept to be read.
 
 `golden/<source>/` holds the source, what a model answers, and for each engine what each writer makes of it.
 `UPDATE_GOLDEN=1` writes those anew: read them as an editor would before they are committed.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ import pytest
 from pipeline import model_client, plugins
 from pipeline.canonical import plain_text
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
+from pipeline.render.spoken import text_of
+from pipeline.render.video.material import Clip, Material, Still
+from pipeline.render.video.storyboard import Word
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
 from tests.writers.messages_server import MessagesServer, ok
@@ -27,16 +31,51 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parent / "golden"
 SOURCES = ("news", "essay", "transcript")
-KINDS = ("thread", "linkedin_post", "blog_article")
+KINDS = ("thread", "linkedin_post", "blog_article", "persona_short", "composite_short")
+MADE = [*((name, kind) for kind in KINDS for name in SOURCES), ("transcript", "clipped_short")]
+ANSWERED_AS = {"composite_short": "persona_short"}
+"""What a model is asked for in the same way: the pictures are chosen by the engine."""
 PERSONA = PersonaCard(
     "Quay Letters", handle="quayletters", links=("https://quay.example.com/",), brand={"primary": "#0f3d4c"}
 )
 
 
-def source_of(name: str) -> SourceText:
+def source_of(name: str, engine: Engine | None = None) -> SourceText:
+    """With a video and pictures for an engine that shows them; a transcript is what is said in the video then."""
     title, _, body = (GOLDEN / name / "source.md").read_text(encoding="utf-8").partition("\n\n")
-    url = f"https://{name}.example.org/2026/story"
-    return SourceText(title.removeprefix("# "), plain_text(body, "markdown"), url, language="en")
+    text = plain_text(body, "markdown")
+    made = SourceText(title.removeprefix("# "), text, f"https://{name}.example.org/2026/story", language="en")
+    if engine is None or "video" not in engine.made_from:
+        return made
+    words = spoken(text) if name == "transcript" else ()
+    return replace(made, text=text_of(words) or text, material=material(words))
+
+
+def spoken(text: str) -> tuple[Word, ...]:
+    """Somebody who speaks on and on, and rests for a moment now and then."""
+    words: list[Word] = []
+    at, since = 0.5, 0
+    for word in text.split():
+        if since >= 9 and word in {"and", "so", "because", "but", "then", "now"}:
+            at, since = at + 0.6, 0
+        words.append(Word(word, round(at, 2), round(at + 0.3, 2)))
+        at, since = at + 0.34, since + 1
+    return tuple(words)
+
+
+def material(words: tuple[Word, ...]) -> Material:
+    """What came with each of them: a long video and a short one, a wide picture and a tall one."""
+    return Material(
+        clips=(
+            Clip("upl_01jd0000000000000000000001", words, seconds=180.0),
+            Clip("upl_01jd0000000000000000000002", seconds=7.5, author="Quay TV", licence="CC BY 4.0"),
+        ),
+        stills=(
+            Still("upl_01jd0000000000000000000003", 1600, 1067, "Ines Duarte", "CC0"),
+            Still("upl_01jd0000000000000000000004", 1080, 1620),
+        ),
+        credit="Night Desk",
+    )
 
 
 def engine_of(kind: str) -> Engine:
@@ -69,12 +108,12 @@ def compare(path: Path, made: str) -> None:
     assert made == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(("name", "kind"), MADE)
 def test_words_without_ai_are_as_they_were_read(name: str, kind: str) -> None:
-    source, engine = source_of(name), engine_of(kind)
+    engine = engine_of(kind)
+    source = source_of(name, engine)
     assert engine.why_not(source) is None
-    brief = EXTRACTIVE.brief(source).brief
+    brief = engine.told(EXTRACTIVE.brief(source).brief, source)
 
     drafts = EXTRACTIVE.draft(engine, brief, PERSONA, variants=1, seed="s").drafts
 
@@ -84,23 +123,24 @@ def test_words_without_ai_are_as_they_were_read(name: str, kind: str) -> None:
     compare(GOLDEN / name / f"{kind}.extractive.md", shown(drafts[0], brief, source, engine))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(("name", "kind"), MADE)
 def test_words_of_the_model_are_as_they_were_read(server: MessagesServer, name: str, kind: str) -> None:
     """Nothing has to be mended: one call for the brief, one for the draft."""
-    source, engine = source_of(name), engine_of(kind)
+    engine = engine_of(kind)
+    source = source_of(name, engine)
     answers: dict[str, Any] = json.loads((GOLDEN / name / "answers.json").read_text(encoding="utf-8"))
     facts = [{"quote": quote, "kind": "statement"} for quote in answers["facts"]]
     server.script = [
         ok({"language": "en", "is_instruction_like": False, "facts": facts}),
-        ok({"variants": [answers[kind]]}),
+        ok({"variants": [answers[ANSWERED_AS.get(kind, kind)]]}),
     ]
     with model_client.connect(api_key="key-of-ann", base_url=server.url, timeout=5) as client:
-        brief = CLAUDE.brief(source, client=client).brief
+        found = CLAUDE.brief(source, client=client).brief
+        brief = engine.told(found, source)
         judge = partial(engine.check, brief=brief, source=source, persona=PERSONA)
         written = CLAUDE.draft(engine, brief, PERSONA, variants=1, seed="s", client=client, judge=judge)
 
-    assert len(brief.facts) == len(facts)
+    assert len(found.facts) == len(facts)
     failed = [check for check in judge(written.drafts[0]) if check.outcome == "failed"]
     assert failed == []
     assert [call.outcome for call in written.calls] == ["answered"]

@@ -77,8 +77,9 @@ ENGINES = [
     if one.draft_schema() is not None and "text" in one.made_from and one.kind not in LONG
 ]
 
-# A film takes three sentences and a title: test_template_short.py.
-OF_TWO_SENTENCES = [one for one in ENGINES if one.kind != "template_short"]
+# A film takes more sentences and a title: test_template_short.py, test_persona_short.py.
+FILMS = {"persona_short", "template_short"}
+OF_TWO_SENTENCES = [one for one in ENGINES if one.kind not in FILMS]
 
 
 def answer_of(engine: Engine, words: str, fact: str) -> dict[str, Any]:

@@ -21,6 +21,8 @@ import redis
 import requests
 from django.conf import settings
 
+from tests import migrated
+
 if TYPE_CHECKING:
     import random
 
@@ -48,26 +50,22 @@ class Instance:
         self.environment |= {"LEASE_SECONDS": "3", **environment}
         if crash_at:
             self.environment["CRASH_AT"] = crash_at
-        if settings.IS_POSTGRES:
-            self._use_services()
-        self.manage("migrate", "--no-input")
+        is_migrated = self._use_services() if settings.IS_POSTGRES else migrated.make_file(data_dir)
+        if not is_migrated:
+            self.manage("migrate", "--no-input")
 
-    def _use_services(self) -> None:
+    def _use_services(self) -> bool:
+        """Whether its database is migrated."""
         self._database = f"fault_{uuid4().hex[:12]}"
-        self._administer(f"CREATE DATABASE {self._database}")
-        self.environment["DATABASE_URL"] = _with_path(os.environ["DATABASE_URL"], self._database)
+        is_migrated = migrated.make_database(self._database)
+        self.environment["DATABASE_URL"] = migrated.url_of(self._database)
         if settings.REDIS_URL:
             worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
             # The suite's own is number 15 by default.
             self._redis = _with_path(settings.REDIS_URL, str(14 - int(worker)))
             redis.Redis.from_url(self._redis).flushdb()
             self.environment["REDIS_URL"] = self._redis
-
-    def _administer(self, sql: str) -> None:
-        with psycopg.connect(
-            _with_path(os.environ["DATABASE_URL"], "postgres"), autocommit=True
-        ) as connection:
-            connection.execute(sql)
+        return is_migrated
 
     def __enter__(self) -> Self:
         try:
@@ -83,7 +81,7 @@ class Instance:
         if self._redis:
             redis.Redis.from_url(self._redis).flushdb()
         if self._database:
-            self._administer(f"DROP DATABASE {self._database} WITH (FORCE)")
+            migrated.administer(f"DROP DATABASE {self._database} WITH (FORCE)")
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ and prints what each of them says as one list of JSON. Nothing but the steps wor
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import sys
@@ -43,7 +44,8 @@ from accounts.models import (
     User,
     Workspace,
 )
-from analytics.models import Measurement, Measuring, Outcome, RollupDay
+from analytics import monthly
+from analytics.models import Measurement, Measuring, MonthlySummary, Outcome, RollupDay
 from config import media_sweep
 from config.ground import due, hands, limits
 from config.ground.ids import encode, uuid7
@@ -61,12 +63,15 @@ from pipeline.models import (
     MailDelivery,
     Mailing,
     MailQueue,
+    ModelBatch,
     ModelCall,
     Outlet,
     PersonaDraft,
     Publication,
     RawBody,
     RawItem,
+    Recurrence,
+    RecurrenceTurn,
     Revision,
     Series,
     SharedBrief,
@@ -78,18 +83,31 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.sources.base import Hub
-from pipeline.stages import collect, drafting, outlets, push, series, websub
+from pipeline.stages import (
+    batches,
+    collect,
+    drafting,
+    outlets,
+    push,
+    recurring,
+    series,
+    uploads,
+    videos,
+    websub,
+)
 from pipeline.stages.brand import personas, topics
 from pipeline.stages.model_account import BRIEF_AWAITED
 from pipeline.stages.receiving import secrets
 from pipeline.states import derive_status
 from pipeline.writers.base import Writer
 from tests.platforms import letterbox
-from webhooks import endpoints
+from webhooks import endpoints, recovery
 from webhooks.dispatch import wants
-from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 
 NAME = "Crash"
+# A kill finds the same in a small film as in a large one.
+videos.SHRINK, videos.PRESET = 4, "ultrafast"
 ENGINES = ["Short Post"]
 """One for every item, however many there are in this installation."""
 TEXT = (
@@ -114,7 +132,11 @@ DUE_MODELS = (
     WebSubSubscription,
     MailQueue,
     RollupDay,
+    MonthlySummary,
     Series,
+    Recurrence,
+    ModelBatch,
+    Recovery,
 )
 ENDED = {"published", "failed"}
 ASKED = Path(settings.DATA_DIR) / "asked-of-the-writer"
@@ -153,6 +175,23 @@ def request(method, path, body=None, key=None):
 def push_one(key=None, **body):
     given = {"external_id": "tram", "title": "Tram line approved", "body": TEXT, "engines": ENGINES, **body}
     return request("POST", "/v1/raw", given, key)
+
+
+def push_footage(engine):
+    """A video with what is said in it, for films that are made of videos."""
+    from tests.render import footage_files
+
+    words, at = [], 0.5
+    for word in TEXT.split():
+        words.append({"word": word, "start": round(at, 2), "end": round(at + 0.3, 2)})
+        at += 0.34 if not word.endswith(".") else 0.9
+    film = footage_files.video(seconds=at + 1, size=(160, 90), fps=15, cuts=(9.0,))
+    media = []
+    for name, data in (("tram.mp4", film), ("tram.json", json.dumps(words).encode())):
+        given = uploads.Given(io.BytesIO(data), len(data), name)
+        row = uploads.keep(_workspace(), given, test=False, actor="test")
+        media.append({"upload": encode("upl", row.pk), "type": row.mime_type, "author": "Tram TV"})
+    return push_one(engines=[engine], body="", media=media, language="en")
 
 
 def upload(text="A note about the tram.", key=None):
@@ -264,6 +303,30 @@ def letterbox_outlet():
     return {"status": row.status, "credentials": row.credentials.open_object(), "told": told}
 
 
+def recover(portion=1):
+    """Everything that was ever sent to the first endpoint, in portions of so many."""
+    recovery.PORTION = portion
+    first = Endpoint.everywhere.get(url__endswith="/first")
+    recovery.start(first, timezone.now() - timedelta(days=1), is_everything=True, actor="test")
+
+
+def recover_by(portion):
+    recovery.PORTION = portion
+
+
+def recovered():
+    """How it ended, and how often each delivery of its endpoint was attempted."""
+    row = Recovery.everywhere.get()
+    tries = sorted(row.endpoint.deliveries.values_list("attempt_count", flat=True))
+    return {
+        "status": row.status,
+        "total": row.total,
+        "sent": row.sent,
+        "tries": tries,
+        "is_claimed": row.attempts > 0,
+    }
+
+
 def add_bridge():
     """A webhook source whose sender proves itself; the secret is the world's own."""
     verification = {"type": "bearer", "secret": "a-secret-of-the-bridge"}
@@ -309,6 +372,21 @@ def add_series(stories):
     given = {"name": "The week", "timezone": "UTC", "slots": slots, "window_days": 7}
     made = series.create(_workspace(), given, test=False, now=now)
     Series.everywhere.filter(pk=made.pk).update(due_at=now, wake_at=now)
+
+
+def add_recurrence():
+    """An item that was published, and whose time to come back has come."""
+    push_one()
+    hands.work_all_due("pipeline.generate")
+    publish()
+    hands.work_all_due("pipeline.publish")
+    now = timezone.now()
+    made = recurring.begin(GeneratedItem.everywhere.get(), every_days=30, now=now)
+    Recurrence.everywhere.filter(pk=made.pk).update(due_at=now, wake_at=now)
+
+
+def lose_sources():
+    Source.everywhere.update(status="gone")
 
 
 def ask_for_draft(url="", posts=""):
@@ -406,9 +484,23 @@ def complain():
     NoticeDigest.everywhere.filter(workspace=_workspace()).update(due_at=morning, wake_at=morning)
 
 
+def end_a_month():
+    """What was counted is of the last month, whose turn is over; its owner isn't told of it yet."""
+    owner = User.objects.create_user(email="owner@example.test")
+    Membership.everywhere.create(workspace=_workspace(), user=owner, role="owner")
+    turn = monthly.last_turn(timezone.now(), "UTC")
+    Outcome.everywhere.update(at=turn - timedelta(days=3))
+    MonthlySummary.everywhere.filter(workspace=_workspace()).update(due_at=turn, wake_at=turn)
+
+
 def work(kinds):
     _count_what_the_writer_is_asked()
     return hands.work_all_due(*kinds)
+
+
+def be_patient(hours=4):
+    """Nobody waits for the runs: they may ask in batches."""
+    Generation.everywhere.update(batch_until=timezone.now() + timedelta(hours=hours))
 
 
 def end_workspace():
@@ -440,6 +532,12 @@ def left():
     }
 
 
+def _returns():
+    """How many come back or have stopped, what came of their times, and how many notices told of a stop."""
+    told = Notice.everywhere.filter(kind="recurrence_stopped").count()
+    return _by(Recurrence, "status") | _by(RecurrenceTurn, "decision") | ({"told": told} if told else {})
+
+
 def let_time_pass():
     """The leases of killed hands run out, and what is to be tried again may be tried now."""
     now = due.database_now() - timedelta(seconds=1)
@@ -448,8 +546,11 @@ def let_time_pass():
     waiting[Delivery] |= Q(status="pending")
     waiting[WebSubSubscription] |= Q(status__in=["wanted", "asked"])
     waiting[Generation] |= Q(error__code=BRIEF_AWAITED)
+    waiting[ModelBatch] |= Q(status__in=["waiting", "sending", "sent"])
     waiting[RollupDay] |= Q(is_current=False)
-    SharedBrief.everywhere.filter(asked_until__gt=now).update(asked_until=now)
+    # What a batch is asked for is held until the run's own time is up, not for a lease.
+    held = SharedBrief.everywhere.filter(asked_by__error__code=batches.AWAITED).values_list("pk", flat=True)
+    SharedBrief.everywhere.filter(asked_until__gt=now).exclude(pk__in=list(held)).update(asked_until=now)
     moved = 0
     for model, which in waiting.items():
         moved += model.everywhere.filter(which, wake_at__gt=now).update(wake_at=now)
@@ -586,6 +687,7 @@ def report():
             "deliveries": _by(InboundDelivery, "status"),
             "slots": _by(BrandSlot, "status"),
             "picks": _by(BrandPick, "decision"),
+            "returns": _returns(),
             "keys": IdempotencyKey.everywhere.count(),
             "files": Asset.everywhere.filter(revoked_at=None).count(),
             "mails": _by_subject(),
@@ -730,7 +832,9 @@ STEPS = {
     for one in (
         prepare,
         complain,
+        end_a_month,
         push_one,
+        push_footage,
         push_batch,
         upload,
         uploads_left,
@@ -746,10 +850,16 @@ STEPS = {
         ask_for_draft,
         draft,
         add_bridge,
+        recover,
+        recover_by,
+        recovered,
         send,
         add_lane,
         add_series,
+        add_recurrence,
+        lose_sources,
         next_slot,
+        be_patient,
         add_letter,
         publish_letter,
         mailed,

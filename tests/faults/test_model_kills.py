@@ -16,9 +16,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 PUSH = ("push_one", {"engines": ["Short Post", "Persona Tweet"]})
 GENERATE = ("work", {"kinds": ["pipeline.generate"]})
 QUOTES = [f"{sentence.rstrip('.')}." for sentence in TEXT.split(". ")]
-# Only a film passes this one, and it asks no model: test_crash_points.py.
+# Only a film passes these, and they ask no model: test_crash_points.py.
+OF_FILMS = {"generate.filmed", "generate.looked", "generate.spoken"}
 POINTS_OF_GENERATE = sorted(
-    point for point in POINTS if point.startswith("generate.") and point != "generate.filmed"
+    point for point in POINTS if point.startswith("generate.") and point not in OF_FILMS
 )
 
 
@@ -94,6 +95,30 @@ def test_killed_twice_at_the_same_place_it_still_ends(point, world, model):
     # What a killed hand had stored was never asked for again.
     asked = Counter(map(step_of, model.requests))
     assert asked == {"brief": {"asking": 1, "answered": 3, "briefed": 1}[point[9:-2]], "draft": 2}
+
+
+# --- In batches ------------------------------------------------------------------------------------------------------
+
+BATCHES = ("work", {"kinds": ["pipeline.batches"]})
+POINTS_OF_BATCHES = sorted(point for point in POINTS if point.startswith("batches."))
+
+
+@pytest.mark.parametrize("point", [*POINTS_OF_BATCHES, "batches.sent#2", "batches.read#2"])
+def test_killed_batch_is_sent_once_and_booked_once(point, world, model):
+    model.batches.made.clear()
+    model.batches.ends_at_once = True
+    world.run("be_patient", GENERATE)
+    steps = ["let_time_pass", BATCHES, "let_time_pass", BATCHES, "let_time_pass", GENERATE]
+    world.run(*steps, *steps, crash_at=point)
+    _, books, found = world.run("finish", "books", "report")
+    assert model.requests == []
+    asked = [one["custom_id"] for batch in model.batches.made for one in batch.requests]
+    # One brief for both runs, then a draft for each.
+    assert len(asked) == len(set(asked)) == 3
+    assert books == {"calls": {"brief answered": 1, "draft answered": 2}, "briefs": 1, "asked_by": 0}
+    assert found["broken"] == []
+    assert (found["tally"]["made"], found["tally"]["runs"]) == ({"ready": 2}, {"done": 2})
+    assert found["tally"]["ledger"] == {"grant": 1, "reserve": 2, "settle": 2}
 
 
 # --- A brand lane ----------------------------------------------------------------------------------------------------

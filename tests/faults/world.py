@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
-import psycopg
 from django.conf import settings
 
+from tests import migrated
+from tests.faults.forked import run_module
 from tests.faults.instance import OURS, ROOT
 
 if TYPE_CHECKING:
@@ -37,18 +35,12 @@ class World:
         environment |= {"MODE": "development", "DATA_DIR": str(self.data_dir), "LOG_LEVEL": "ERROR"}
         environment |= self.environment
         if self.database:
-            environment["DATABASE_URL"] = _with_path(os.environ["DATABASE_URL"], self.database)
+            environment["DATABASE_URL"] = migrated.url_of(self.database)
         if crash_at:
             environment["CRASH_AT"] = crash_at
         asked = [step if isinstance(step, (list, tuple)) else (step, {}) for step in steps]
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.faults.one_step", json.dumps(asked)],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
+        done = run_module(
+            "tests.faults.one_step", json.dumps(asked), cwd=ROOT, environment=environment, seconds=250
         )
         if crash_at:
             said = f"{done.stdout}\n{done.stderr}"
@@ -66,13 +58,13 @@ class World:
         if not self.database:
             return World(data_dir, environment=self.environment)
         name = f"step_{uuid4().hex[:12]}"
-        _administer(f"CREATE DATABASE {name} TEMPLATE {self.database}")
+        migrated.administer(f"CREATE DATABASE {name} TEMPLATE {self.database}")
         return World(data_dir, name, self.environment)
 
     def drop(self) -> None:
         shutil.rmtree(self.data_dir)
         if self.database:
-            _administer(f"DROP DATABASE {self.database} WITH (FORCE)")
+            migrated.administer(f"DROP DATABASE {self.database} WITH (FORCE)")
 
 
 def make_world(data_dir: Path, receiver: str) -> World:
@@ -81,18 +73,11 @@ def make_world(data_dir: Path, receiver: str) -> World:
     world = World(data_dir)
     if settings.IS_POSTGRES:
         world.database = f"step_{uuid4().hex[:12]}"
-        _administer(f"CREATE DATABASE {world.database}")
+        migrated.make_database(world.database)
+    else:
+        migrated.make_file(data_dir)
     world.run(("prepare", {"receiver": receiver}))
     return world
-
-
-def _administer(sql: str) -> None:
-    with psycopg.connect(_with_path(os.environ["DATABASE_URL"], "postgres"), autocommit=True) as connection:
-        connection.execute(sql)
-
-
-def _with_path(url: str, path: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(path=f"/{path}"))
 
 
 # --- The others ------------------------------------------------------------------------------------------------------

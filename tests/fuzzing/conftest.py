@@ -141,6 +141,9 @@ def _furnish(newsroom: Newsroom, workspace: Workspace) -> None:
         call("POST", "/topics", {"title": title, "angles": ["myth"]}, expect=201)
     weekly = {"name": "Weekly", "slots": [{"weekday": 4, "time": "09:00"}]}
     call("POST", "/series", weekly, expect=201)
+    call("POST", "/recurrences", {"generated_item": ready(), "every_days": 30}, expect=201)
+    ready()
+    newsroom.ids.setdefault("pln", []).append(call("POST", "/plans", {"days": 14}, expect=201)["id"])
     # Several of each, so that a restoring and a cancellation meet one of them.
     for _ in range(3):
         call("POST", f"/generated/{ready()}/reject", {"reason": "Not ours."}, expect=200)
@@ -207,6 +210,7 @@ def newsroom(db, settings):
         "topics",
         "queues",
         "series",
+        "recurrences",
     ]
     for path in paths:
         for row in client.get(f"/v1/{path}?limit=100&order=asc").json()["data"]:

@@ -58,6 +58,7 @@ UNKNOWABLE: Final = (
         "unknown_(source|persona|outlet|asset)",
         "Some ids stay invented; which exist is the database's knowledge.",
     ),
+    Unknowable("generated_item", "unknown_item", "Some ids stay invented.", "POST /v1/recurrences"),
     Unknowable(
         "file",
         "unsupported_file|empty_file|damaged|too_many_pixels",
@@ -79,7 +80,15 @@ UNKNOWABLE: Final = (
         "invalid|unknown_timezone",
         "The names of time zones are the tz database's.",
     ),
-    Unknowable(r"(.*\.)?(publish_at|local_time)", "past|too_far", "What is past depends on the clock."),
+    Unknowable(
+        r"(.*\.)?(publish_at|local_time|starts_at)", "past|too_far", "What is past depends on the clock."
+    ),
+    Unknowable(
+        r"storyboard(\..*)?",
+        "(?!required$|invalid_type$|unknown_field$).*",
+        "A change of a storyboard is held against the film that there is.",
+        "PATCH /v1/generated/{id}/storyboard",
+    ),
     Unknowable("local_time", "invalid|gap", "Which days a month has, and which hours the clocks skip."),
     Unknowable(
         r"(config\.)?(mapping\..*|only_if)", "invalid", "What JMESPath reads is a grammar's, not a pattern's."
@@ -239,7 +248,12 @@ def unknown_parameters_are_refused(context: CheckContext, response: Response, ca
 
 
 # Operations whose success takes a state that no seeded row has for long, or something of the world outside.
-NEVER_BY_CHANCE: Final[set[str]] = {"POST /v1/sources/preview"}
+NEVER_BY_CHANCE: Final[set[str]] = {
+    "POST /v1/sources/preview",
+    # No film is made in this world: tests/contracts/test_storyboards.py reads and changes one.
+    "GET /v1/generated/{id}/storyboard",
+    "PATCH /v1/generated/{id}/storyboard",
+}
 
 CONFIG: Final = {
     "seed": SEED,

@@ -12,7 +12,7 @@ from accounts import tokens, workspaces
 from accounts.models import ApiToken, LedgerEntry
 from accounts.tenancy import NoWorkspace
 from config.ground.ids import uuid7
-from config.ground.prepared import Prepared, insert, insert_unless_there, update
+from config.ground.prepared import Prepared, insert, insert_unless_there, update, update_each
 from pipeline.models import RawItem, Source, WorkspaceDefaults
 
 pytestmark = pytest.mark.django_db
@@ -285,3 +285,39 @@ def test_update_leaves_expressions_and_instances_to_the_queryset(alices):
     assert update(Source, {"pk": one.pk}, values, raised=["version"]) == 1
     found = Source.everywhere.get(pk=one.pk)
     assert (found.failures, found.version) == (one.failures + 2, one.version + 1)
+
+
+# --- Many rows in one statement --------------------------------------------------------------------------------------
+
+
+def test_each_of_many_rows_is_changed_as_it_is_told(alices):
+    rows = make_sources(alices, 4)
+    changes = [
+        (
+            {"pk": row.pk, "name": row.name},
+            {"last_polled_at": NOON, "fetch_state": {"a": number}, "failures": number},
+        )
+        for number, row in enumerate(rows)
+    ]
+    changes[0][0]["name"] = "another"
+    assert update_each(Source, changes, raised=("version",)) == 3
+    after = [Source.everywhere.get(pk=row.pk) for row in rows]
+    assert [row.failures for row in after] == [0, 1, 2, 3]
+    assert [row.version - before.version for row, before in zip(after, rows, strict=True)] == [0, 1, 1, 1]
+    assert [row.fetch_state for row in after[1:]] == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert [row.last_polled_at for row in after] == [None, NOON, NOON, NOON]
+
+
+def test_many_rows_are_stored_in_portions(monkeypatch, alices):
+    columns = len(Source._meta.local_concrete_fields)
+    monkeypatch.setattr(type(connection.features), "max_query_params", 2 * columns + 1)
+    new = [
+        Source(workspace=alices, name=f"New {number}", type="rss", config={"n": number})
+        for number in range(5)
+    ]
+    with CaptureQueriesContext(connection) as asked:
+        insert(new)
+    assert len(asked) == 3
+    found = Source.everywhere.filter(pk__in=[row.pk for row in new])
+    assert {row.name: row.config for row in found} == {row.name: row.config for row in new}
+    assert not any(row._state.adding for row in new)

@@ -26,6 +26,9 @@ from pipeline.grounding import quotations, ungrounded_numbers, ungrounded_quotat
         ("no number", "none either"),
         ("See https://a.com/2019/x", "no number"),
         ("14 to 9", "It was 9 against 14."),
+        ("Traffic will fall by a third.", "Traffic will fall by a third during the works."),
+        ("It fell by a third.", "By a third since 2019 it fell."),
+        ("Um ein Drittel weniger.", "Es wurde um ein Drittel seit Mai weniger."),
     ],
 )
 def test_numbers_of_the_source_are_grounded(draft: str, source: str) -> None:
@@ -44,6 +47,8 @@ def test_numbers_of_the_source_are_grounded(draft: str, source: str) -> None:
         ("2019", "see https://a.com/2019", ("2019",)),
         ("2.0.1", "2.0.2", ("2.0.1",)),
         ("9" * 80, "9" * 79, ("9" * 80,)),
+        ("It fell by a third.", "A third runner fell.", ("third",)),
+        ("It fell by a third.", "It fell by a quarter during the works.", ("third",)),
     ],
 )
 def test_other_numbers_are_named(draft: str, source: str, strange: tuple[str, ...]) -> None:

@@ -8,12 +8,11 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
-import psycopg
 from django.conf import settings
 
+from tests import migrated
 from tests.documents.text import ROOT
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class Machine:
         # Nobody listens there.
         self.environment["PORT"] = "9"
         if self.database:
-            self.environment["DATABASE_URL"] = _with_path(self.database)
+            self.environment["DATABASE_URL"] = migrated.url_of(self.database)
 
     def start(self, *command, **environment):
         return subprocess.run(
@@ -91,32 +90,28 @@ class Machine:
         if not self.database:
             return Machine(data)
         name = _name()
-        _administer(f"CREATE DATABASE {name} TEMPLATE {self.database}")
+        migrated.administer(f"CREATE DATABASE {name} TEMPLATE {self.database}")
         return Machine(data, name)
 
     def drop(self):
         if self.database:
-            _administer(f"DROP DATABASE {self.database} WITH (FORCE)")
+            migrated.administer(f"DROP DATABASE {self.database} WITH (FORCE)")
 
 
-def make(data):
-    """Nothing in it, not even tables."""
+def make(data, *, is_empty=False):
+    """With the tables, but nothing in them; `is_empty` without tables."""
     data.mkdir()
-    if not settings.IS_POSTGRES:
-        return Machine(data)
-    name = _name()
-    _administer(f"CREATE DATABASE {name}")
-    return Machine(data, name)
+    name = _name() if settings.IS_POSTGRES else ""
+    if is_empty:
+        if name:
+            migrated.administer(f"CREATE DATABASE {name}")
+        return Machine(data, name)
+    is_migrated = migrated.make_database(name) if name else migrated.make_file(data)
+    made = Machine(data, name)
+    if not is_migrated:
+        made.does("migrate", "--no-input")
+    return made
 
 
 def _name():
     return f"machine_{uuid4().hex[:12]}"
-
-
-def _with_path(path):
-    return urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{path}"))
-
-
-def _administer(sql):
-    with psycopg.connect(_with_path("postgres"), autocommit=True) as connection:
-        connection.execute(sql)

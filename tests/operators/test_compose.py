@@ -145,7 +145,7 @@ def test_nothing_of_ours_can_write_but_to_volumes_and_memory(services):
 
 def test_mounts_are_folders_that_the_image_has_for_its_user(services):
     made = image()
-    owned = re.search(r"install -d -o (\w+) ([/\w ]+)", " ".join(made.runs))
+    owned = re.search(r"install -d -o (\w+) ([/\w ]+)", "\n".join(made.runs))
     assert (owned[1], made.environment["DATA_DIR"]) == (made.user, "/data")
     mounted = {mount.split(":")[1] for name in OURS for mount in services[name]["volumes"]}
     assert mounted == set(owned[2].split())

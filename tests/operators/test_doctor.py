@@ -28,6 +28,7 @@ NAMES = [
     "clock",
     "restore",
     "media",
+    "fonts",
     "disk",
     "backups",
     "outbound",
@@ -85,6 +86,10 @@ def test_lines_say_what_to_do(workspace):
     assert code == 0
     assert "warn  tick                   No service answers at port 9.\n" in said
     assert "→ Start beat and a worker; in the embedded mode, manage.py serve." in said
+
+
+def test_fonts_that_may_be_missing_are_named():
+    assert "fonts-noto-cjk" in verdict("fonts")[1]
 
 
 def test_media_that_cannot_be_written_to_fails(settings, tmp_path):

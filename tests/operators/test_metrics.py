@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from accounts import workspaces
+from config import metrics, server, started
+from config import tallies as config_tallies
+from config.ground import hands, states, tallies
 from pipeline.models import Source
 from tests.documents.text import read, section
 from tests.factories import UserFactory
+from tests.webhooks.factories import NOON, claimed, make_delivery, make_endpoint, make_event, make_sent
+from webhooks import recording
+from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
 
-LINE = re.compile(r'(?:# (?:HELP|TYPE) .+|[a-z_]+(?:\{kind="[a-z_.]+"\})? [0-9.e+-]+)')
+LINE = re.compile(r'(?:# (?:HELP|TYPE) .+|[a-z_]+(?:\{(?:kind|outcome|state)="[a-z_.]+"\})? [0-9.e+-]+)')
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +80,177 @@ def test_it_says_what_waits_and_what_is_dead(client):
     assert (told["pipeline_database_up"], told["pipeline_stopped"]) == ("1", "0")
 
 
+def test_depth_is_what_waits_for_later_too_and_events_that_nobody_has_read(client):
+    workspace = workspaces.create("Alice's newsroom")
+    now = datetime.now(UTC)
+    for wake_at in (now - timedelta(seconds=5), now + timedelta(hours=5), None):
+        Source.everywhere.create(workspace=workspace, name="Feed", type="rss", wake_at=wake_at)
+    make_event(workspace, created_at=now - timedelta(seconds=40))
+    told = values(ask(client))
+    assert told['pipeline_waiting_rows{kind="pipeline.collect"}'] == "2"
+    assert told['pipeline_due_rows{kind="pipeline.collect"}'] == "1"
+    for reader in ("webhooks.dispatch", "analytics.count"):
+        assert told[f'pipeline_waiting_rows{{kind="{reader}"}}'] == "1"
+        assert 40 <= float(told[f'pipeline_oldest_due_seconds{{kind="{reader}"}}']) < 70
+
+
+def test_every_kind_of_row_has_its_queue_and_its_counters(client):
+    told = values(ask(client))
+    kinds = {name: kind for name, kind in hands.kinds().items() if isinstance(kind, hands.Kind)}
+    tables = {kind.model for kind in kinds.values()}
+    assert sum(name.startswith("pipeline_waiting_rows") for name in told) == len(tables) + 2
+    for name in kinds:
+        for counter in ("attempts", "work_failed", "given_up", "claims_lost", "work_seconds"):
+            assert told[f'pipeline_{counter}_total{{kind="{name}"}}'] == "0.0"
+
+
+def test_what_hands_did_is_summed_over_processes(client):
+    tallies.drain()
+    kind = hands.kinds()["webhooks.deliver"]
+    good, faulty, crashing = (SimpleNamespace(pk=n, workspace_id=n, attempts=1) for n in range(3))
+    crashing.attempts = kind.max_attempts + 1
+    own = replace(kind, work=lambda row: 1 / row.pk, give_up=lambda row: None)
+    for row in (good, faulty, crashing):
+        hands.work_one(own, row)
+    # Another process.
+    config_tallies.write()
+    hands.work_one(own, SimpleNamespace(pk=7, workspace_id=7, attempts=1))
+    config_tallies.write()
+    config_tallies.write()
+    told = values(ask(client))
+    assert {
+        name: told[f'pipeline_{name}_total{{kind="webhooks.deliver"}}']
+        for name in ("attempts", "work_failed", "given_up", "claims_lost")
+    } == {"attempts": "4.0", "work_failed": "1.0", "given_up": "1.0", "claims_lost": "0.0"}
+
+
+def test_a_lost_claim_is_counted_for_its_kind(client):
+    tallies.drain()
+    endpoint = make_endpoint()
+    delivery = make_delivery(endpoint)
+
+    def work(row):
+        Delivery.everywhere.filter(pk=row.pk).update(lease_token=99)
+        with pytest.raises(states.Overtaken):
+            states.move(row, "failed", under_lease=True)
+        assert row.sleep_until(None) is False
+
+    hands.work_one(replace(hands.kinds()["webhooks.probe"], work=work), delivery)
+    config_tallies.write()
+    assert values(ask(client))['pipeline_claims_lost_total{kind="webhooks.probe"}'] == "2.0"
+
+
+def test_attempts_of_webhooks_and_their_first_wait(client):
+    tallies.drain()
+    endpoint = make_endpoint()
+    for status in (200, 500):
+        # As it is dispatched.
+        made = NOON - timedelta(seconds=3)
+        delivery = claimed(make_delivery(endpoint, created_at=made, due_at=made))
+        recording.record(delivery, make_sent(status))
+    config_tallies.write()
+    told = values(ask(client))
+    assert told['pipeline_webhook_attempts_total{outcome="delivered"}'] == "1.0"
+    assert told['pipeline_webhook_attempts_total{outcome="failed"}'] == "1.0"
+    assert told["pipeline_webhook_first_wait_seconds_count"] == "2.0"
+    assert float(told["pipeline_webhook_first_wait_seconds_sum"]) == pytest.approx(6)
+
+
+def test_endpoints_by_state(client):
+    for changes in (
+        {},
+        {"status": "degraded"},
+        {"status": "disabled"},
+        {"is_on": False},
+        {"deleted_at": NOON},
+    ):
+        make_endpoint(**changes)
+    told = values(ask(client))
+    states_of = ("active", "degraded", "disabled", "paused")
+    assert [told[f'pipeline_webhook_endpoints{{state="{one}"}}'] for one in states_of] == ["1"] * 4
+
+
+@pytest.mark.parametrize("error", [DatabaseError, InterfaceError])
+def test_tallies_wait_while_the_database_is_away(monkeypatch, error):
+    tallies.drain()
+    tallies.add("attempts", "webhooks.deliver", 3)
+
+    class Away:
+        vendor = "none"
+
+        def cursor(self):
+            raise error("away")
+
+    monkeypatch.setattr(config_tallies, "connection", Away())
+    config_tallies.write()
+    assert tallies.drain() == {("attempts", "webhooks.deliver"): 3}
+
+
 def test_every_metric_is_documented(client):
     named = {
         line.split()[2] for line in ask(client).content.decode().splitlines() if line.startswith("# TYPE")
     }
     text = section(read("running.md"), "## Metrics")
     assert {name for name in named if f"`{name}" not in text} == set()
+
+
+WITHOUT_DATABASE = {
+    "pipeline_database_up",
+    "pipeline_broker_up",
+    "process_start_time_seconds",
+    "process_resident_memory_max_bytes",
+    "process_threads",
+}
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_database_that_is_away_is_told(client, monkeypatch, error):
+    monkeypatch.setattr(connection, "cursor", mock.Mock(side_effect=error("away")))
+    answer = ask(client)
+    monkeypatch.undo()
+    told = values(answer)
+    assert (answer.status_code, set(told), told["pipeline_database_up"]) == (200, WITHOUT_DATABASE, "0")
+
+
+def test_a_database_that_goes_away_meanwhile_is_told(client, monkeypatch):
+    monkeypatch.setattr(metrics.rows, "dead_counts", mock.Mock(side_effect=OperationalError("away")))
+    told = values(ask(client))
+    assert (set(told), told["pipeline_database_up"]) == (WITHOUT_DATABASE, "0")
+
+
+def test_time_in_which_a_delivery_was_held_is_no_wait(client):
+    tallies.drain()
+    let_go = make_delivery(make_endpoint(), created_at=NOON - timedelta(days=2))
+    Delivery.everywhere.filter(pk=let_go.pk).update(due_at=NOON - timedelta(seconds=2))
+    recording.record(claimed(Delivery.everywhere.get(pk=let_go.pk)), make_sent(200))
+    config_tallies.write()
+    assert float(values(ask(client))["pipeline_webhook_first_wait_seconds_sum"]) == pytest.approx(2)
+
+
+def _tell(asks, told):
+    while asks.get(timeout=30):
+        told.put(started.newest())
+
+
+def test_all_web_processes_say_the_same_start():
+    """Two scrapes that two processes answer are no restart; a worker that is forked anew is one."""
+    context = multiprocessing.get_context("fork")
+    pairs = [(context.Queue(), context.Queue()) for _ in range(2)]
+    processes = [context.Process(target=_tell, args=pair) for pair in pairs]
+
+    def ask_all():
+        for asks, _ in pairs:
+            asks.put(True)
+        return {told.get(timeout=30) for _, told in pairs}
+
+    for process in processes:
+        server.options(host="127.0.0.1", workers=2)["pre_fork"](None, None)
+        process.start()
+    (first,) = ask_all()
+    assert first == started.newest()
+    server.options(host="127.0.0.1", workers=2)["pre_fork"](None, None)
+    (second,) = ask_all()
+    assert second > first
+    for (asks, _), process in zip(pairs, processes, strict=True):
+        asks.put(False)
+        process.join(30)

@@ -67,9 +67,10 @@ def test_answers_are_forgotten_after_48_hours(workspace, monkeypatch):
 def test_idle_costs_one_round_of_queries_a_minute(workspace, monkeypatch, django_assert_num_queries):
     clock = {"at": 1000.0}
     monkeypatch.setattr(retention.time, "monotonic", lambda: clock["at"])
-    # Answers, sessions, events, attempts, deliveries, uploads, those to webhook sources, two of secrets, entries, drafts,
-    # hosts, notices, people on their way to a platform, three of newsletters; the media folder isn't there.
-    with django_assert_num_queries(17):
+    # Answers, sessions, events, attempts, deliveries, recoveries, uploads, those to webhook sources, two of secrets,
+    # entries, drafts, plans, series, items that came back, people on their way to a platform, hosts, three of
+    # newsletters, clicks and their sums, batches, notices; the media folder isn't there.
+    with django_assert_num_queries(24):
         assert retention.forget_some() == 0
     keep(workspace, timedelta(hours=49))
     clock["at"] += 59.9
@@ -277,7 +278,6 @@ def test_every_crash_point_of_the_operators_is_killed_at():
 @pytest.mark.timeout(200)
 def test_killed_in_the_middle_the_next_look_goes_on(tmp_path):
     one = machine.make(tmp_path / "data")
-    one.does("migrate", "--no-input")
     one.shell(FILL)
     one.manage("shell", "-v", "0", "-c", WORK, crash_at="retention.forgotten")
     assert one.shell(LEFT) == '[1, ["a.part", "b.part", "c.png"]]'

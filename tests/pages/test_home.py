@@ -282,6 +282,15 @@ def test_what_is_late_is_told_by_the_clock_alone_and_a_hold_before_it(newsroom, 
     assert banners() == ["All publishing is on hold."]
 
 
+def test_what_is_late_leads_to_what_helps(newsroom, alice, as_person):
+    at = timezone.now() - timedelta(minutes=185)
+    publication(make(newsroom, "A ferry"), "scheduled", due_at=at)
+    answer = as_person(alice).get(reverse("notices", kwargs={"ws": newsroom.pk}))
+    (banner,) = answer.context["banners"]
+    assert banner.title == "1 post is late, by 3 hours."
+    assert banner.link == reverse("failures", kwargs={"ws": newsroom.pk})
+
+
 def test_last_month_s_credits_are_no_news(newsroom, banners):
     CreditBalance.everywhere.update(available=0, period_start="2020-01-01")
     assert banners() == []

@@ -136,6 +136,30 @@ def test_another_variant_is_made_once_however_often_it_is_clicked(editor, item):
     assert (again["Location"], GeneratedItem.everywhere.count()) == (at(item, "item_page"), 2)
 
 
+def test_a_hint_that_cant_be_followed_is_told_and_kept(editor, item):
+    page = editor.get(at(item, "item_regenerate")).content.decode()
+    assert ["no hint can be followed" in page, 'name="hint"' in page] == [True, False]
+    answer = editor.post(at(item, "item_regenerate"), {"hint": "For beginners", "once": "a"})
+    page = answer.content.decode()
+    assert (answer.status_code, "For beginners" in page, "no hint can be followed" in page) == (
+        200,
+        True,
+        True,
+    )
+    assert GeneratedItem.everywhere.count() == 1
+    # What failed was not the first of a double click.
+    assert editor.post(at(item, "item_regenerate"), {"hint": "", "once": "a"}).status_code == 302
+
+
+def test_a_hint_is_asked_of_the_model_and_shown(editor, item, settings):
+    settings.ANTHROPIC_API_KEY = "key-of-the-operator"
+    assert 'name="hint"' in editor.get(at(item, "item_regenerate")).content.decode()
+    act(editor, item, "item_regenerate", hint="For beginners")
+    variant = GeneratedItem.everywhere.exclude(pk=item.pk).get()
+    assert variant.hint == "For beginners"
+    assert "For beginners" in editor.get(at(variant, "item_page")).content.decode()
+
+
 def test_variants_stand_side_by_side(editor, pair):
     first, second = pair
     answer = editor.get(at(first, "item_page"))

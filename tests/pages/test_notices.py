@@ -20,10 +20,12 @@ CHOSEN = {
     "reviews_waiting": "off",
     "item_flagged": "daily",
     "source_failing": "off",
+    "recurrence_stopped": "daily",
     "few_topics": "now",
     "outlet_reconnect": "now",
     "webhook": "now",
     "quota": "now",
+    "monthly": "off",
 }
 
 

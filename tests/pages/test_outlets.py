@@ -232,6 +232,7 @@ def test_edit(as_person, bob, newsroom, outlet, wall):
         "per_day",
         "gap_minutes",
         "discloses_ai",
+        "counts_clicks",
         "config_sign",
         "config_too_long",
         "config_link",
@@ -248,6 +249,17 @@ def test_edit(as_person, bob, newsroom, outlet, wall):
     row = reread(outlet)
     assert (row.name, row.per_day, row.gap_minutes, row.discloses_ai) == ("Box", 5, None, False)
     assert (row.config["too_long"], row.config["server"]) == ("shorten", wall.url)
+
+
+@pytest.mark.parametrize(
+    ("platform", "is_offered"),
+    [("wordpress", False), ("ghost", False), ("feed", False), ("email_newsletter", True), ("handoff", True)],
+)
+def test_counting_clicks_is_offered_where_something_can_be_counted(owner, newsroom, platform, is_offered):
+    Outlet.everywhere.filter(workspace=newsroom, platform=platform).delete()
+    made = Outlet.everywhere.create(workspace=newsroom, platform=platform, name="Other")
+    page = owner.get(at(newsroom, "outlet_edit", out=made.pk))
+    assert ("counts_clicks" in page.context["form"].fields) is is_offered
 
 
 def test_edit_of_the_feed_keeps_its_title(owner, newsroom):

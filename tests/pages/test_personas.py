@@ -173,6 +173,19 @@ def test_colours_are_kept_where_wanted(editor, ada):
     assert (ada.brand, ada.version) == ({}, 3)
 
 
+def test_pace_and_pitch_of_the_voice_are_kept_and_let_go(editor, ada):
+    editor.post(at(ada, "persona_look"), look_of(ada, voice_rate="180", voice_pitch="0"))
+    ada.refresh_from_db()
+    assert ada.brand == {"voice_rate": "180", "voice_pitch": "0"}
+    page = editor.get(at(ada, "persona_look")).content.decode()
+    assert 'value="180"' in page
+    refused = editor.post(at(ada, "persona_look"), look_of(ada, voice_rate="20"))
+    assert "greater than or equal to 80" in refused.content.decode()
+    editor.post(at(ada, "persona_look"), look_of(ada))
+    ada.refresh_from_db()
+    assert ada.brand == {}
+
+
 def test_a_portrait_is_square_clean_and_drawn(editor, ada, newsroom):
     exif = Image.Exif()
     exif[0x010E] = "taken at home"

@@ -472,3 +472,26 @@ def test_letting_go_wakes_what_waited(editor, newsroom, stage):
     for again in (editor.get(address), editor.post(address)):
         assert again["Location"] == at(newsroom, "queues_page")
         assert said(again)[-1] == "Publishing isn't on hold; somebody may have let go meanwhile."
+
+
+# --- Days without slots ----------------------------------------------------------------------------------------------
+
+
+def test_days_without_slots_are_written_line_by_line(editor, newsroom, nights):
+    lines = "2027-12-24 to 2027-12-26 Holidays\r\n\r\n2027-05-01 18:00 to 2027-05-02 06:00\r\n2027-06-01"
+    address = at(newsroom, "queue_edit", que=nights.pk)
+    editor.post(address, {**FORM, "blackouts": lines, "version": str(nights.version)})
+    assert reread(nights).blackouts == [
+        {"from": "2027-05-01T18:00", "until": "2027-05-02T06:00", "reason": ""},
+        {"from": "2027-06-01T00:00", "until": "2027-06-02T00:00", "reason": ""},
+        {"from": "2027-12-24T00:00", "until": "2027-12-27T00:00", "reason": "Holidays"},
+    ]
+    written = editor.get(address).context["form"]["blackouts"].value()
+    assert written == ("2027-05-01 18:00 to 2027-05-02 06:00\n2027-06-01\n2027-12-24 to 2027-12-26 Holidays")
+
+
+@pytest.mark.parametrize("lines", ["Christmas", "2027-13-01", "2027-05-02 to 2027-05-01", "2027-05-01 25:00"])
+def test_a_line_that_is_no_stretch_is_marked(editor, newsroom, nights, lines):
+    answer = editor.post(at(newsroom, "queue_edit", que=nights.pk), {**FORM, "blackouts": lines})
+    assert list(errors(answer)) == ["blackouts"]
+    assert reread(nights).blackouts == []

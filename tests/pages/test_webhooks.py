@@ -108,6 +108,8 @@ def test_add_keeps_which_events_were_meant(owner, newsroom, which, events):
             "raw.injested is not one of the available",
         ),
         ({"description": "x" * 201}, "description", "at most 200 characters"),
+        ({"rate": "0"}, "rate", "greater than or equal to 1"),
+        ({"rate": "101"}, "rate", "less than or equal to 100"),
     ],
 )
 def test_add_says_at_the_field_what_is_wrong(owner, newsroom, changes, field, sentence):
@@ -116,6 +118,22 @@ def test_add_says_at_the_field_what_is_wrong(owner, newsroom, changes, field, se
     assert list(answer.context["form"].errors) == [field]
     assert sentence in answer.context["form"].errors[field][0]
     assert Endpoint.everywhere.count() == Delivery.everywhere.count() == 0
+
+
+@pytest.mark.parametrize(("typed", "rate"), [("7", 7), ("", 20)])
+def test_add_keeps_the_rate(owner, newsroom, typed, rate):
+    owner.post(at(newsroom, "webhook_add"), {**FORM, "rate": typed})
+    assert Endpoint.everywhere.get().rate == rate
+
+
+def test_edit_changes_the_rate_and_keeps_it_where_none_is_sent(owner, newsroom, endpoint):
+    form = {**FORM, "url": endpoint.url}
+    for typed, rate in (("3", 3), ("", 3), ("100", 100)):
+        owner.post(at(newsroom, "webhook_edit", whe=endpoint.pk), {**form, "rate": typed})
+        endpoint.refresh_from_db()
+        assert endpoint.rate == rate
+    shown = owner.get(at(newsroom, "webhook_edit", whe=endpoint.pk))
+    assert shown.context["form"]["rate"].value() == 100
 
 
 def test_add_says_that_http_is_not_allowed(owner, newsroom, settings):
@@ -321,6 +339,7 @@ def test_edit_begins_with_what_is_there(owner, newsroom):
         assert form.initial == {
             "url": endpoint.url,
             "description": endpoint.description,
+            "rate": 20,
             "which": which,
             "events": events if which == "chosen" else usual,
         }

@@ -16,8 +16,8 @@ from accounts.models import AuditEntry
 from config.ground import limits
 from config.ground.ids import encode, uuid7
 from tests.webhooks.factories import claimed, make_delivery, make_endpoint, make_event, make_sent
-from webhooks.deliver import record
 from webhooks.models import Delivery, DeliveryAttempt
+from webhooks.recording import record
 
 
 @pytest.fixture

@@ -13,12 +13,18 @@ from tools import gallery
 if TYPE_CHECKING:
     from pathlib import Path
 
+FILMED = {one.kind for one in plugins.every("engines", Engine) if one.bucket == "video"}
 DRAWN = {one.kind for one in plugins.every("engines", Engine) if one.bucket == "image"}
 
 
 def test_every_engine_that_draws_pictures_has_samples() -> None:
     assert {sample.kind for sample in gallery.SAMPLES} == DRAWN
     assert len({(sample.kind, sample.name) for sample in gallery.SAMPLES}) == len(gallery.SAMPLES)
+
+
+def test_every_engine_that_films_has_samples() -> None:
+    assert {sample.kind for sample in gallery.FILMS} == FILMED
+    assert len({(sample.kind, sample.name) for sample in gallery.FILMS}) == len(gallery.FILMS)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from time import monotonic
 
 import pytest
 from django.conf import settings
+from django.db import InterfaceError
 
 from config import celery
 from config.engine import Engine
@@ -101,8 +102,9 @@ def test_the_pool_of_connections_covers_every_hand_with_a_thread_of_its_own():
         if isinstance(kind, hands.Kind) and kind.own_threads
     }
     assert own.pop("pipeline.publish") == settings.PUBLISH_THREADS
-    keeper = 1
-    assert sum(own.values()) + keeper == settings.OWN_THREADS, own
+    keepers = sum(isinstance(kind, hands.Kind) and kind.shares_claims for kind in hands.kinds().values())
+    assert keepers == 2
+    assert sum(own.values()) + keepers == settings.OWN_THREADS, own
     pool = settings.DATABASES["default"]["OPTIONS"].get("pool")
     threads = settings.WEB_THREADS + settings.WORKER_THREADS + settings.PUBLISH_THREADS + settings.OWN_THREADS
     assert pool is None or pool["max_size"] == threads + 4
@@ -183,6 +185,23 @@ def test_the_watch_takes_over_within_two_seconds_of_the_last_tick(work, watch):
     last_tick = monotonic()
     assert work.wait_for(1, seconds=6) == 1
     assert work.looked_at[0] - last_tick < 4
+
+
+def test_the_watch_outlives_what_it_does_every_second(work, monkeypatch):
+    done = []
+
+    def broken():
+        done.append(monotonic())
+        raise InterfaceError("the connection is closed")
+
+    monkeypatch.setattr(hands, "_every_second", [broken, lambda: done.append("next")])
+    ends = threading.Event()
+    thread = threading.Thread(target=hands.watch, args=(ends,))
+    thread.start()
+    assert work.wait_for(3, seconds=6) >= 3
+    ends.set()
+    thread.join(10)
+    assert done.count("next") >= 3
 
 
 def test_the_watch_outlives_work_that_fails(work, watch):

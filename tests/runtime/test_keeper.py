@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from uuid import uuid4
@@ -114,6 +115,34 @@ def test_what_is_claimed_beyond_the_hands_stays_little(kind, table):
     until(lambda: kind.work.now == HANDS)
     time.sleep(0.1)
     assert sum(table.claims) == HANDS + 1
+
+
+def test_quick_hands_have_as_much_claimed_ahead_as_they_work_in_a_moment(kind, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(hands.time, "monotonic", lambda: clock[0])
+    ahead = hands.Ahead(kind)
+    clock[0] += 0.5
+    assert ahead.rows() == max(1, HANDS // 4)
+    hands._worked["kept"] += 200
+    clock[0] += 0.5
+    assert ahead.rows() == round(400 * hands.SHELF_SECONDS)
+    # Their last moment counts, not what was before: who hangs now holds back little.
+    clock[0] += 0.5
+    assert ahead.rows() == max(1, HANDS // 4)
+
+
+def test_nothing_is_claimed_while_the_shelf_lasts(kind, table):
+    claimed = []
+    kind = replace(kind, batch=100)
+    hands._shelves["kept"] = deque()
+    for _ in range(3):
+        before = len(table.claims)
+        hands._fill_shelf(kind, 30)
+        claimed.append(len(table.claims) - before)
+    # Hands have begun what they can; more than half of what is ahead lies there still.
+    assert claimed == [1, 0, 0]
+    kind.work.go.set()
+    until(lambda: len(kind.work.done) == HANDS + 30)
 
 
 def test_a_keeper_leaves_when_nothing_is_due_and_the_next_ask_brings_another(kind, table):

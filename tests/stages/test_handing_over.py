@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,7 +12,7 @@ from accounts.models import AuditEntry, Notice
 from config.ground.errors import Conflict
 from config.ground.ids import encode
 from pipeline import overview, payloads
-from pipeline.models import Attempt, Outlet, Publication
+from pipeline.models import Attempt, GeneratedItem, Outlet, Publication, Revision, ShortLink
 from pipeline.stages import publish
 from pipeline.stages.publish import sending
 from tests.stages.steps import (
@@ -188,3 +190,58 @@ def test_held_meanwhile_it_is_given_back(item, desk, workspace, monkeypatch):
     monkeypatch.setattr(sending, "post_for", held_at_the_last_moment)
 
     assert (send(row).status, notices(workspace)) == ("scheduled", [])
+
+
+# --- Where its outlet counts clicks ---------------------------------------------------------------------------------
+
+
+def short_ones(settings, post):
+    """Codes of the short addresses in all that the page shows."""
+    shown = " ".join([post.payload.body, post.payload.link, *post.parts])
+    return set(re.findall(re.escape(settings.PUBLIC_URL) + "/l/([0-9a-z]+)", shown))
+
+
+@pytest.fixture
+def linked(item):
+    for model, given in ((GeneratedItem, {"pk": item.pk}), (Revision, {"item": item})):
+        model.everywhere.filter(**given).update(
+            body="Read https://news.example/tram now.", body_format="text"
+        )
+    return reread(item)
+
+
+def count_clicks(desk, since):
+    Outlet.everywhere.filter(pk=desk.pk).update(clicks_since=since)
+    return reread(desk)
+
+
+def test_every_short_link_of_a_package_leads_somewhere(linked, desk, settings, client):
+    row = promise(linked, count_clicks(desk, NOON), publish_at=LATER)
+    before = publish.package_of(reread(row))
+    # Who copies it before its time has addresses that lead there too.
+    assert (before.payload.body, short_ones(settings, before)) == (
+        "Read https://news.example/tram now.",
+        set(),
+    )
+    Publication.everywhere.filter(pk=row.pk).update(due_at=NOON, next_attempt_at=NOON, wake_at=NOON)
+    handed = send(reread(row))
+    assert publish.is_handed_over(handed)
+    package = publish.package_of(reread(handed))
+    codes = short_ones(settings, package)
+    assert codes == short_ones(settings, replace(package, parts=())) != set()
+    assert "news.example" not in package.payload.body
+    assert package.payload.link.startswith(f"{settings.PUBLIC_URL}/l/")
+    for code in codes:
+        assert client.get(f"/l/{code}").status_code == 302
+
+
+@pytest.mark.parametrize(("at_first", "later"), [(NOON, None), (None, NOON)])
+def test_a_package_stays_as_it_was_handed_over(linked, desk, settings, at_first, later):
+    handed = send(promise(linked, count_clicks(desk, at_first)))
+    was = publish.package_of(reread(handed)).payload
+    count_clicks(desk, later)
+    package = publish.package_of(reread(handed))
+    assert (package.payload.body, package.payload.link) == (was.body, was.link)
+    kept = set(ShortLink.everywhere.values_list("code", flat=True))
+    assert short_ones(settings, package) <= kept
+    assert bool(kept) is (at_first is not None)

@@ -202,7 +202,7 @@ class Making(RuleBasedStateMachine):
             return set()
         # One that waits begins with the newest content.
         version = raw.content_version if run.status == "queued" else run.raw_version
-        source = reading.source_text(Generation(raw_item=raw, raw_version=version))
+        source = reading.source_text(Generation(raw_item=raw, raw_version=version, engine=run.engine))
         key = briefing._key(plugins.get("writers", "claude", Writer), source)
         is_stored = SharedBrief.everywhere.filter(raw_item=raw, key=key, content__isnull=False).exists()
         return {"draft"} if is_stored else {"brief", "draft"}

@@ -390,3 +390,36 @@ def test_a_moment_that_was_named_forgets_the_clock(workspace, ready, stage):
     promise(ready, stage, publish_at=moment_of(clock), clock=clock)
     row = promise(ready, stage, publish_at=NOON + timedelta(days=1))
     assert (row.local_time, row.zone, row.on_gap, row.on_overlap, row.queue) == ("", "", "", "", None)
+
+
+@pytest.mark.parametrize(
+    "blackout",
+    [
+        {"from": "2027-12-24T00:00", "until": "9999-12-31T23:59"},
+        {"from": "2027-12-24T00:00", "until": "2101-01-01T00:01"},
+        {"from": "0001-01-01T00:00", "until": "2027-12-24T00:00"},
+    ],
+)
+def test_a_stretch_without_slots_lies_in_this_century(workspace, blackout):
+    usual = PublishQueue.everywhere.get(workspace=workspace, is_default=True)
+    with pytest.raises(Invalid) as error:
+        queues.change(usual, {"timezone": "America/New_York", "blackouts": [blackout]}, by="bob")
+    assert [one.field for one in error.value.detail] == ["blackouts"]
+    queues.change(usual, {"blackouts": [{"from": "2000-01-01T00:00", "until": "2101-01-01T00:00"}]}, by="bob")
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kathmandu", "UTC"])
+def test_a_stretch_to_the_end_of_the_calendar_that_is_there_already_closes(zone):
+    queue = queue_of(zone, (0, "09:00"))
+    queue.blackouts = [{"from": "2027-03-09T00:00", "until": "9999-12-31T23:59", "reason": ""}]
+    assert [moment.day for moment in moments(queue, at(2027, 3, 2), 9)] == [8]
+    queue.blackouts = [{"from": "0001-01-01T00:00", "until": "2027-03-09T00:00", "reason": ""}]
+    assert [moment.day for moment in moments(queue, NOON, 1)] == [15]
+
+
+def test_a_queue_whose_zone_was_dropped_has_no_free_slot(workspace, feed):
+    PublishQueue.everywhere.filter(workspace=workspace).update(timezone="Europe/Atlantis")
+    (item,) = items(workspace, 1)
+    with pytest.raises(Conflict) as error:
+        promise(item, feed, is_queued=True)
+    assert error.value.detail[0].code == "no_slot"

@@ -12,8 +12,9 @@ from config.ground.ids import uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import signing
-from webhooks.deliver import LEASE, Sent
+from webhooks.deliver import LEASE
 from webhooks.models import Delivery, Endpoint
+from webhooks.recording import Sent
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import socket
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +14,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models import Notice
-from config.ground import hands, outbound
+from config.ground import hands, limits, outbound
 from config.ground.ids import encode
 from pipeline.models import Event
 from tests.webhooks.factories import (
@@ -24,8 +27,9 @@ from tests.webhooks.factories import (
 )
 from webhooks import deliver as deliver_module
 from webhooks import signing
-from webhooks.deliver import deliver, give_up, note_health, record
+from webhooks.deliver import deliver, give_up
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+from webhooks.recording import note_health, record
 
 pytestmark = pytest.mark.django_db
 
@@ -139,6 +143,7 @@ def test_call_is_made_within_the_promised_limits(monkeypatch, settings):
         "max_redirects": 0,
         "truncate": True,
         "https_only": True,
+        "keep": True,
     }
 
 
@@ -198,13 +203,59 @@ def test_connection_refused_is_a_failed_attempt_without_status():
 
 
 def test_time_out_waits_a_minute(receiver, monkeypatch):
-    monkeypatch.setattr(deliver_module.limits, "WEBHOOK_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "WEBHOOK_TIMEOUT_SECONDS", 0.2)
     receiver.answers["/in"] = receiver.hang
     delivery = claimed(make_delivery(make_endpoint(url=f"{receiver.url}/in")))
     deliver(delivery, now=NOON)
     attempt = DeliveryAttempt.everywhere.get()
     assert attempt.status_code is None
     assert timedelta(seconds=60) <= read(delivery).wake_at - NOON <= timedelta(seconds=74)
+
+
+@pytest.fixture
+def dripping():
+    """Call it with what is answered: it comes a byte at a time, soon enough for a limit of each single wait."""
+    threads = []
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def answer(content):
+        connection, _ = listening.accept()
+        # The caller gives up first, which is what is tested.
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            for byte in content:
+                connection.sendall(bytes([byte]))
+                threading.Event().wait(0.02)
+
+    def start(content):
+        threads.append(threading.Thread(target=answer, args=(content,)))
+        threads[0].start()
+        return f"http://127.0.0.1:{listening.getsockname()[1]}/in"
+
+    with listening:
+        yield start
+        for thread in threads:
+            thread.join(30)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"HTTP/1.1 200 OK\r\nx-slow: " + b"a" * 150 + b"\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 150\r\n\r\n" + b"b" * 150,
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nb\r\n" * 30 + b"0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"b" * 150,
+    ],
+    ids=["head", "body", "chunks", "until-it-closes"],
+)
+def test_answer_that_drips_is_broken_off_as_a_whole(dripping, monkeypatch, content):
+    monkeypatch.setattr(limits, "WEBHOOK_TIMEOUT_SECONDS", 0.5)
+    delivery = claimed(make_delivery(make_endpoint(url=dripping(content))))
+    deliver(delivery)
+    attempt = DeliveryAttempt.everywhere.get()
+    assert attempt.status_code is None
+    assert attempt.error == "127.0.0.1 did not answer in full within 0.5 seconds."
+    assert read(delivery).status == "pending"
 
 
 def test_private_and_loopback_addresses_are_refused_where_they_are_not_allowed(receiver, settings):

@@ -23,8 +23,8 @@ from tests.webhooks.factories import (
     make_workspace,
 )
 from webhooks import endpoints
-from webhooks.deliver import record
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+from webhooks.recording import record
 
 pytestmark = pytest.mark.django_db
 
@@ -171,7 +171,7 @@ def test_change_of_the_address_takes_what_waits_along(receiver):
     entry = AuditEntry.everywhere.get(action="endpoint.changed")
     assert (entry.actor, entry.details) == (
         "alice",
-        {"url": f"{receiver.url}/new", "was": "http://127.0.0.1:9/old", "events": ["*"]},
+        {"url": f"{receiver.url}/new", "was": "http://127.0.0.1:9/old", "events": ["*"], "rate": 20},
     )
 
 
@@ -368,22 +368,6 @@ def test_resend_refuses_what_cannot_be_sent():
     with pytest.raises(states.Overtaken):
         endpoints.resend(stale, actor="alice")
     assert audited() == []
-
-
-def test_recover_sends_what_failed_since():
-    endpoint = make_endpoint()
-    failed = {"status": "failed", "wake_at": None}
-    before = make_delivery(endpoint, created_at=NOON - timedelta(seconds=1), **failed)
-    since = make_delivery(endpoint, created_at=NOON, **failed)
-    expired = make_delivery(endpoint, make_event(endpoint.workspace_id, body=None), created_at=NOON, **failed)
-    other = make_delivery(make_endpoint(endpoint.workspace), created_at=NOON, **failed)
-    assert endpoints.recover(endpoint, NOON, actor="alice") == 1
-    assert [read(row).status for row in (before, since, expired, other)] == [
-        "failed",
-        "pending",
-        "failed",
-        "failed",
-    ]
 
 
 def test_send_test_reaches_this_endpoint_alone(receiver):

@@ -8,7 +8,7 @@ import pytest
 
 from config.ground import states
 from tests.webhooks.factories import make_delivery, make_endpoint
-from webhooks.states import DELIVERY, ENDPOINT, OPEN_DELIVERIES
+from webhooks.states import DELIVERY, ENDPOINT, OPEN_DELIVERIES, RECOVERY
 
 ENDPOINT_MOVES = {
     ("active", "degraded"),
@@ -35,6 +35,8 @@ def moves_of(table) -> set[tuple[str, str]]:
 def test_tables():
     assert moves_of(ENDPOINT) == ENDPOINT_MOVES
     assert moves_of(DELIVERY) == DELIVERY_MOVES
+    assert moves_of(RECOVERY) == {("running", "done"), ("running", "stopped")}
+    assert states.tables()["webhooks.Recovery"] == RECOVERY
     assert states.tables()["webhooks.Endpoint"] == ENDPOINT
     assert states.tables()["webhooks.Delivery"] == DELIVERY
     assert sorted(OPEN_DELIVERIES) == ["held", "pending"]

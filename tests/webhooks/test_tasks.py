@@ -16,6 +16,7 @@ def test_kinds():
         "webhooks.dispatch",
         "webhooks.deliver",
         "webhooks.probe",
+        "webhooks.recover",
     ]
     # The claim counts rows in hand by one lease, so both lanes must have the same.
     assert there["webhooks.deliver"].lease == there["webhooks.probe"].lease

@@ -6,12 +6,17 @@ import json
 import socket
 import struct
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
+from tests.writers.batches_server import PATH, Batches, succeeded
+from tests.writers.metering import Declined
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from tests.writers.metering import Meter
 
 USAGE = {
     "input_tokens": 700,
@@ -86,9 +91,16 @@ class MessagesServer:
         self.script: list[Scripted] = []
         self.answer: Callable[[Recorded], Scripted] | None = None
         """Instead of a script: what is answered follows from what is asked."""
+        self.batched: list[Recorded] = []
+        """Requests of batches that were worked."""
+        self.refuses_batches: Scripted | None = None
+        """What every call to the batches is answered with instead."""
+        self.meter: Meter | None = None
+        """Counts tokens and keeps prompts as the service does, in place of `USAGE`."""
         self.connections = 0
         self.hung_up = threading.Event()
         """Somebody hung up on an answer that dripped."""
+        self.batches = Batches(self._result_of)
         self._stopped = threading.Event()
         owner = self
 
@@ -100,6 +112,9 @@ class MessagesServer:
                 super().setup()
 
             def do_POST(self) -> None:
+                owner._answer(self)
+
+            def do_GET(self) -> None:
                 owner._answer(self)
 
             def log_message(self, *ignored: object) -> None:
@@ -126,6 +141,9 @@ class MessagesServer:
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers.get("content-length", "0"))).decode()
         headers = {name.lower(): value for name, value in handler.headers.items()}
+        if handler.path.startswith(PATH):
+            self._answer_batch(handler, headers, json.loads(raw) if raw else {})
+            return
         self.requests.append(Recorded(handler.path, headers, json.loads(raw), raw))
         if not headers.get("authorization", "").startswith("Bearer "):
             scripted = error(401, "authentication_error")
@@ -141,10 +159,46 @@ class MessagesServer:
             return
         self._write(handler, scripted)
 
+    def _answer_batch(self, handler: BaseHTTPRequestHandler, headers: Mapping[str, str], body: Any) -> None:
+        if not headers.get("authorization", "").startswith("Bearer "):
+            self._write(handler, error(401, "authentication_error"))
+            return
+        if self.refuses_batches is not None:
+            self._write(handler, self.refuses_batches)
+            return
+        status, words = self.batches.handle(handler.command, handler.path, body)
+        handler.close_connection = True
+        if not status:
+            # It was taken in, and the connection breaks before the answer.
+            handler.connection.close()
+            return
+        self._write(handler, Scripted(words, status=status))
+
+    def _result_of(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a request of a batch comes to: as if it were asked live."""
+        raw = json.dumps(request["params"], ensure_ascii=False)
+        self.batched.append(Recorded(PATH, {}, request["params"], raw))
+        if self.answer is not None:
+            return succeeded(self._metered(self.batched[-1], self.answer(self.batched[-1])).body)
+        return succeeded(self._metered(self.batched[-1], self.script.pop(0)).body)
+
     def _next(self) -> Scripted:
         if self.answer is not None:
-            return self.answer(self.requests[-1])
-        return self.script.pop(0) if self.script else error(500, "api_error")
+            return self._metered(self.requests[-1], self.answer(self.requests[-1]))
+        scripted = self.script.pop(0) if self.script else error(500, "api_error")
+        return self._metered(self.requests[-1], scripted)
+
+    def _metered(self, request: Recorded, scripted: Scripted) -> Scripted:
+        """The same answer with what it used, by the request itself; others than messages use nothing."""
+        if self.meter is None or scripted.status != 200:
+            return scripted
+        message = json.loads(scripted.body)
+        said = "".join(block.get("text", "") for block in message["content"])
+        try:
+            usage = self.meter.usage(request.body, said)
+        except Declined:
+            return error(400, "invalid_request_error")
+        return replace(scripted, body=json.dumps({**message, "model": request.body["model"], "usage": usage}))
 
     def _write(self, handler: BaseHTTPRequestHandler, scripted: Scripted) -> None:
         body = scripted.body.encode()

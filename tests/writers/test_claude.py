@@ -212,6 +212,24 @@ def test_quote_that_cuts_a_word_or_a_number_is_dropped(
     assert [fact.quote for fact in facts] == ["It rose 14.8 per cent a year."]
 
 
+def test_long_quote_is_named_by_its_ends_and_kept_whole(
+    server: MessagesServer, client: model_client.Client
+) -> None:
+    server.script = [
+        found(
+            "The Harrow Council voted … a tram line.",
+            "It will cost £214 … pays £93 million.",
+            "It … line.",
+            "The Harrow … Council … line.",
+        )
+    ]
+
+    answer = WRITER.brief(SOURCE, client=client)
+
+    assert [fact.quote for fact in answer.brief.facts] == [VOTE]
+    assert answer.dropped == 3
+
+
 def test_places_are_told_once(server: MessagesServer, client: model_client.Client) -> None:
     server.script = [found(VOTE, VOTE, VOTE[:-1], COST)]
 
@@ -1091,7 +1109,7 @@ def test_long_variants_on_the_same_facts_are_kept_and_copies_are_not(
 
 def test_writer_is_described() -> None:
     assert isinstance(WRITER, Writer)
-    assert (WRITER.kind, WRITER.offline, WRITER.prompt_version) == ("claude", False, "claude-3")
+    assert (WRITER.kind, WRITER.offline, WRITER.prompt_version) == ("claude", False, "claude-4")
 
 
 def test_brief_of_the_recorded_sample(server: MessagesServer, client: model_client.Client) -> None:

@@ -120,3 +120,63 @@ def test_problems_are_named(text: str, problems: list[str]) -> None:
         read(text, SCHEMA)
 
     assert failure.value.problems == problems
+
+
+# --- By its first and its last words ---------------------------------------------------------------------------------
+
+PROSE = (
+    "The council voted “14 to 9” on Tuesday to build\na tram line. The council voted for a depot on Monday, too. "
+    "It was late."
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "quote"),
+    [
+        ("The council voted “14", "a tram line.", PROSE[: PROSE.index(" The council voted for")]),
+        ('The council voted "14', "build a tram", PROSE[: PROSE.index(" line")]),
+        ("It was", "late.", "It was late."),
+        ("The council voted", "tram line.", PROSE[: PROSE.index(" The council voted for")]),
+        ("The council", "line.", PROSE[: PROSE.index(" The council voted for")]),
+        ("The council", "o", None),
+        ("The council voted", "never said.", None),
+        ("Nobody voted", "tram line.", None),
+        ("The council voted “14", "was late.", None),
+    ],
+    ids=[
+        "as it is",
+        "other marks",
+        "short",
+        "one end",
+        "one end of two",
+        "half a word",
+        "end",
+        "start",
+        "too far",
+    ],
+)
+def test_what_lies_between_is_found_once_or_not_at_all(first: str, last: str, quote: str | None) -> None:
+    span = Haystack(PROSE).find_between(first, last, most=100)
+
+    assert (None if span is None else PROSE[slice(*span)]) == quote
+
+
+def test_two_places_are_none() -> None:
+    twice = "We met in May, and rain fell. We met in May, and rain fell."
+    assert Haystack(twice).find_between("We met", "rain fell.", most=40) is None
+
+
+def test_spaceless_scripts_are_found_between_too() -> None:
+    text = "東京都は月曜日に新しい路面電車の計画を発表した。費用は二億円である。"
+    span = Haystack(text).find_between("東京都は月曜日", "発表した。", most=100)
+    assert span is not None
+    assert text[slice(*span)] == "東京都は月曜日に新しい路面電車の計画を発表した。"
+
+
+def test_looking_between_takes_no_time_by_the_square() -> None:
+    text = "we met and " * 60_000
+    haystack = Haystack(text)
+    haystack.find_between("we met", "fell.", most=600)
+    started = process_time()
+    assert haystack.find_between("we met", "never there", most=600) is None
+    assert process_time() - started < 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import ClassVar
 
 from django.db import models
@@ -22,6 +23,9 @@ class Delivery(WorkspaceRow, DueModel):
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     delivered_at = models.DateTimeField(null=True)
+
+    read_at: float = -inf
+    """Of this instance, by the monotonic clock: when its endpoint and its event were read. No column."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "delivery"

@@ -61,6 +61,7 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
                 events=form.chosen_events(),
                 test=form.cleaned_data["mode"] == "test",
                 description=form.cleaned_data["description"],
+                rate=form.cleaned_data["rate"],
                 is_tried=True,
                 actor=email_of(place),
             )
@@ -105,6 +106,7 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
                 url=form.cleaned_data["url"],
                 events=form.chosen_events(),
                 description=form.cleaned_data["description"],
+                rate=form.cleaned_data["rate"],
                 actor=email_of(place),
             )
         except AppError as error:

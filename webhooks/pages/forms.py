@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
 
 from django import forms
+from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,6 +20,8 @@ from webhooks.models import EVERY_EVENT
 from webhooks.pages import words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.utils.safestring import SafeString
 
     from webhooks.models import Endpoint
@@ -76,6 +80,17 @@ class EndpointForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
 
+    rate = forms.IntegerField(
+        label=gettext_lazy("Requests a second, at most"),
+        min_value=1,
+        max_value=limits.WEBHOOK_RATE_MOST,
+        # Empty leaves it as it is.
+        required=False,
+        initial=limits.WEBHOOK_RATE,
+        help_text=gettext_lazy("What comes faster waits its turn; nothing is lost."),
+        widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
+    )
+
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if cleaned.get("which") == _CHOSEN and not cleaned.get("events") and "events" not in self.errors:
@@ -108,6 +123,7 @@ def values_of(endpoint: Endpoint) -> dict[str, Any]:
     return {
         "url": endpoint.url,
         "description": endpoint.description,
+        "rate": endpoint.rate,
         "which": _ALL if is_all else _CHOSEN if endpoint.events else _USUAL,
         "events": _USUAL_EVENTS if is_all or not endpoint.events else list(endpoint.events),
     }
@@ -134,6 +150,62 @@ class RotateForm(forms.Form):
 
     def span(self) -> timedelta:
         return _OVERLAPS[self.cleaned_data["overlap"]][0]
+
+
+class _WallClockField(forms.DateTimeField):
+    """A time on somebody's clocks: one that names a zone of its own is refused."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        found = super().to_python(value)
+        if isinstance(value, str) and found is not None and _names_zone(value.strip()):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return found
+
+
+def _names_zone(value: str) -> bool:
+    try:
+        read = parse_datetime(value)
+    except ValueError:
+        return False
+    return read is not None and read.tzinfo is not None
+
+
+class RecoverForm(forms.Form):
+    """`since` is a time on the workspace's clocks."""
+
+    since = _WallClockField(
+        label=gettext_lazy("Since"),
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        error_messages={"invalid": gettext_lazy("Give a date and a time, such as 2027-03-28 14:30.")},
+    )
+    what = forms.ChoiceField(
+        label=gettext_lazy("What is sent again"),
+        choices=(
+            ("missed", gettext_lazy("What hasn't arrived: failed, held, or waiting for a later try")),
+            ("all", gettext_lazy("Everything, also what was delivered")),
+        ),
+        initial="missed",
+        help_text=gettext_lazy("Each event keeps its id, so that your receiver can drop what it knows."),
+        widget=forms.RadioSelect,
+    )
+
+    def __init__(self, *args: Any, zone: str, **kwargs: Any) -> None:
+        # In a dialog it stands beside the log's filter, which has a field of the same name.
+        kwargs.setdefault("auto_id", "recover_%s")
+        super().__init__(*args, **kwargs)
+        self.zone = ZoneInfo(zone)
+        self.fields["since"].help_text = _("On the clocks of %(zone)s.") % {"zone": zone}
+
+    def moment(self) -> datetime:
+        """The earlier of the two where the clocks show a time twice, or never: nothing is left out."""
+        given: datetime = self.cleaned_data["since"]
+        both = [given.replace(tzinfo=self.zone, fold=fold) for fold in (0, 1)]
+        return max(both, key=lambda one: one.utcoffset() or timedelta(0))
+
+    @staticmethod
+    def on_the_clocks_of(zone: str, moment: datetime) -> datetime:
+        return moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None, second=0, microsecond=0)
 
 
 _SINCE: Final = {

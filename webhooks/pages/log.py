@@ -20,11 +20,12 @@ from config.ground import limits, logs
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode, first_of
 from webhooks import endpoints
-from webhooks.deliver import is_open
 from webhooks.models import Delivery, DeliveryAttempt
 from webhooks.pages import words
 from webhooks.pages.forms import LogFilter
 from webhooks.pages.parts import email_of, find_endpoint, gave_410, next_tries, tell
+from webhooks.pages.recovery import progress_part
+from webhooks.recording import is_open
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -74,6 +75,9 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     )
     if isinstance(part, HttpResponse):
         return part
+    progress = progress_part(request, place, endpoint)
+    if isinstance(progress, HttpResponse):
+        return progress
     state = words.state_of(endpoint)
     context = {
         "place": place,
@@ -84,6 +88,8 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
         "next_try": next_tries(place, [whe]).get(whe),
         "filter": form,
         "log": part,
+        "progress": progress,
+        "is_open": is_open(endpoint),
         "tab": "log",
     }
     return render(request, "pages/webhook.html", context)

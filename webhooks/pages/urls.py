@@ -1,7 +1,7 @@
 """Addresses of the webhooks' settings."""
 
 from accounts.pages.place import page_path, register_ids
-from webhooks.pages import endpoints, log, receivers
+from webhooks.pages import endpoints, log, receivers, recovery
 
 register_ids("whe", "dlv")
 
@@ -21,6 +21,8 @@ urlpatterns = [
     page_path(f"{_ONE}/test", endpoints.webhook_test, "webhook_test"),
     page_path(f"{_ONE}/delete", endpoints.webhook_delete, "webhook_delete"),
     page_path(f"{_ONE}/receiver", receivers.webhook_receiver, "webhook_receiver"),
+    page_path(f"{_ONE}/recover", recovery.webhook_recover, "webhook_recover"),
+    page_path(f"{_ONE}/recover/stop", recovery.webhook_recover_stop, "webhook_recover_stop"),
     page_path(_DELIVERY, log.webhook_delivery, "webhook_delivery"),
     page_path(f"{_DELIVERY}/outcome", log.webhook_outcome, "webhook_outcome"),
     page_path(f"{_DELIVERY}/resend", log.webhook_resend, "webhook_resend"),

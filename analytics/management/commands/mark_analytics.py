@@ -11,8 +11,15 @@ from django.db.models.functions import TruncDate
 
 from analytics import rollup
 from analytics.models import Measurement, Outcome
+from pipeline.models import HitCount
 
 _AT_ONCE: Final = 500
+_FACTS: Final = (
+    (Outcome, "at"),
+    (Measurement, "at"),
+    (Measurement, "published_at"),
+    (HitCount, "start"),
+)
 
 
 class Command(BaseCommand):
@@ -23,7 +30,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         del args, options
         found = set()
-        for model, moment in ((Outcome, "at"), (Measurement, "at"), (Measurement, "published_at")):
+        for model, moment in _FACTS:
             rows = model.everywhere.annotate(day=TruncDate(moment, tzinfo=UTC)).order_by()
             found |= set(rows.values_list("workspace_id", "test", "day").distinct())
         days = sorted(found)

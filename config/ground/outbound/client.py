@@ -1,4 +1,4 @@
-"""The HTTP client: one guarded connection per request, redirects judged anew at every hop."""
+"""The HTTP client: guarded connections, redirects judged anew at every hop."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from config.ground.outbound.errors import (
     TooManyRedirects,
 )
 from config.ground.outbound.guard import Deadline, Host, Policy, open_socket, read_host
+from config.ground.outbound.kept import Kept
 from config.ground.outbound.wire import Wire, read_body
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Options(TypedDict, total=False):
     max_redirects: int
     https_only: bool
     truncate: bool
+    keep: bool
 
 
 @dataclass(frozen=True)
@@ -140,12 +142,14 @@ class _Request:
     headers: dict[str, str]
     body: bytes | None
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, keep: bool) -> bytes:
         lines = [f"{self.method} {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
             lines.append(f"Content-Length: {len(self.body or b'')}")
-        lines += ["Connection: close", "", ""]
+        if not keep:
+            lines.append("Connection: close")
+        lines += ["", ""]
         return "\r\n".join(lines).encode("latin-1") + (self.body or b"")
 
     def follow(self, status: int, target: _Target) -> _Request:
@@ -170,6 +174,7 @@ class _Limits:
     max_redirects: int
     https_only: bool
     truncate: bool
+    keep: bool
 
 
 @dataclass(frozen=True)
@@ -180,16 +185,25 @@ class _Answer:
     truncated: bool
 
 
-class Client:
-    """An HTTP/1.1 client for addresses that somebody else chose. Thread-safe; it keeps nothing between calls.
+class _Unanswered(Exception):
+    """The connection broke before the first byte of an answer."""
 
-    Each request makes its own connection, so that each one's address is judged when it is used. There are no
+
+class Client:
+    """An HTTP/1.1 client for addresses that somebody else chose. Thread-safe.
+
+    Each request makes its own connection, whose address is judged then, but for those with `keep`. There are no
     cookies, no proxies or credentials from the environment, no retries. `tls` replaces the usual trust store.
     """
 
     def __init__(self, policy: Policy, *, tls: ssl.SSLContext | None = None) -> None:
         self.policy = policy
         self._tls = tls
+        self._kept = Kept()
+
+    def sweep(self) -> None:
+        """Close the kept connections that nobody has used for a while."""
+        self._kept.sweep()
 
     def get(self, url: str, **options: Unpack[Options]) -> Response:
         return self.request("GET", url, **options)
@@ -212,6 +226,7 @@ class Client:
         max_redirects: int = 0,
         https_only: bool = False,
         truncate: bool = False,
+        keep: bool = False,
     ) -> Response:
         """Send a request and return the response, whatever its status.
 
@@ -219,12 +234,16 @@ class Client:
         bounds each attempt to connect to one address; `max_bytes` counts decoded bytes. With `max_redirects`
         0 a redirect is returned like any other response. The `json` value None means no body.
 
+        With `keep` the connection stays open for the next request to the same place, for seconds (`kept.py`). Where a
+        kept one breaks before any byte of an answer, the request is sent once more on a new one: only for requests
+        that may arrive twice.
+
         Raises a subclass of OutboundError; ValueError, before anything is sent, for a method, header or
         combination of bodies that can't be sent.
         """
         started = monotonic()
         limits = _Limits(
-            Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate
+            Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate, keep
         )
         content, content_type = _encode_body(body, json, form)
         request = _Request(
@@ -299,25 +318,51 @@ class Client:
         )
 
     def _exchange(self, request: _Request, limits: _Limits) -> _Answer:
-        with self._open(request.target, limits) as sock:
-            # From here on a failure says nothing about what the server has received.
+        kept = self._kept.take(request.target.origin) if limits.keep else None
+        if kept is not None:
             try:
-                wire = Wire(sock, limits.deadline)
-                wire.send(request.to_bytes())
-                response = wire.receive_head(request.method)
-                answer = _Answer(response.status, Headers(response.getheaders()), b"", truncated=False)
-                if _find_redirect(answer, limits) is not None:
-                    return answer
-                body, truncated = read_body(response, max_bytes=limits.max_bytes, truncate=limits.truncate)
-                return replace(answer, body=body, truncated=truncated)
-            except TimeoutError as error:
-                seconds = limits.deadline.seconds
-                message = f"{request.target.host.bare} did not answer in full within {seconds:g} seconds."
-                raise TimedOut(message, may_have_reached=True) from error
-            except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
-                # http.client lets int() complain about a chunk size, which is the ValueError.
-                message = f"{request.target.host.bare} broke off or sent no valid HTTP response."
-                raise BadResponse(message, may_have_reached=True) from error
+                return self._exchange_on(kept.socket, request, limits, opened_at=kept.opened_at)
+            except _Unanswered:
+                # The server closed it in the moment of its use.
+                pass
+        opened = self._open(request.target, limits)
+        try:
+            return self._exchange_on(opened, request, limits, opened_at=monotonic())
+        except _Unanswered as error:
+            raise BadResponse(str(error), may_have_reached=True) from error
+
+    def _exchange_on(
+        self, sock: socket.socket, request: _Request, limits: _Limits, *, opened_at: float
+    ) -> _Answer:
+        """Raises `_Unanswered` where the connection broke before the first byte of an answer."""
+        is_kept = False
+        wire = Wire(sock, limits.deadline)
+        host = request.target.host.bare
+        # From here on a failure says nothing about what the server has received.
+        try:
+            wire.send(request.to_bytes(keep=limits.keep))
+            response = wire.receive_head(request.method)
+            answer = _Answer(response.status, Headers(response.getheaders()), b"", truncated=False)
+            if _find_redirect(answer, limits) is not None:
+                return answer
+            will_close = response.will_close
+            body, truncated = read_body(response, max_bytes=limits.max_bytes, truncate=limits.truncate)
+            if limits.keep and not will_close and response.isclosed():
+                self._kept.put(request.target.origin, sock, opened_at=opened_at)
+                is_kept = True
+            return replace(answer, body=body, truncated=truncated)
+        except TimeoutError as error:
+            message = f"{host} did not answer in full within {limits.deadline.seconds:g} seconds."
+            raise TimedOut(message, may_have_reached=True) from error
+        except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
+            # http.client lets int() complain about a chunk size, which is the ValueError.
+            message = f"{host} broke off or sent no valid HTTP response."
+            if not wire.has_received:
+                raise _Unanswered(message) from error
+            raise BadResponse(message, may_have_reached=True) from error
+        finally:
+            if not is_kept:
+                sock.close()
 
     def _open(self, target: _Target, limits: _Limits) -> socket.socket:
         sock = open_socket(

@@ -36,13 +36,16 @@ class _Receiver(io.RawIOBase):
         super().__init__()
         self._sock = sock
         self._deadline = deadline
+        self.has_received = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         self._sock.settimeout(self._deadline.left())
-        return self._sock.recv_into(buffer)
+        count = self._sock.recv_into(buffer)
+        self.has_received = self.has_received or count > 0
+        return count
 
     def readall(self) -> bytes:
         # http.client takes a chunk size of -1 at its word and would read without end into memory.
@@ -56,8 +59,14 @@ class Wire:
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
         self._deadline = deadline
-        self._reader = io.BufferedReader(_Receiver(sock, deadline), CHUNK)
+        self._receiver = _Receiver(sock, deadline)
+        self._reader = io.BufferedReader(self._receiver, CHUNK)
         self._interim: list[http.client.HTTPResponse] = []
+
+    @property
+    def has_received(self) -> bool:
+        """Any byte at all."""
+        return self._receiver.has_received
 
     def makefile(self, _mode: str) -> io.BufferedIOBase:
         """Give http.client the one reader: a second one would lose what the first has buffered."""

@@ -15,9 +15,9 @@ from accounts.pages.place import Place, page
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
 from config.ground.states import Overtaken
-from pipeline.pages.items.forms import RejectForm, version_in
+from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
 from pipeline.pages.items.one import find_item, head
-from pipeline.stages import publish, review, variants
+from pipeline.stages import publish, push, review, variants
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -105,20 +105,30 @@ def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     return redirect(place.address("item_page", gen=gen))
 
 
-@page("edit", methods=("POST",))
+@page("edit")
 def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Makes a further variant and leads to it; a double click makes one."""
+    """Makes a further variant and leads to it; a double click makes one. What was asked of it is kept where it fails."""
     row = find_item(place, gen)
-    if not typed.is_first(request):
-        return redirect(place.address("item_page", gen=gen))
-    try:
-        variant = review.regenerate(row, workspace=place.workspace, now=timezone.now())
-    except AppError as error:
-        typed.sent_in_vain(request)
-        tell(request, error)
-        return redirect(place.address("item_page", gen=gen))
-    messages.success(request, _("Another variant is being made; the one before stays as it is."))
-    return redirect(place.address("item_page", gen=variant.pk))
+    form = typed.form_for(request, RegenerateForm)
+    if request.method == "POST" and form.is_valid():
+        if not typed.is_first(request):
+            return redirect(place.address("item_page", gen=gen))
+        try:
+            hint = form.cleaned_data["hint"]
+            variant = review.regenerate(row, workspace=place.workspace, now=timezone.now(), hint=hint)
+        except AppError as error:
+            typed.sent_in_vain(request)
+            typed.blame(form, error)
+        else:
+            messages.success(request, _("Another variant is being made; the one before stays as it is."))
+            return redirect(place.address("item_page", gen=variant.pk))
+    context = {
+        **head(place, row),
+        "form": form,
+        "no_hints": review.why_no_hints(row),
+        "credits": push.engine_named(row.engine_output).credits,
+    }
+    return render(request, "pages/item_regenerate.html", context)
 
 
 @page("edit", methods=("POST",))

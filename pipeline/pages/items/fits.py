@@ -45,12 +45,16 @@ class Fit:
 
 def fits_of(item: GeneratedItem, *, now: datetime) -> tuple[Fit, ...]:
     """For the outlets where it goes by default; nothing is stored. The item comes with its workspace."""
+    return tuple(fit_of(item, one) for one in judged_of(item, now=now))
+
+
+def judged_of(item: GeneratedItem, *, now: datetime) -> tuple[publish.Judged, ...]:
+    """What each outlet's rules say of it, where it goes by default; empty where none is left, or takes it."""
     try:
-        judged = publish.judge(item, publish.Wish(), now=now, refuse=False)
+        return tuple(publish.judge(item, publish.Wish(), now=now, refuse=False))
     except AppError:
-        # None of its outlets is left, or takes it; publishing says so.
+        # Publishing says why.
         return ()
-    return tuple(fit_of(item, one) for one in judged)
 
 
 def fit_of(item: GeneratedItem, judged: publish.Judged) -> Fit:

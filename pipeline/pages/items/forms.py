@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -126,14 +127,21 @@ class RejectForm(VersionedForm):
     )
 
 
-class PublishForm(VersionedForm):
-    """Where an item goes, and when; the time is one on the workspace's clocks."""
-
-    outlets = forms.MultipleChoiceField(
-        label=gettext_lazy("Outlets"),
-        widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": gettext_lazy("Choose at least one outlet.")},
+class RegenerateForm(forms.Form):
+    hint = forms.CharField(
+        label=gettext_lazy("What should be different?"),
+        required=False,
+        max_length=limits.HINT_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": gettext_lazy("Shorter, for beginners")}),
+        help_text=gettext_lazy(
+            "The model is asked to follow it. It adds no facts, and every check is run as ever."
+        ),
     )
+
+
+class WhenForm(VersionedForm):
+    """When something goes out; the time is one on the workspace's clocks."""
+
     when = forms.ChoiceField(
         label=gettext_lazy("When"),
         initial=NOW,
@@ -151,22 +159,7 @@ class PublishForm(VersionedForm):
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         error_messages={"invalid": gettext_lazy("Give a date and a time, such as 2027-03-28 14:30.")},
     )
-    keep_siblings = forms.BooleanField(
-        label=gettext_lazy("Leave the other variants as they are"),
-        required=False,
-        help_text=gettext_lazy("Else those that wait are set aside, and can be restored."),
-    )
-
-    def __init__(
-        self, *args: Any, item: GeneratedItem, outlets: Sequence[Outlet], has_siblings: bool, **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self.zone: str = item.workspace.timezone
-        fields: Any = self.fields
-        fields["outlets"].choices = [(encode("out", one.pk), _outlet_line(one)) for one in outlets]
-        fields["local_time"].help_text = _("On the clocks of %(zone)s.") % {"zone": self.zone}
-        if not has_siblings:
-            del self.fields["keep_siblings"]
+    zone: str = "UTC"
 
     def clean_local_time(self) -> datetime | None:
         """As it was typed, without a zone: it is one of the workspace's clocks, not of the server's."""
@@ -195,15 +188,46 @@ class PublishForm(VersionedForm):
         given["clock"], given["moment"] = clock, moment
         return given
 
-    def wish(self) -> Wish:
+    def timing(self) -> Wish:
         given = self.cleaned_data
         is_timed = given["when"] == AT
         return Wish(
-            outlets=given["outlets"],
             publish_at=given["moment"] if is_timed else None,
             clock=given["clock"] if is_timed else None,
             is_queued=given["when"] == NEXT,
-            keep_siblings=given.get("keep_siblings", False),
+        )
+
+
+class PublishForm(WhenForm):
+    """Where an item goes, and when."""
+
+    field_order = ("version", "outlets", "when", "local_time", "keep_siblings")
+    outlets = forms.MultipleChoiceField(
+        label=gettext_lazy("Outlets"),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one outlet.")},
+    )
+    keep_siblings = forms.BooleanField(
+        label=gettext_lazy("Leave the other variants as they are"),
+        required=False,
+        help_text=gettext_lazy("Else those that wait are set aside, and can be restored."),
+    )
+
+    def __init__(
+        self, *args: Any, item: GeneratedItem, outlets: Sequence[Outlet], has_siblings: bool, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.zone = item.workspace.timezone
+        fields: Any = self.fields
+        fields["outlets"].choices = [(encode("out", one.pk), _outlet_line(one)) for one in outlets]
+        fields["local_time"].help_text = _("On the clocks of %(zone)s.") % {"zone": self.zone}
+        if not has_siblings:
+            del self.fields["keep_siblings"]
+
+    def wish(self) -> Wish:
+        given = self.cleaned_data
+        return replace(
+            self.timing(), outlets=given["outlets"], keep_siblings=given.get("keep_siblings", False)
         )
 
 

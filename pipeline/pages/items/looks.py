@@ -118,7 +118,11 @@ def look_of(item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[i
         poster=poster,
         tracks=tuple(one for one in files if one.mime_type == "text/vtt"),
         frames=frames,
-        sound=next((one for one in files if one.mime_type.startswith("audio/")), None),
+        sound=next(
+            # A film's voice is heard in the film.
+            (one for one in files if one.mime_type.startswith("audio/") and one.role != "voice"),
+            None,
+        ),
         files=files,
         facts=_facts(item.bucket, content),
         caption=_caption(item, said),
@@ -185,11 +189,11 @@ def _post(words: str, said: Sequence[tuple[int, str]]) -> SafeString:
     pieces: list[SafeString] = []
     at = 0
     for start, end, number in spans:
-        pieces.append(_linked(words[at:start]))
+        pieces.append(linked(words[at:start]))
         piece = '<a class="said" href="#claim-{}" data-claim="{}">{}</a>'
         pieces.append(format_html(piece, number, number, words[start:end]))
         at = end
-    pieces.append(_linked(words[at:]))
+    pieces.append(linked(words[at:]))
     return format_html_join("", "{}", ((piece,) for piece in pieces))
 
 
@@ -204,7 +208,8 @@ def _spans(words: str, said: Sequence[tuple[int, str]]) -> list[tuple[int, int, 
     return found
 
 
-def _linked(words: str) -> SafeString:
+def linked(words: str) -> SafeString:
+    """Words with their addresses as links, everything else escaped."""
     pieces: list[SafeString] = []
     at = 0
     for link in find_links(words):

@@ -10,10 +10,13 @@ from django.utils import timezone
 
 from accounts.pages.live import asks_for, look_again
 from accounts.pages.place import Place, page
+from config.ground.prepared import Prepared
 from pipeline.models import Asset, GeneratedItem, Publication, Revision
 from pipeline.overview import FLAGS, HOLDS
 from pipeline.pages import buckets
-from pipeline.pages.items import claims, fits, looks, sendings, ways, words
+from pipeline.pages.items import claims, fits, looks, returns, sendings, ways, words
+from pipeline.pages.items.scenes import scenes_of
+from pipeline.stages import storyboards
 from pipeline.states import EDITABLE, PUBLISHABLE
 
 if TYPE_CHECKING:
@@ -29,15 +32,21 @@ REVISIONS: Final = 20
 _VARIANTS: Final = 12
 
 
+_ITEM: Final[Prepared[GeneratedItem]] = Prepared(
+    lambda workspace, item: (
+        GeneratedItem.objects.of(workspace)
+        .filter(pk=item, deleted_at=None, test=False)
+        .select_related("workspace", "source", "raw_item", "topic", "persona", "parent", "generation")
+        .defer("generation__answers", "workspace__model_key")
+    )
+)
+
+
 def find_item(place: Place, gen: UUID) -> GeneratedItem:
-    rows = GeneratedItem.objects.of(place.workspace).filter(deleted_at=None, test=False)
-    there = rows.select_related(
-        "workspace", "source", "raw_item", "topic", "persona", "parent", "generation"
-    ).defer("generation__answers", "workspace__model_key")
-    found: GeneratedItem | None = there.filter(pk=gen).first()
-    if found is None:
+    found = _ITEM.ask(workspace=place.workspace.pk, item=gen)
+    if not found:
         raise Http404
-    return found
+    return found[0]
 
 
 @page("look", methods=("GET",))
@@ -56,15 +65,19 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         Asset.objects.of(place.workspace).filter(item=row, revoked_at=None).order_by("position", "id")
     )
     siblings = _siblings(place, row)
+    kept = storyboards.kept_in(there) if row.bucket == "video" else None
+    scenes = scenes_of(kept) if kept is not None else ()
     sent = sendings.sendings_of(place, row)
     return {
         **head(place, row),
         "look": looks.look_of(row, there, claims.numbered(row)),
+        "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in words.UNDER_WAY else (),
         "map": claims.map_of(row),
         "checks": words.checks_of(row.checks),
         "siblings": siblings,
         "sent": sent,
+        "returns": returns.returns_of(place, row),
         "obstacles": ways.obstacles_of(place, row, now=now) if sent or row.held else (),
         "revisions": _revisions(place, row),
         "angle": words.ANGLES.get(row.angle, row.angle),

@@ -53,12 +53,12 @@ def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[O
     for one, outlet in told:
         if one.code not in _NO_OBSTACLE:
             since = None if one.until else one.since
-            obstacle = Obstacle(one.message, "", since, one.until, _way(place, item, one.clears))
+            obstacle = Obstacle(one.message, "", since, one.until, way_of(place, item, one.clears))
             seen.setdefault(obstacle, []).append(outlet)
     return tuple(replace(one, outlets=", ".join(filter(None, names))) for one, names in seen.items())
 
 
-def _way(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
+def way_of(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
     """None where no call helps, and for who may not make it."""
     if call is None or not place.may_edit:
         return None

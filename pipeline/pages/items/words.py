@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,9 @@ STATES: Final[Mapping[str, tuple[str, str, _StrPromise]]] = {
     "removed": ("", "x", gettext_lazy("Removed")),
 }
 """Tone, icon and words of each status."""
+WAITS: Final[tuple[str, str, _StrPromise]] = ("", "inbox", gettext_lazy("Waits for review"))
+APPROVED: Final[tuple[str, str, _StrPromise]] = ("good", "check", gettext_lazy("Approved"))
+"""What is ready, told apart by whether somebody has decided on it."""
 ICONS: Final[Mapping[str, str]] = {
     "text": "type",
     "image": "image",
@@ -166,6 +170,25 @@ def _dollars(written: str) -> str:
     """Without the zeros that say nothing: `0.004200` is 0.0042."""
     whole, _point, parts = written.partition(".")
     return f"{whole}.{parts.rstrip('0').ljust(2, '0')}"
+
+
+_NUMBERED: Final = re.compile(r"(.+?) (\d+)")
+_SCENE_WORDS: Final[Mapping[str, _StrPromise]] = {
+    "title": gettext_lazy("Title"),
+    "point": gettext_lazy("Point"),
+    "number": gettext_lazy("Number"),
+    "handle": gettext_lazy("Handle"),
+    "label": gettext_lazy("Label"),
+    "end": gettext_lazy("End card"),
+    "person": gettext_lazy("Name"),
+}
+
+
+def scene_name(name: str) -> str:
+    """What people call a piece of words on the screen; a template may have names of its own."""
+    numbered = _NUMBERED.fullmatch(name)
+    bare, number = (numbered[1], f" {numbered[2]}") if numbered else (name, "")
+    return f"{_SCENE_WORDS.get(bare) or capfirst(bare.replace('_', ' '))}{number}"
 
 
 def title_of(item: GeneratedItem) -> str:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from config.ground import limits
 from pipeline.stages.outlets.asking import is_fixed
 from pipeline.stages.outlets.changing import GAP_MOST, PER_DAY_MOST
+from pipeline.stages.short_links import counted_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,14 +97,26 @@ class EditForm(SettingsForm):
         label=gettext_lazy("Tell the platform of generated content where it has a field for that"),
         required=False,
     )
+    counts_clicks = forms.BooleanField(
+        label=gettext_lazy("Count clicks on its links"),
+        required=False,
+        help_text=gettext_lazy(
+            "What is published from now on links through short addresses of this service, which lead on at once and "
+            "count. Nothing is kept of who clicked, and no cookie is set."
+        ),
+    )
 
     def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
         chosen = [one for one in platform.settings if not one.is_secret and not is_fixed(one)]
         initial = {
             **{name: getattr(outlet, name) for name in ("name", "per_day", "gap_minutes", "discloses_ai")},
+            "counts_clicks": outlet.clicks_since is not None,
             **_initial(outlet, chosen),
         }
         super().__init__(*args, chosen=chosen, initial={**initial, **kwargs.pop("initial", {})}, **kwargs)
+        if not counted_types(platform):
+            # What is published there links straight.
+            del self.fields["counts_clicks"]
         if outlet.platform == "feed":
             self.fields["config_title"] = forms.CharField(
                 label=_("Title of the feed"),

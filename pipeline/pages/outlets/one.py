@@ -77,6 +77,7 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
                 per_day=given["per_day"],
                 gap_minutes=given["gap_minutes"],
                 discloses_ai=given["discloses_ai"],
+                counts_clicks=given.get("counts_clicks"),
                 by=place.user.email,
                 now=timezone.now(),
             )

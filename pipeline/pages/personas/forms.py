@@ -9,6 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from config.ground import limits
+from pipeline.voices.base import FASTEST, SLOWEST, USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -173,6 +174,20 @@ class LookForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": "image/jpeg,image/png,image/webp"}),
     )
     without_portrait = forms.BooleanField(label=_("Take the portrait off"), required=False)
+    voice_rate = forms.IntegerField(
+        label=_("Pace in films"),
+        required=False,
+        min_value=SLOWEST,
+        max_value=FASTEST,
+        help_text=_("Words a minute; %(usual)d where it is empty.") % {"usual": USUAL},
+    )
+    voice_pitch = forms.IntegerField(
+        label=_("Pitch in films"),
+        required=False,
+        min_value=0,
+        max_value=100,
+        help_text=_("From 0, low, to 100, high; 50 where it is empty."),
+    )
     version = forms.IntegerField(widget=forms.HiddenInput)
 
 

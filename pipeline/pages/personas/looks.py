@@ -74,6 +74,8 @@ def _initial(row: Persona) -> dict[str, Any]:
         "own_colours": bool(row.brand.get("primary") or row.brand.get("accent")),
         "primary": row.brand.get("primary", _GROUND),
         "accent": row.brand.get("accent", _ACCENT),
+        "voice_rate": row.brand.get("voice_rate", ""),
+        "voice_pitch": row.brand.get("voice_pitch", ""),
         "version": row.version,
     }
 
@@ -88,6 +90,8 @@ def _save(request: HttpRequest, place: Place, row: Persona, form: LookForm) -> P
         if file
         else None,
         without_portrait=given["without_portrait"],
+        voice_rate=given["voice_rate"],
+        voice_pitch=given["voice_pitch"],
     )
     try:
         changed = stage.change(

@@ -88,7 +88,7 @@ def _outlook(place: Place, form: QueueForm, row: PublishQueue, users: Sequence[O
         )
     if not form.has_times:
         return {}
-    for name in ("timezone", "slots", "on_gap", "on_overlap"):
+    for name in ("timezone", "slots", "blackouts", "on_gap", "on_overlap"):
         # On the row in memory alone.
         setattr(row, name, form.cleaned_data[name])
     slots = islice(publish.moments_of(row, after=timezone.now()), SLOTS_SHOWN)

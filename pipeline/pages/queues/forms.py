@@ -15,6 +15,7 @@ from accounts import workspaces
 from config.ground.ids import decode, encode
 from pipeline.connection import platform_of
 from pipeline.models import Outlet, PublishQueue
+from pipeline.pages.queues import closing
 from pipeline.pages.sources import cadence
 from pipeline.stages.publish import halting, queueing, queues
 from pipeline.wall_clock import UnknownZone, zone_named
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _DAY: Final = "day_"
 _DAY_CHARACTERS: Final = 2000
+_BLACKOUT_CHARACTERS: Final = 10_000
 
 
 class QueueForm(forms.Form):
@@ -58,6 +60,15 @@ class QueueForm(forms.Form):
         ),
         initial="first",
         widget=forms.RadioSelect,
+    )
+    blackouts = forms.CharField(
+        label=gettext_lazy("Days without slots"),
+        required=False,
+        max_length=_BLACKOUT_CHARACTERS,
+        help_text=gettext_lazy(
+            "A line for each, such as 2027-12-24 to 2027-12-26 Holidays, or 2027-05-01 18:00 to 2027-05-02 06:00."
+        ),
+        widget=forms.Textarea(attrs={"rows": 3}),
     )
     outlets = forms.MultipleChoiceField(
         label=gettext_lazy("Outlets that use it"),
@@ -95,7 +106,7 @@ class QueueForm(forms.Form):
     @property
     def has_times(self) -> bool:
         """Whether it says soundly when its slots are, whatever else is wrong with it."""
-        times = {"timezone", "on_gap", "on_overlap", *(day.name for day in self.days)}
+        times = {"timezone", "blackouts", "on_gap", "on_overlap", *(day.name for day in self.days)}
         return self.is_bound and not times & set(self.errors)
 
     def clean_timezone(self) -> str:
@@ -107,6 +118,13 @@ class QueueForm(forms.Form):
             message = _("There is no %(zone)s any more; choose another.") % {"zone": name}
             raise forms.ValidationError(message) from None
         return name
+
+    def clean_blackouts(self) -> list[dict[str, str]]:
+        found = closing.read(self.cleaned_data["blackouts"])
+        if found is None:
+            message = _("Write each line as 2027-12-24 to 2027-12-26 Holidays.")
+            raise forms.ValidationError(message)
+        return found
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
@@ -128,7 +146,9 @@ class QueueForm(forms.Form):
     def values(self) -> dict[str, Any]:
         """As the stage takes them."""
         given = self.cleaned_data
-        found = {name: given[name] for name in ("name", "timezone", "slots", "on_gap", "on_overlap")}
+        found = {
+            name: given[name] for name in ("name", "timezone", "slots", "blackouts", "on_gap", "on_overlap")
+        }
         if "outlets" in self.fields:
             found["outlets"] = [decode("out", one) for one in given["outlets"]]
         return found
@@ -159,19 +179,20 @@ class HoldForm(forms.Form):
 
 def fresh_values(workspace: Workspace) -> dict[str, Any]:
     """What the form of a new queue begins with."""
-    return {"timezone": workspace.timezone, **_by_day(queueing.STARTING_SLOTS)}
+    return {"timezone": workspace.timezone, **by_day(queueing.STARTING_SLOTS)}
 
 
 def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:
     """What the form of a queue that is there begins with."""
     return {
         **{name: getattr(queue, name) for name in ("name", "timezone", "on_gap", "on_overlap", "version")},
-        **_by_day(queue.slots),
+        **by_day(queue.slots),
+        "blackouts": closing.written(queue.blackouts),
         "outlets": [encode("out", one.pk) for one in outlets if one.queue_id == queue.pk],
     }
 
 
-def _by_day(slots: Sequence[dict[str, Any]]) -> dict[str, str]:
+def by_day(slots: Sequence[dict[str, Any]]) -> dict[str, str]:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for slot in slots:
         found[f"{_DAY}{slot['weekday']}"].append(slot["time"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from django.utils.functional import _StrPromise
 
-    from pipeline.models import Publication, PublishQueue
+    from pipeline.models import Publication, PublishQueue, Series
     from pipeline.stages.publish.halting import Coming
 
 _DAYS: Final = tuple(cadence.DAYS)
@@ -34,7 +34,7 @@ _HELD: Final[Mapping[str, _StrPromise]] = {
 }
 
 
-def week_of(queue: PublishQueue) -> str:
+def week_of(queue: PublishQueue | Series) -> str:
     """Such as "Monday to Friday at 09:00, 17:00; Saturday at 10:00"; empty where it has no slots."""
     days: defaultdict[int, list[str]] = defaultdict(list)
     for slot in queue.slots:

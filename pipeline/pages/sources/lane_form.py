@@ -152,6 +152,9 @@ class LaneForm(BasicsForm):
         found["cadence"] = self._chosen_cadence()
         if given["timezone"]:
             found["cadence"]["timezone"] = given["timezone"]
+        if "batch_hours" in self.kept:
+            # No field of this form says it: saving the form must not take it away.
+            found["batch_hours"] = self.kept["batch_hours"]
         return found
 
     def _chosen_cadence(self) -> dict[str, Any]:

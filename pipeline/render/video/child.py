@@ -23,16 +23,11 @@ _EVERY: Final = 15
 
 def limit(job: dict[str, Any]) -> None:
     """Before anything is loaded: a limit that comes later can't give back what was taken."""
-    limits = (
-        (resource.RLIMIT_AS, job["memory"]),
-        (resource.RLIMIT_FSIZE, job["file"]),
-        (resource.RLIMIT_CORE, 0),
-    )
-    for kind, most in limits:
-        # What the operator allows less of stays as it is.
-        _, hard = resource.getrlimit(kind)
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (allowed, allowed))
+    from pipeline.render.confine import cap  # noqa: PLC0415  found once the project's folder is known
+
+    cap(resource.RLIMIT_AS, job["memory"])
+    cap(resource.RLIMIT_FSIZE, job["file"])
+    cap(resource.RLIMIT_CORE, 0)
     os.nice(job["nice"])
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415  only here, and only where there is such a call
@@ -50,8 +45,8 @@ def tell(**said: Any) -> None:
 
 def main(folder: Path) -> None:
     job = json.loads((folder / JOB).read_text())
-    limit(job)
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+    limit(job)
     import cv2  # noqa: PLC0415  after the limits
 
     from pipeline.plugins import Refused  # noqa: PLC0415

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.render.video import scenes, sprites
+from pipeline.render.video.footage import Reel
 from pipeline.render.video.planes import Planes, blank, copy
+from pipeline.render.video.unusable import UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import BinaryIO
 
+    from pipeline.render.video.ground import Ground
     from pipeline.render.video.storyboard import Motion, Overlay, Storyboard
 
 SHRINKS: Final = (1, 2, 4)
@@ -31,7 +35,8 @@ _AT_REST: Final = _Pose(1.0, 0.0, 1.0)
 class Composer:
     """Draws any frame of a film; asked for them in order it draws each thing once.
 
-    `read` gives the bytes of an asset. Raises `Refused` with a sentence for what can't be drawn, as early as can be.
+    `read` gives the bytes of an asset, `watch` opens a video, which stays open until `close`. Raises `Refused` with a
+    sentence for what can't be drawn, as early as can be.
     """
 
     def __init__(
@@ -41,6 +46,7 @@ class Composer:
         *,
         shrink: int = 1,
         portrait: bytes | None = None,
+        watch: Callable[[str], BinaryIO] | None = None,
     ) -> None:
         if shrink not in SHRINKS or board.width % (2 * shrink) or board.height % (2 * shrink):
             message = f"A film of {board.width} × {board.height} can't be made {shrink} times smaller."
@@ -49,8 +55,10 @@ class Composer:
         self.size = (board.width // shrink, board.height // shrink)
         self._shrink = shrink
         self._read = read
+        self._watch = watch
+        self._reels: dict[tuple[str, int], Reel] = {}
         self._portrait = portrait
-        self._grounds: dict[int, scenes.Ground] = {}
+        self._grounds: dict[int, Ground] = {}
         self._overlays: dict[int, sprites.Sprite] = {}
         self._cards: dict[tuple[int, int | None], sprites.Sprite] = {}
         self._spare: Planes | None = None
@@ -129,10 +137,33 @@ class Composer:
         more = board.scenes[place + 1].transition.seconds if place + 1 < len(board.scenes) else 0.0
         return board.frame_at(scene.end) + board.frame_at(more) - board.frame_at(scene.start)
 
-    def _ground(self, place: int) -> scenes.Ground:
+    def _ground(self, place: int) -> Ground:
         if place not in self._grounds:
-            self._grounds[place] = scenes.ground_of(self.board.scenes[place], self.size, self._read)
+            self._grounds[place] = scenes.ground_of(
+                self.board.scenes[place],
+                self.size,
+                self._read,
+                reel=lambda name: self._reel(name, place),
+                frames=self._length(place),
+                fps=self.board.fps,
+            )
         return self._grounds[place]
+
+    def _reel(self, name: str, place: int) -> Reel:
+        """A video goes on over a cut; where two of its scenes are seen at once, each has a reel of its own."""
+        turn = sum(scene.transition.kind != "cut" for scene in self.board.scenes[: place + 1]) % 2
+        if (name, turn) not in self._reels:
+            for other in [one for one in self._reels if one[1] == turn]:
+                self._reels.pop(other).close()
+            if self._watch is None:
+                raise UnusableAsset(name, "it isn't there.")
+            self._reels[name, turn] = Reel(name, self._watch(name))
+        return self._reels[name, turn]
+
+    def close(self) -> None:
+        """Let go of the videos that were opened."""
+        while self._reels:
+            self._reels.popitem()[1].close()
 
     def _forget_grounds(self, *, before: int) -> None:
         """A film holds no more pictures than it shows at once."""

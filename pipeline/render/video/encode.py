@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SAMPLES: Final = 48_000
 """A second of sound."""
 _CHUNK: Final = 1_024
-_AUDIO_BITS: Final = 160_000
+AUDIO_BITS: Final = 160_000
 _HELD: Final = 3
 """Frames between the two threads."""
 _WAIT: Final = 0.2
@@ -69,7 +69,7 @@ def encode(
         _set_up(video, size, fps, quality)
         audio = container.add_stream("aac", rate=SAMPLES)
         audio.layout = "stereo"
-        audio.bit_rate = _AUDIO_BITS
+        audio.bit_rate = AUDIO_BITS
         audio.profile = "LC"
         writer = _Writer(container, video, audio, _Sound(sound, frames * SAMPLES // fps))
         _Pair(draw, writer, size, on_frame).run(frames, fps)

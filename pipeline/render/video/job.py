@@ -60,7 +60,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """`files` are the storyboard's assets by name; `sound` is mastered, at any rate; `shrink` makes a preview."""
+    """`files` are the storyboard's assets by name; `shrink` makes a preview.
+
+    `sound` is mastered, at any rate; without one the voice and the music that the storyboard names are mixed and
+    mastered where the film is made.
+    """
 
     board: Storyboard
     files: Mapping[str, Path] = field(default_factory=dict)
@@ -81,10 +85,15 @@ class MadeFile:
 
 @dataclass(frozen=True)
 class Made:
-    """Files in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`, a `frame-01.jpg` for each scene."""
+    """Files in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`, a `frame-01.jpg` for each scene.
+
+    `loudness` is that of the film itself in LUFS and dBTP, None for a silent one; `note` says what it fell short of.
+    """
 
     files: Mapping[str, MadeFile]
     duration: float
+    loudness: tuple[float, float] | None = None
+    note: str = ""
 
 
 class RenderFailed(Refused):
@@ -186,8 +195,8 @@ def render(
     """Make the film in a folder that only it uses, and wait for it.
 
     `on_progress` gets the share that is done; where it answers False, the film is given up with `RenderFailed`.
-    Raises `Refused` for what can't be filmed, `NoRoom`, `Busy` where no process can be started now, and `RenderFailed` for a process that was ended by a limit
-    or broke. Whatever happens, the process has ended when this returns.
+    Raises `Refused` for what can't be filmed, `NoRoom`, `Busy` where no process can be started now, and `RenderFailed`
+    for a process that was ended by a limit or broke. Whatever happens, the process has ended when this returns.
     """
     allowed = limits or Limits()
     refuse_without_room(job.board, folder, shrink=job.shrink)
@@ -297,7 +306,8 @@ def _outcome(said: dict[str, Any], status: int, folder: Path, seconds: float) ->
         files = {
             one["name"]: MadeFile(folder / one["name"], one["width"], one["height"]) for one in made["files"]
         }
-        return Made(files, made["duration"])
+        loudness = made["loudness"]
+        return Made(files, made["duration"], tuple(loudness) if loudness else None, made["note"])
     if "refused" in said:
         raise Refused(said["refused"]["message"], code=said["refused"]["code"])
     log = _end_of(folder / _LOG)

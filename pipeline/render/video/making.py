@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import av
 import numpy as np
 from PIL import Image
 
 from pipeline.plugins import Refused
-from pipeline.render.video import reading, verify
+from pipeline.render import loudness, mix, sounds
+from pipeline.render.video import reading, takes, verify
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.encode import SAMPLES, Quality, encode
+from pipeline.render.video.encode import AUDIO_BITS, SAMPLES, Quality, encode
 from pipeline.render.video.planes import blank, to_rgb
-from pipeline.render.video.scenes import UnusableAsset
+from pipeline.render.video.unusable import UnusableAsset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -48,15 +49,22 @@ def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> 
     board = reading.from_json(job["storyboard"])
     files = {name: Path(path) for name, path in job["files"].items()}
 
+    def watch(name: str) -> BinaryIO:
+        try:
+            return files[name].open("rb")
+        except (KeyError, OSError):
+            raise UnusableAsset(name, "it isn't there.") from None
+
     def read(name: str) -> bytes:
-        if name not in files:
-            raise UnusableAsset(name, "it isn't there.")
-        return files[name].read_bytes()
+        with watch(name) as file:
+            return file.read()
 
     portrait = Path(job["portrait"]).read_bytes() if job["portrait"] else None
-    composer = Composer(board, read, shrink=job["shrink"], portrait=portrait)
+    composer = Composer(board, read, shrink=job["shrink"], portrait=portrait, watch=watch)
     quality = Quality(**job["quality"])
-    sound = sound_of(Path(job["sound"])) if job["sound"] else None
+    sound = sound_of(Path(job["sound"])) if job["sound"] else heard(board, files)
+    if sound is None:
+        sound = takes.sound_of(board, watch)
     partial = folder / f"{FILM}.part"
     encode(
         partial,
@@ -69,11 +77,44 @@ def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> 
         on_frame=on_frame,
     )
     _refuse_unless_good(partial, board, composer.size, is_final=job["shrink"] == 1)
+    told = loudness.measure_file(partial) if sound is not None else None
     partial.replace(folder / FILM)
     made = [{"name": FILM, "width": composer.size[0], "height": composer.size[1]}]
     if job["thumbnails"]:
         made += _thumbnails(board, composer, folder) + _strip(board, composer, folder)
-    return {"files": made, "duration": board.duration, "frames": board.frames}
+    composer.close()
+    is_loud = told is not None and told.integrated is not None
+    return {
+        "files": made,
+        "duration": board.duration,
+        "frames": board.frames,
+        "loudness": [told.integrated, told.peak] if told is not None and is_loud else None,
+        "note": " ".join(loudness.faults(told)) if told is not None else "",
+    }
+
+
+def heard(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
+    """Voice and music of the storyboard, mixed to its length and mastered; None where it names neither.
+
+    Raises `UnusableAsset`.
+    """
+    audio = board.audio
+    if not (audio.voice or audio.music):
+        return None
+    voice, music = (_opened(name, files) for name in (audio.voice, audio.music))
+    made = mix.mix(voice=voice, music=music, seconds=board.duration, audio=audio)
+    return loudness.master(made, bits=AUDIO_BITS).sound
+
+
+def _opened(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
+    if not name:
+        return None
+    if name not in files:
+        raise UnusableAsset(name, "it isn't there.")
+    try:
+        return sounds.decode(files[name])
+    except (OSError, ValueError, Refused) as error:
+        raise UnusableAsset(name, "it holds no sound.") from error
 
 
 def _refuse_unless_good(path: Path, board: Storyboard, size: tuple[int, int], *, is_final: bool) -> None:

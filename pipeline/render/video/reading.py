@@ -21,6 +21,8 @@ class BadStoryboard(Refused):
         super().__init__(
             f"{where}: {message}" if where else message, code="bad_storyboard", field="storyboard"
         )
+        self.where = where
+        self.said = message[:1].upper() + message[1:]
 
 
 def as_json(board: Storyboard) -> dict[str, Any]:
@@ -30,10 +32,16 @@ def as_json(board: Storyboard) -> dict[str, Any]:
 
 def from_json(data: Mapping[str, Any]) -> Storyboard:
     """The storyboard that `as_json` was given. Raises `BadStoryboard`."""
-    board: Storyboard = _read(Storyboard, data, "storyboard")
+    board = read(data)
     found = faults(board)
     if found:
         raise BadStoryboard("", " ".join(found[:5]))
+    return board
+
+
+def read(data: Mapping[str, Any]) -> Storyboard:
+    """The same, whether or not it can be filmed. Raises `BadStoryboard` for members that are none."""
+    board: Storyboard = _read(Storyboard, data, "storyboard")
     return board
 
 

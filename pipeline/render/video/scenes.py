@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
@@ -10,13 +9,16 @@ import cv2
 import numpy as np
 from PIL import Image, ImageOps
 
-from pipeline.plugins import Refused
 from pipeline.render.colour import BLACK, rgb
+from pipeline.render.video.ground import Ground
+from pipeline.render.video.moving import Moving
 from pipeline.render.video.planes import Plane, Planes, copy, fill, of_rgb
+from pipeline.render.video.unusable import UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pipeline.render.video.footage import Reel
     from pipeline.render.video.storyboard import Crop, Scene, Zoom
 
 _PIXELS_MOST: Final = 40_000_000
@@ -26,24 +28,6 @@ _PAD_SMALL: Final = 16
 """A background that is blurred is made this many times smaller: nobody sees it, and it costs next to nothing."""
 _FLAGS: Final = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 _SEED: Final = 7
-
-
-class UnusableAsset(Refused):
-    """A file of the storyboard that can't be shown."""
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"The file {name} can't be shown: {why}", code="unusable_asset")
-
-
-class Ground(ABC):
-    """A scene's visual, ready to be drawn at any of its frames."""
-
-    is_still = True
-    """Whether every frame looks the same."""
-
-    @abstractmethod
-    def draw(self, target: Planes, progress: float) -> None:
-        """Fill the frame; `progress` runs from 0 at the scene's first frame to 1 where it has gone."""
 
 
 class Colour(Ground):
@@ -174,14 +158,25 @@ def open_picture(name: str, data: bytes) -> Image.Image:
         raise UnusableAsset(name, "it is broken, or no JPEG, PNG or WebP.") from error
 
 
-def ground_of(scene: Scene, size: tuple[int, int], read: Callable[[str], bytes]) -> Ground:
-    """The visual of a scene; `read` gives the bytes of an asset. Raises `UnusableAsset`."""
+def ground_of(
+    scene: Scene,
+    size: tuple[int, int],
+    read: Callable[[str], bytes],
+    *,
+    reel: Callable[[str], Reel],
+    frames: int,
+    fps: int,
+) -> Ground:
+    """The visual of a scene that is drawn for so many frames.
+
+    `read` gives the bytes of an asset, `reel` a video. Raises `UnusableAsset`.
+    """
     visual = scene.visual
     if visual.kind == "colour":
         return Colour(visual.colour, visual.colour_to, size)
     if visual.kind == "picture":
         return Still(open_picture(visual.asset, read(visual.asset)), scene, size)
-    raise UnusableAsset(visual.asset, "films within films are not filmed yet.")
+    return Moving(reel(visual.asset), visual, size, frames=frames, fps=fps)
 
 
 def cross(target: Planes, before: Planes, after: Planes, share: float) -> None:

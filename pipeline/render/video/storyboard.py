@@ -158,14 +158,28 @@ class Duck:
 
 
 @dataclass(frozen=True)
+class Take:
+    """What a clip itself sounds like, from its second `since` on, while the film goes from `start` to `end`."""
+
+    asset: str
+    since: float
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
 class Audio:
-    """What is heard: names of assets, none for silence. `music_below` is how far music lies under the voice, in dB."""
+    """What is heard: names of assets, none for silence. `music_below` is how far music lies under the voice, in dB.
+
+    `takes` are the sounds of clips, which are treated as a voice.
+    """
 
     voice: str = ""
     music: str = ""
     music_below: float = 15.0
     duck: Duck = field(default_factory=Duck)
     fade_out: float = 1.2
+    takes: tuple[Take, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -213,6 +227,7 @@ class Storyboard:
     def assets(self) -> tuple[str, ...]:
         """The names of the files that it is made of, each once, as they come."""
         named = [scene.visual.asset for scene in self.scenes] + [self.audio.voice, self.audio.music]
+        named += [take.asset for take in self.audio.takes]
         return tuple(dict.fromkeys(name for name in named if name))
 
     def frame_at(self, second: float) -> int:
@@ -235,6 +250,7 @@ def _faults(board: Storyboard) -> Iterator[str]:
         yield f"scenes: from 1 to {SCENES_MOST}, not {len(board.scenes)}."
         return
     yield from _faults_of_scenes(board)
+    yield from _faults_of_takes(board)
     if max(len(board.captions), len(board.told)) > CAPTIONS_MOST or len(board.overlays) > OVERLAYS_MOST:
         yield f"captions: at most {CAPTIONS_MOST}, overlays: at most {OVERLAYS_MOST}."
         return
@@ -263,6 +279,20 @@ def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
         yield f"scenes: {LONGEST:g} seconds are the most, not {ends:g}."
 
 
+def _faults_of_takes(board: Storyboard) -> Iterator[str]:
+    if len(board.audio.takes) > SCENES_MOST:
+        yield f"audio.takes: at most {SCENES_MOST}."
+        return
+    ends = 0.0
+    for place, take in enumerate(board.audio.takes):
+        where = f"audio.takes[{place}]"
+        if not _ASSET.fullmatch(take.asset) or not 0 <= take.since < float("inf"):
+            yield f"{where}: names a file and a second of it."
+        if not ends - _SLACK <= take.start < take.end or board.frame_at(take.end) > board.frames:
+            yield f"{where}: from {take.start:g} to {take.end:g} s, and takes follow one another within the film."
+        ends = take.end
+
+
 def _faults_of_visual(visual: Visual) -> Iterator[str]:
     if visual.kind != "colour" and not _ASSET.fullmatch(visual.asset):
         yield f"the asset of a {visual.kind} is the name of a file, not {visual.asset!r}."
@@ -276,6 +306,8 @@ def _faults_of_visual(visual: Visual) -> Iterator[str]:
         yield "crop: lies within the asset, in shares from 0 to 1."
     if not (1 <= zoom.start <= 4 and 1 <= zoom.end <= 4 and 0 <= zoom.x <= 1 and 0 <= zoom.y <= 1):
         yield "zoom: from 1 to 4, around a point in shares from 0 to 1."
+    if visual.kind == "clip" and (zoom.start, zoom.end) != (1, 1):
+        yield "zoom: a clip's own camera moves; it isn't zoomed."
     if not 0 <= visual.shade <= 1 or not 0 <= visual.since < float("inf"):
         yield "shade: from 0 to 1; since: 0 or later."
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from config.ground import limits
 from config.ground.errors import Detail, Invalid
 from pipeline.engines.persona_rules import KINDS
+from pipeline.voices.base import FASTEST, SLOWEST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -18,7 +19,9 @@ _SPACE: Final = re.compile(r"\s+")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _HANDLE: Final = re.compile(r"@?[\w][\w.\-]*(@[\w\-]+(\.[\w\-]+)+)?")
 _COLOUR: Final = re.compile(r"#[0-9A-Fa-f]{6}")
-_BRAND_KEYS: Final = ("primary", "accent", "font", "portrait", "logo")
+_BRAND_KEYS: Final = ("primary", "accent", "font", "portrait", "logo", "voice_rate", "voice_pitch")
+_VOICE: Final = {"voice_rate": (SLOWEST, FASTEST), "voice_pitch": (0, 100)}
+"""Words a minute, and from low to high."""
 _MOST: Final = 1000
 
 
@@ -125,7 +128,10 @@ def handle(value: Any, field: str, faults: Faults) -> str:
 
 
 def brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
-    """The brand kit: two colours, a font, and the ids of a portrait and a logo; an empty value takes a key out."""
+    """The brand kit: two colours, a font, the ids of a portrait and a logo, and how its voice speaks in films.
+
+    An empty value takes a key out.
+    """
     if not isinstance(value, dict):
         faults.add(field, "invalid_type", "Give an object.")
         return {}
@@ -137,9 +143,16 @@ def brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
         said = line(one if one is not None else "", f"{field}.{name}", faults, most=200)
         if name in {"primary", "accent"} and said and _COLOUR.fullmatch(said) is None:
             faults.add(f"{field}.{name}", "pattern", "Give a colour as #RRGGBB.")
+        if name in _VOICE and said and not _is_within(said, _VOICE[name]):
+            least, most = _VOICE[name]
+            faults.add(f"{field}.{name}", "out_of_range", f"Give a whole number from {least} to {most}.")
         if said:
             kept[name] = said
     return kept
+
+
+def _is_within(said: str, bounds: tuple[int, int]) -> bool:
+    return said.isascii() and said.isdecimal() and bounds[0] <= int(said[:6]) <= bounds[1]
 
 
 def structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:

@@ -33,6 +33,9 @@ class Looks:
     accent: str = ""
     portrait: uploads.Given | None = None
     without_portrait: bool = False
+    voice_rate: int | None = None
+    voice_pitch: int | None = None
+    """How films speak; None for the usual."""
 
 
 def change(
@@ -43,7 +46,13 @@ def change(
     The portrait is kept as a picture of its own: square, upright, without where and when it was taken. Earlier
     portraits stay for the versions that name them. Raises what `uploads.keep` and `personas.change` raise.
     """
-    kit = {**persona.brand, "primary": looks.primary, "accent": looks.accent}
+    kit = {
+        **persona.brand,
+        "primary": looks.primary,
+        "accent": looks.accent,
+        "voice_rate": _said(looks.voice_rate),
+        "voice_pitch": _said(looks.voice_pitch),
+    }
     if looks.without_portrait:
         kit.pop("portrait", None)
     kept = None
@@ -55,6 +64,11 @@ def change(
         if kept is not None:
             uploads.use(workspace.pk, [kept.pk], persona=row, now=now)
     return row
+
+
+def _said(number: int | None) -> str:
+    """As the kit keeps it; empty takes it out."""
+    return "" if number is None else str(number)
 
 
 def _square(given: uploads.Given) -> uploads.Given:

@@ -193,7 +193,7 @@ def _refuse_in_use(row: Persona) -> None:
             "names": ", ".join(names)
         }
         raise Conflict.because(code="in_use", message=message, field=None)
-    series = Series.objects.of(row.workspace_id).filter(persona=row)
+    series = Series.objects.of(row.workspace_id).filter(persona=row, deleted_at=None)
     names = list(series.order_by("name").values_list("name", flat=True)[:3])
     if names:
         message = _("Series speak with it: %(names)s. Give them another one first.") % {

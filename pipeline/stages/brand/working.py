@@ -21,6 +21,7 @@ from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Source, WorkspaceDefaults
 from pipeline.sources.brand import zone_of
+from pipeline.stages import batches
 from pipeline.stages.brand import picking, slots, topics
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ def _runs(lane: Lane, choice: picking.Choice, engines: Sequence[Engine], now: da
             due_at=now,
             wake_at=now,
             request_id=lane.slot.request_id,
+            batch_until=batches.patience(source.config, now),
             created_at=now,
         )
         for engine in engines

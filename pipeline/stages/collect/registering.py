@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from config.ground import due, hands, states
-from config.ground.errors import Conflict, Detail
+from config.ground.errors import Conflict
 from config.ground.requests import request_id
 from pipeline.models import Source
 from pipeline.stages import brand
@@ -130,9 +130,7 @@ def change(
     with transaction.atomic():
         # Locked, so that two changes at once meet each other's version and settings.
         row: Source = Source.everywhere.select_for_update().get(pk=source.pk)
-        if expected_version is not None and row.version != expected_version:
-            changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
-            raise states.Overtaken(changed, code="version_conflict")
+        states.refuse_other_version(row.version, expected_version)
         if row.deleted_at is not None:
             raise Conflict.because(code="deleted", message="This source was deleted.", field=None)
         if not changes:

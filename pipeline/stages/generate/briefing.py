@@ -18,12 +18,14 @@ from config.ground.crash import crash_point
 from pipeline import model_client
 from pipeline.models import Generation, GenerationInput, RawItem, SharedBrief
 from pipeline.plugins import Refused, TryLater
+from pipeline.stages import batches
 from pipeline.stages.generate.storing import as_json, try_to_store
 from pipeline.stages.model_account import BRIEF_AWAITED, LostLease
 from pipeline.writers.base import BriefAnswer, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
     from uuid import UUID
 
     from django.db.models import QuerySet
@@ -88,6 +90,11 @@ def give_back(generation: Generation, wait: timedelta | None = None) -> None:
         _free(asked, asked_by=None, asked_until=None)
 
 
+def hold(generation: Generation, until: datetime) -> None:
+    """It sleeps until a batch has the answer: the runs that may wait too ask nobody meanwhile."""
+    SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True).update(asked_until=until)
+
+
 def refuse(generation: Generation, error: Refused | NeedsReconnect) -> None:
     """Nothing will come of this content: the runs that wait for it hear the same, and no other call is paid for."""
     if not isinstance(error, Refused):
@@ -117,6 +124,9 @@ def _take(generation: Generation, writer: Writer, source: SourceText, raw_item_i
     now = due.database_now()
     until = now + timedelta(seconds=model_client.TIMEOUT_SECONDS + settings.LEASE_SECONDS)
     is_free = Q(asked_until=None) | Q(asked_until__lte=now) | Q(asked_by=generation)
+    if not batches.is_patient(generation, timezone.now()):
+        # Somebody waits for this run: it asks at once what another one has put into a batch.
+        is_free |= Q(asked_by__error__code=batches.AWAITED, asked_by__attempts=0)
     # A refusal holds for the runs that stood when it came; who retries afterwards asks anew.
     is_unrefused = Q(refused_at=None) | Q(refused_at__lt=generation.created_at)
     free = SharedBrief.everywhere.filter(is_free, is_unrefused, content__isnull=True, **which)
@@ -137,7 +147,8 @@ def _take(generation: Generation, writer: Writer, source: SourceText, raw_item_i
 
 def _key(writer: Writer, source: SourceText) -> str:
     """Whatever changes the answer: other words, another model or other rules are another brief."""
-    words = {name: value for name, value in asdict(source).items() if name != "stories"}
+    told = asdict(replace(source, material=None))
+    words = {name: value for name, value in told.items() if name not in {"stories", "material"}}
     read = json.dumps(words, ensure_ascii=True, sort_keys=True, default=str)
     how = (writer.kind, writer.prompt_version, settings.MODEL_BRIEF, read)
     return hashlib.sha256("\x00".join(how).encode()).hexdigest()

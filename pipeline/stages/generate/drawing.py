@@ -16,18 +16,22 @@ from pipeline import plugins
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 from pipeline.models import GeneratedItem, Generation
 from pipeline.plugins import TryLater
+from pipeline.render.video import reading
 from pipeline.render.video.job import RenderFailed
-from pipeline.stages import pictures, videos
+from pipeline.stages import pictures, speaking, videos
 from pipeline.stages.generate.finishing import end, fail_item
 from pipeline.stages.generate.judging import judge
+from pipeline.stages.generate.looking import Looker
 from pipeline.stages.generate.reading import draft_from, draft_of, persona_card
 from pipeline.stages.generate.starting import items_of
 from pipeline.stages.generate.storing import store
+from pipeline.stages.generate.voicing import voice
 from pipeline.stages.model_account import LostLease
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from pipeline.render.video.storyboard import Storyboard
     from pipeline.stages.generate.repeating import OwnWords
 
 RENDER_AGAIN: Final = timedelta(seconds=30)
@@ -88,13 +92,27 @@ def _draw_one(
     *,
     shown_on: date | None,
     share: tuple[int, int],
+    board: Storyboard | None = None,
 ) -> dict[str, Any]:
-    """`share` is which of how many it is, for the progress of the whole."""
+    """`share` is which of how many it is, for the progress of the whole; `board` is filmed where a person changed it."""
     if engine.bucket != "video":
         return pictures.draw(item, engine, draft, persona, shown_on=shown_on)
+    if board is None:
+        voiced = voice(generation, item, engine, draft, persona)
+    else:
+        voiced = speaking.recalled(item, board.audio.voice)
     tell = Teller(generation, item, *share)
     try:
-        return videos.film(item, engine, draft, persona, on_progress=tell)
+        return videos.film(
+            item,
+            engine,
+            draft,
+            persona,
+            voiced=voiced,
+            board=board,
+            look=Looker(generation, tell.hold),
+            on_progress=tell,
+        )
     except RenderFailed as failed:
         if failed.code == "render_stopped":
             # Nobody else stops one: the lease is another hand's, or the item was deleted.
@@ -133,6 +151,14 @@ class Teller:
         self._held_until = now + lease.total_seconds()
         return is_ours and is_wanted
 
+    def hold(self, lease: timedelta) -> bool:
+        """Keep the lease for that long, while nothing is told; False where it is lost."""
+        now = monotonic()
+        if not self._generation.renew_lease(lease):
+            return False
+        self._held_until = now + lease.total_seconds()
+        return True
+
 
 def redraw(generation: Generation) -> None:
     """Draw an item's newest words, which a person has edited; neither a writer is asked nor a credit spent."""
@@ -148,7 +174,17 @@ def redraw(generation: Generation) -> None:
         raw = item.raw_item
         shown_on = raw.published_at.date() if raw is not None and raw.published_at else None
         persona = persona_card(generation.persona_id, generation.persona_version)
-        drawn = _draw_one(generation, item, engine, draft_of(item), persona, shown_on=shown_on, share=(0, 1))
+        said = generation.answers["redraw"].get("storyboard")
+        drawn = _draw_one(
+            generation,
+            item,
+            engine,
+            draft_of(item),
+            persona,
+            shown_on=shown_on,
+            share=(0, 1),
+            board=None if said is None else reading.from_json(said),
+        )
         store(generation, "write", pictures={str(item.variant_index): drawn})
         crash_point("generate.rendered")
     _write_redrawn(generation)

@@ -12,7 +12,7 @@ from config.ground import states
 from config.ground.crash import crash_point
 from pipeline import events, payloads
 from pipeline.models import GeneratedItem, Generation, RawItem
-from pipeline.stages import pictures
+from pipeline.stages import batches, pictures
 from pipeline.stages.generate.picks import conclude
 from pipeline.stages.generate.starting import items_of
 
@@ -40,6 +40,12 @@ def end(generation: Generation, now: datetime, *, is_broken: bool = False) -> No
         # They quote the source, which may be erased while what was made of it stays.
         answers=_kept_of(generation) if is_broken else {},
     )
+    _let_go(generation)
+
+
+def _let_go(generation: Generation) -> None:
+    if generation.batch_until is not None:
+        batches.let_go([generation.pk])
 
 
 def _kept_of(generation: Generation) -> dict[str, Any]:
@@ -81,6 +87,7 @@ def fail(generation: Generation, code: str, message: str) -> None:
             error=error,
             answers=_kept_of(generation),
         )
+        _let_go(generation)
         for item in items_of(generation):
             if item.status in {"queued", "generating"}:
                 fail_item(generation, item, code, message, now)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pipeline import plugins
 from pipeline.canonical import plain_text
-from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText, Story
+from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, Lane, PersonaCard, SourceText, Story
 from pipeline.models import GeneratedItem, Generation, Persona, PersonaVersion, RawBody, RawItem
 from pipeline.plugins import Refused
+from pipeline.stages import footage
 from pipeline.stages.furnish import persona_content
 
 if TYPE_CHECKING:
@@ -17,7 +19,13 @@ if TYPE_CHECKING:
 
 
 def source_text(generation: Generation) -> SourceText:
-    return text_of(generation.raw_item_id, generation.raw_version)
+    """With its videos and pictures where the engine shows them."""
+    source = text_of(generation.raw_item_id, generation.raw_version)
+    engine = plugins.get("engines", generation.engine, Engine)
+    if "video" not in engine.made_from:
+        return source
+    raw: RawItem = RawItem.everywhere.get(pk=generation.raw_item_id)
+    return replace(source, material=footage.material_of(raw))
 
 
 def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:

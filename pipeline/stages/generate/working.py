@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from pipeline import plugins
 from pipeline.engines.base import Brief, Engine, PersonaCard, SourceText
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.render.video.job import Busy, NoRoom
-from pipeline.stages import model_account
+from pipeline.stages import batches, model_account
 from pipeline.stages.generate import briefing, gathering, lane
 from pipeline.stages.generate.drafting import draft
 from pipeline.stages.generate.drawing import BrokenFilm, draw, redraw
@@ -26,14 +26,17 @@ from pipeline.stages.generate.repeating import OwnWords
 from pipeline.stages.generate.starting import start
 from pipeline.stages.generate.storing import WAITS, as_json
 from pipeline.stages.generate.turns import turn
+from pipeline.stages.generate.voicing import NotSpokenYet
 from pipeline.stages.generate.writing import write
 from pipeline.stages.model_account import LostLease
 from pipeline.writers.base import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from pipeline.models import Generation
+    from pipeline.writers.asking import ModelClient
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +56,7 @@ def work(generation: Generation) -> None:
     except Busy:
         # Waiting for one's turn is no failed try.
         generation.sleep_until(timezone.now() + limits.RENDER_TURN, attempts=0)
-    except (NoRoom, BrokenFilm) as error:
+    except (NoRoom, BrokenFilm, NotSpokenYet) as error:
         _wait(generation, error)
 
 
@@ -103,17 +106,17 @@ def _ask(
 ) -> tuple[Brief, SourceText]:
     """Brief and drafts, each asked for once and stored before the next; returns what the drafts rest on."""
     if generation.raw_item_id is None and generation.topic_id is None:
-        with model_account.open_client(generation) as client:
+        with _client(generation) as client:
             return gathering.ask(generation, writer, engine, persona, client)
     if generation.raw_item_id is None:
-        with model_account.open_client(generation) as client:
+        with _client(generation) as client:
             return lane.ask(generation, writer, engine, persona, client)
     source = source_text(generation)
-    with model_account.open_client(generation) as client:
+    with _client(generation) as client:
         if generation.stage == "brief":
             briefing.obtain(generation, writer, source, client)
             crash_point("generate.briefed")
-        brief = brief_from(generation.answers["brief"])
+        brief = engine.told(brief_from(generation.answers["brief"]), source)
         if generation.stage == "draft":
             draft(
                 generation,
@@ -127,10 +130,20 @@ def _ask(
     return brief, source
 
 
+@contextmanager
+def _client(generation: Generation) -> Iterator[ModelClient | None]:
+    with model_account.open_client(generation) as live:
+        is_own_key = model_account.is_own_key(generation)
+        yield batches.client_for(generation, live, is_own_key=is_own_key)
+
+
 def _wait(generation: Generation, error: TryLater) -> None:
     """Sleep until the model may be asked again. Waiting is no failed try, but an outage is not waited for for ever."""
     now = timezone.now()
     kept = {"code": error.code, "message": error.message, "stage": generation.stage}
+    if error.code == batches.AWAITED:
+        _await_batch(generation, kept)
+        return
     if error.code in model_account.WAITING_CODES:
         wait = error.after or limits.MODEL_RETRIES[0]
         if generation.sleep_until(now + wait, error=kept, attempts=0):
@@ -147,6 +160,18 @@ def _wait(generation: Generation, error: TryLater) -> None:
     answers = {**generation.answers, WAITS: {**waited, "times": waited["times"] + 1}}
     if generation.sleep_until(now + wait, error=kept, attempts=0, answers=as_json(answers)):
         briefing.give_back(generation, wait)
+
+
+def _await_batch(generation: Generation, error: dict[str, str]) -> None:
+    """Sleep until the batch is answered, which wakes it, or until its time is up."""
+    until = generation.batch_until
+    if not generation.sleep_until(until, error=error, attempts=0):
+        return
+    if until is not None:
+        briefing.hold(generation, until)
+    if batches.is_decided(generation):
+        # It was answered before this run slept, and woke nobody.
+        generation.sleep_until(timezone.now())
 
 
 def give_up(generation: Generation) -> None:

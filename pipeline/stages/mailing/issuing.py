@@ -16,6 +16,7 @@ from pipeline.connection import account_of
 from pipeline.models import MailDelivery, Mailing, Subscriber
 from pipeline.platforms.base import Sent
 from pipeline.platforms.email_message import issue_of
+from pipeline.stages import short_links
 from pipeline.stages.mailing.queueing import put_in_line
 
 if TYPE_CHECKING:
@@ -37,13 +38,14 @@ RESTORED: Final = {
 def issue(publication: Publication, post: Adapted, *, now: datetime) -> Sent:
     """The publication's mailing, once, in the transaction that marks it published; what the publication keeps of it."""
     made = issue_of(post.payload, account_of(publication.outlet).config)
+    html, text = short_links.in_mail(publication, made.html, made.text)
     mailing = Mailing(
         workspace_id=publication.workspace_id,
         outlet_id=publication.outlet_id,
         publication=publication,
         subject=made.subject,
-        html=made.html,
-        text=made.text,
+        html=html,
+        text=text,
         language=made.language,
         created_at=now,
         updated_at=now,

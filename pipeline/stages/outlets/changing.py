@@ -34,10 +34,14 @@ def change(
     per_day: int | None,
     gap_minutes: int | None,
     discloses_ai: bool,
+    counts_clicks: bool | None = None,
     by: str,
     now: datetime,
 ) -> Outlet:
-    """Raises `Invalid` naming each field. What says which account it is, or where secrets go, changes by `reconnect`."""
+    """Raises `Invalid` naming each field. What says which account it is, or where secrets go, changes by `reconnect`.
+
+    `counts_clicks` is None where it stays as it is.
+    """
     platform = platform_of(outlet.platform)
     name = clean_name(name, is_required=True)
     _refuse_pace(per_day, gap_minutes)
@@ -52,6 +56,7 @@ def change(
             per_day=per_day,
             gap_minutes=gap_minutes,
             discloses_ai=discloses_ai,
+            clicks_since=_clicks_since(locked, now, counts_clicks=counts_clicks),
             updated_at=now,
         )
         note("outlet.changed", locked, by, {"per_day": per_day, "gap_minutes": gap_minutes})
@@ -72,6 +77,12 @@ def _changed(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> d
     if fixed:
         raise Invalid(*fixed)
     return kept
+
+
+def _clicks_since(outlet: Outlet, now: datetime, *, counts_clicks: bool | None) -> datetime | None:
+    if counts_clicks is None:
+        return outlet.clicks_since
+    return (outlet.clicks_since or now) if counts_clicks else None
 
 
 def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:

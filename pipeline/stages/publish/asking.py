@@ -15,7 +15,7 @@ from config.ground.requests import request_id
 from pipeline.models import GeneratedItem, Publication, WorkspaceDefaults
 from pipeline.stages.publish.item_status import lock_groups, locked, refresh_item, set_on
 from pipeline.stages.publish.judging import Judged, Wish, judge, refuse_unless_publishable
-from pipeline.stages.publish.lateness import columns_of
+from pipeline.stages.publish.lateness import NO_CLOCK, columns_of
 from pipeline.stages.publish.recording import next_look
 
 if TYPE_CHECKING:
@@ -116,9 +116,7 @@ def _lateness_of(wish: Wish, item: GeneratedItem) -> tuple[str, int | None]:
 
 
 def _clock_columns(clock: WallClock | None) -> dict[str, Any]:
-    if clock is None:
-        return {"local_time": "", "zone": "", "on_gap": "", "on_overlap": ""}
-    return columns_of(clock)
+    return NO_CLOCK if clock is None else columns_of(clock)
 
 
 def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
@@ -181,8 +179,9 @@ def cancel(
     return row
 
 
-def retry(publication: Publication, *, by: str, now: datetime) -> Publication:
-    """Try a failed publication again at once, with the item's newest words."""
+def retry(publication: Publication, *, by: str, now: datetime, at: datetime | None = None) -> Publication:
+    """Try a failed publication again with the item's newest words: at once, or `at` a moment that is to come."""
+    at = at or now
     with transaction.atomic():
         item = locked(publication.item)
         row: Publication = (
@@ -196,8 +195,8 @@ def retry(publication: Publication, *, by: str, now: datetime) -> Publication:
             row,
             "scheduled",
             revision=item.revision,
-            due_at=now,
-            wake_at=now,
+            due_at=at,
+            wake_at=at,
             next_attempt_at=None,
             **_clock_columns(None),
             queue=None,
@@ -215,6 +214,23 @@ def retry(publication: Publication, *, by: str, now: datetime) -> Publication:
         )
         refresh_item(item, now=now)
         hands.nudge("pipeline.publish")
+    return row
+
+
+def leave(publication: Publication, *, now: datetime) -> Publication:
+    """Cancel a failed publication: nobody wants it any more. Raises `Conflict` of anything that hasn't failed."""
+    with transaction.atomic():
+        item = locked(publication.item)
+        row: Publication = (
+            Publication.everywhere.select_for_update(of=("self",))
+            .select_related("outlet")
+            .get(pk=publication.pk)
+        )
+        _refuse_unless_failed(row)
+        states.move(
+            row, "cancelled", wake_at=None, lease_token=row.lease_token + 1, attempts=0, updated_at=now
+        )
+        refresh_item(item, now=now)
     return row
 
 

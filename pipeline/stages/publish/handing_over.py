@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -12,8 +13,9 @@ from config.ground import ids, states
 from config.ground.crash import crash_point
 from pipeline.connection import connect
 from pipeline.models import Asset, Attempt
+from pipeline.stages import short_links
 from pipeline.stages.publish.item_status import locked, refresh_item
-from pipeline.stages.publish.payload import post_for, receipt_of
+from pipeline.stages.publish.payload import keep_short_links, post_of_attempt, receipt_of, straight_post_for
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,6 +57,8 @@ def hand_over(row: Publication, post: Adapted, now: datetime) -> None:
             receipt=receipt_of(post),
             started_at=now,
         )
+        if row.outlet.clicks_since is not None:
+            keep_short_links(row)
         refresh_item(item, now=now)
         if not row.test:
             _tell(row, item, now)
@@ -76,8 +80,13 @@ def _tell(row: Publication, item: GeneratedItem, now: datetime) -> None:
 
 
 def package_of(row: Publication) -> Adapted:
-    """What is handed over."""
-    return post_for(row, connect(row.outlet))
+    """What was handed over, whatever its outlet's settings became since; before that with links that lead straight."""
+    straight = straight_post_for(row, connect(row.outlet))
+    if row.status == "scheduled":
+        # No short link of it leads anywhere yet.
+        return straight
+    link = short_links.kept_for(straight.payload.link, row)
+    return post_of_attempt(row, replace(straight, payload=replace(straight.payload, link=link)))
 
 
 def package_files(row: Publication) -> list[dict[str, Any]]:

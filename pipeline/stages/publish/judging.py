@@ -12,7 +12,7 @@ from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.platforms.base import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.stages.collect import check_outlets
-from pipeline.stages.publish.payload import effective_overrides, fitted, payload_of
+from pipeline.stages.publish.payload import assets_going_out, effective_overrides, fitted, payload_of
 from pipeline.stages.publish.queueing import lock_outlets, next_or_refuse
 from pipeline.states import PUBLISHABLE
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.models import PublishQueue
+    from pipeline.models import Asset, PublishQueue
     from pipeline.platforms.base import Payload
+    from pipeline.stages.publish.queueing import Slot
     from pipeline.wall_clock import WallClock
 
 
@@ -40,6 +41,8 @@ class Wish:
     """The time on a clock that `publish_at` stands for."""
     is_queued: bool = False
     """Each outlet's next free slot, in place of one moment."""
+    slots: Mapping[str, tuple[Slot, PublishQueue]] = field(default_factory=dict)
+    """By public id of an outlet: the slot of its queue that it takes; whoever says so holds the outlet's lock."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,12 @@ def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
     }
     if wish.is_queued and refuse:
         lock_outlets(outlets)
+    assets = assets_going_out(item) if outlets else []
     judged, problems, taken = [], [], []
     for index, outlet in enumerate(outlets):
         kept = there.get(outlet.pk)
         own, due_at = _asked_of(ids.encode("out", outlet.pk), wish, kept)
-        post = _post(outlet, payload_of(item, effective_overrides(item, outlet, own)))
+        post = _post(outlet, payload_of(item, effective_overrides(item, outlet, own), assets=assets))
         found = _problems(outlet, post, f"outlets[{index}]" if is_named else None)
         already = _already(outlet, kept)
         if already is not None and refuse:
@@ -146,6 +150,9 @@ def _promised_for(
     """An outlet's own moment goes before the one for all."""
     if own is not None:
         return own, None, None
+    chosen = wish.slots.get(ids.encode("out", outlet.pk))
+    if chosen is not None:
+        return chosen[0].moment, chosen[0].clock, chosen[1]
     if wish.is_queued:
         slot, queue = next_or_refuse(outlet, item.workspace, after=now, own=kept)
         return slot.moment, slot.clock, queue
@@ -205,6 +212,12 @@ def _post(outlet: Outlet, payload: Payload) -> Adapted:
     if payload.bucket not in platform.buckets:
         return Adapted(payload, (payload.body,))
     return fitted(payload, outlet, platform, account_of(outlet))
+
+
+def problems_of(item: GeneratedItem, outlet: Outlet, assets: Sequence[Asset] | None = None) -> list[Detail]:
+    """What keeps the item, as it is, from being promised to the outlet; nothing is stored. `assets` as `payload_of`."""
+    post = _post(outlet, payload_of(item, effective_overrides(item, outlet, {}), assets=assets))
+    return _problems(outlet, post, None)
 
 
 def _problems(outlet: Outlet, post: Adapted, where: str | None) -> list[Detail]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pipeline.models import Publication
     from pipeline.wall_clock import WallClock
+
+NO_CLOCK: Final = {"local_time": "", "zone": "", "on_gap": "", "on_overlap": ""}
 
 
 def has_to_move(row: Publication, now: datetime) -> bool:

@@ -16,7 +16,7 @@ from pipeline.plugins import PluginError, TryLater
 from pipeline.stages.outlets.renewing import fresh_credentials
 from pipeline.stages.publish.doubting import is_in_doubt, was_never_called
 from pipeline.stages.publish.item_status import locked, refresh_item
-from pipeline.stages.publish.payload import key_of, post_of_attempt
+from pipeline.stages.publish.payload import key_of, post_for, post_of_attempt
 from pipeline.stages.publish.recording import (
     LEASE,
     next_look,
@@ -50,7 +50,7 @@ def look_up(row: Publication, now: datetime) -> None:
         row.renew_lease(LEASE)
         answer = connection.platform.reconcile(
             connection.account,
-            post_of_attempt(row, connection),
+            post_of_attempt(row, post_for(row, connection)),
             row.step_state,
             http=connection.http,
             key=key_of(row),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +12,11 @@ from config.ground.prepared import Prepared
 from pipeline import payloads
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.platforms.base import Payload, PayloadAsset
-from pipeline.stages import files, videos
+from pipeline.stages import files, short_links, videos
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
 
     from pipeline.connection import Connection
     from pipeline.platforms.base import Account, Adapted, Platform
@@ -32,13 +34,34 @@ _ASSETS: Final[Prepared[Asset]] = Prepared(
 )
 
 
+def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
+    """What goes out with each of these items, in order; of one that has none, nothing."""
+    found: defaultdict[UUID, list[Asset]] = defaultdict(list)
+    rows = Asset.everywhere.filter(item__in=[item.pk for item in items], revoked_at=None)
+    for asset in rows.exclude(role__in=videos.SIDE_ROLES).order_by("position", "id"):
+        found[asset.item_id].append(asset)
+    return found
+
+
+def assets_going_out(item: GeneratedItem) -> list[Asset]:
+    """The same of one item."""
+    return _ASSETS.ask(item=item.pk)
+
+
 def payload_of(
-    item: GeneratedItem | Revision, overrides: Mapping[str, Any], of: GeneratedItem | None = None
+    item: GeneratedItem | Revision,
+    overrides: Mapping[str, Any],
+    of: GeneratedItem | None = None,
+    assets: Sequence[Asset] | None = None,
 ) -> Payload:
-    """The words of a revision, or an item's newest, with one outlet's overrides laid over them."""
+    """The words of a revision, or an item's newest, with one outlet's overrides laid over them.
+
+    `assets` are those of `assets_of`, where many are judged at once; None: they are read.
+    """
     owner = of or item
     assert isinstance(owner, GeneratedItem)  # noqa: S101  a revision comes with its item
-    assets = _ASSETS.ask(item=owner.pk)
+    if assets is None:
+        assets = assets_going_out(owner)
     return Payload(
         item=ids.encode("gen", owner.pk),
         revision=item.number if isinstance(item, Revision) else item.revision,
@@ -98,12 +121,26 @@ def post_for(row: Publication, connection: Connection) -> Adapted:
     return fitted(payload, row.outlet, connection.platform, connection.account)
 
 
-def post_of_attempt(row: Publication, connection: Connection) -> Adapted:
+def straight_post_for(row: Publication, connection: Connection) -> Adapted:
+    """The same with the addresses themselves, where a person may take them before a short one leads anywhere."""
+    words = words_of(row)
+    payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
+    return fitted(payload, row.outlet, connection.platform, connection.account, counts_clicks=False)
+
+
+def keep_short_links(row: Publication) -> None:
+    """In the transaction that commits the call: what `post_for` linked to leads on from now on."""
+    words = words_of(row)
+    short_links.keep(
+        row, payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
+    )
+
+
+def post_of_attempt(row: Publication, post: Adapted) -> Adapted:
     """What the newest call of this publication handed over, whatever became of settings and content since.
 
-    As `post_for` where there was no call.
+    `post` is what would be handed over now; it stands where there was no call.
     """
-    post = post_for(row, connection)
     made = Attempt.everywhere.filter(publication=row, receipt__isnull=False).order_by("-number").first()
     if made is None or made.receipt is None:
         return post
@@ -118,10 +155,14 @@ def post_of_attempt(row: Publication, connection: Connection) -> Adapted:
     return replace(post, payload=payload, parts=tuple(kept["parts"]), disclosure=kept["disclosure"])
 
 
-def fitted(payload: Payload, outlet: Outlet, platform: Platform, account: Account) -> Adapted:
+def fitted(
+    payload: Payload, outlet: Outlet, platform: Platform, account: Account, *, counts_clicks: bool = True
+) -> Adapted:
     """A payload as its outlet gets it; where the outlet doesn't tell of generated content, the platform isn't told."""
     if not outlet.discloses_ai:
         payload = replace(payload, is_ai_generated=False)
+    if counts_clicks:
+        payload = short_links.in_post(payload, outlet)
     return platform.adapt(account, payload)
 
 

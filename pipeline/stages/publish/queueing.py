@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from config.ground import limits
 from config.ground.errors import Conflict
 from pipeline.models import Outlet, Publication, PublishQueue
-from pipeline.wall_clock import WallClock, is_skipped, moment_of, zone_named
+from pipeline.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +38,7 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
     day = after.astimezone(zone).date()
     last = after + limits.PUBLISH_AHEAD
     told: datetime = after
+    closed = blackouts_of(queue) if isinstance(queue, PublishQueue) else ()
     while queue.slots:
         found = sorted(
             (slot for slot in _of_day(queue, day) if slot.moment > told), key=lambda slot: slot.moment
@@ -45,6 +46,8 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
         for slot in found:
             if slot.moment > last:
                 return
+            if any(start <= slot.moment < end for start, end in closed):
+                continue
             # Two times of a day become one moment where the clocks skip an hour.
             if slot.moment > told:
                 told = slot.moment
@@ -64,6 +67,32 @@ def _of_day(queue: PublishQueue | Series, day: date) -> Iterator[Slot]:
             continue
         clock = WallClock(local_time, queue.timezone, on_gap="shift", on_overlap=queue.on_overlap)
         yield Slot(moment_of(clock), clock)
+
+
+def has_zone(queue: PublishQueue | Series) -> bool:
+    """False where its time zone was dropped from the tables: nobody knows when its times are."""
+    try:
+        zone_named(queue.timezone)
+    except UnknownZone:
+        return False
+    return True
+
+
+def blackouts_of(queue: PublishQueue) -> tuple[tuple[datetime, datetime], ...]:
+    """The stretches in which it gives no slots, as moments; of a time that comes twice they take both."""
+    return tuple(
+        (_moment(queue, one["from"], "first"), _moment(queue, one["until"], "second"))
+        for one in queue.blackouts
+    )
+
+
+def _moment(queue: PublishQueue, local_time: str, on_overlap: str) -> datetime:
+    """At the ends of the calendar, where a zone's offset leads out of it, the last moment that there is, or the first."""
+    local = datetime.fromisoformat(local_time)
+    try:
+        return moment_of(WallClock(local, queue.timezone, on_overlap=on_overlap))
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if local.year > 1 else datetime.min.replace(tzinfo=UTC)
 
 
 def lock_outlets(outlets: Sequence[Outlet]) -> None:
@@ -107,7 +136,7 @@ def next_free(
 
     To keep it, the caller holds the outlet's lock.
     """
-    if queue.is_paused:
+    if queue.is_paused or not has_zone(queue):
         return None
     slots = moments_of(queue, after=after)
     while some := list(islice(slots, LOOKED_AT_ONCE)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
 SLOTS_MOST: Final = 7 * 24
 QUEUES_MOST: Final = 50
 NAME_CHARACTERS: Final = 120
+BLACKOUTS_MOST: Final = 50
+REASON_CHARACTERS: Final = 120
+BLACKOUTS_BETWEEN: Final = (datetime(2000, 1, 1), datetime(2101, 1, 1))  # noqa: DTZ001  times on a clock
 WEEKDAYS: Final = range(7)
 _TIME: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def create(workspace: Workspace, values: Mapping[str, Any], *, by: str) -> PublishQueue:
-    """`values` are name, timezone, slots, on_gap, on_overlap and outlets, those that use it. Raises `Invalid`."""
+    """`values` are name, timezone, slots, blackouts, on_gap, on_overlap and outlets, those that use it. Raises `Invalid`."""
     clean = _clean(workspace, values)
     outlets = clean.pop("outlets", [])
     with transaction.atomic():
@@ -56,7 +60,7 @@ def change(
     outlets = clean.pop("outlets", None)
     with transaction.atomic():
         # Two that change it take turns, so that the later one learns of the other.
-        row = PublishQueue.everywhere.select_for_update().get(pk=queue.pk)
+        row = PublishQueue.everywhere.select_for_update(no_key=True).get(pk=queue.pk)
         states.refuse_other_version(row.version, expected_version)
         _note("queue.changed", row, by, {"changed": sorted(values)})
         PublishQueue.everywhere.filter(pk=queue.pk).update(
@@ -123,7 +127,40 @@ def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
         clean["name"] = str(clean["name"]).strip()
         if not 0 < len(clean["name"]) <= NAME_CHARACTERS:
             yield Detail("name", "required", _("Give it a name of up to 120 characters."))
+    if "blackouts" in clean:
+        clean["blackouts"] = _sorted_blackouts(clean["blackouts"])
     yield from problems_of_slots(clean)
+
+
+def _sorted_blackouts(blackouts: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """In order of time. Raises `Invalid` for what is no stretch of time."""
+    if len(blackouts) > BLACKOUTS_MOST:
+        message = _("A queue has %(most)d stretches without slots at most.") % {"most": BLACKOUTS_MOST}
+        raise Invalid.one("blackouts", "too_many", message)
+    found = []
+    for one in blackouts:
+        start, end = (_local_time(one[name]) for name in ("from", "until"))
+        if end <= start:
+            raise Invalid.one("blackouts", "invalid", _("A stretch without slots ends after it begins."))
+        if start < BLACKOUTS_BETWEEN[0] or end > BLACKOUTS_BETWEEN[1]:
+            message = _("A stretch without slots lies in the years 2000 to 2100.")
+            raise Invalid.one("blackouts", "invalid", message)
+        reason = one.get("reason", "").strip()[:REASON_CHARACTERS]
+        found.append({"from": _text(start), "until": _text(end), "reason": reason})
+    return sorted(found, key=lambda one: (one["from"], one["until"]))
+
+
+def _local_time(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        message = _("%(time)s is no time on a clock: write it as 2027-12-24T18:00.") % {"time": text}
+        raise Invalid.one("blackouts", "invalid", message) from None
+    return moment.replace(tzinfo=None)
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="minutes")
 
 
 def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:

@@ -32,7 +32,7 @@ from pipeline.stages.publish.item_status import locked, refresh_item
 from pipeline.stages.publish.judging import why_closed
 from pipeline.stages.publish.looking_up import look_again, look_up
 from pipeline.stages.publish.pacing import is_paced, wait_of
-from pipeline.stages.publish.payload import key_of, post_for, receipt_of
+from pipeline.stages.publish.payload import keep_short_links, key_of, post_for, receipt_of
 from pipeline.stages.publish.recording import (
     LEASE,
     overtaken,
@@ -333,6 +333,8 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             started_at=now,
         )
         insert([attempt])
+        if row.outlet.clicks_since is not None:
+            keep_short_links(row)
         refresh_item(item, now=now)
     return attempt
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from config.ground import due, hands, ids, limits
+from accounts import audit
+from accounts.models import Workspace
+from config.ground import due, hands, ids, limits, states
 from config.ground.errors import Conflict, Detail, Invalid, NotFound
-from config.ground.states import Overtaken
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
 from pipeline.models import Persona, Series, Source
 from pipeline.stages import collect
@@ -22,15 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
     from datetime import datetime
+    from uuid import UUID
 
-    from accounts.models import Workspace
     from pipeline.stages.publish.queueing import Slot
 
 _ALL: Final = frozenset({"persona_id", "sources", "outlets"})
+KEPT: Final = timedelta(days=7)
+"""For so long an ended one can be taken back."""
+FORGOTTEN_AT_ONCE: Final = 50
 CADENCE: Final = frozenset({"timezone", "slots", "on_gap", "on_overlap", "is_paused"})
 
 
-def create(workspace: Workspace, values: Mapping[str, Any], *, test: bool, now: datetime) -> Series:
+def create(
+    workspace: Workspace, values: Mapping[str, Any], *, test: bool, now: datetime, by: str = ""
+) -> Series:
     """`values` are the fields of a series. Raises `Invalid`, and `Conflict` where there are too many."""
     series = Series(
         workspace=workspace, test=test, timezone=workspace.timezone, created_at=now, updated_at=now
@@ -38,40 +46,112 @@ def create(workspace: Workspace, values: Mapping[str, Any], *, test: bool, now: 
     _lay(series, values, judged=_ALL)
     series.due_at = series.wake_at = next_moment(series, after=now)
     with transaction.atomic():
-        if Series.objects.of(workspace).count() >= limits.SERIES_MOST:
-            message = _("A workspace has %(most)d series at most.") % {"most": limits.SERIES_MOST}
-            raise Conflict.because(code="too_many", message=message)
+        _refuse_one_more(workspace.pk)
         series.save(force_insert=True)
+        _note("series.created", series, by)
     return series
 
 
 def change(
-    series: Series, values: Mapping[str, Any], *, now: datetime, expected_version: int | None = None
+    series: Series,
+    values: Mapping[str, Any],
+    *,
+    now: datetime,
+    by: str = "",
+    expected_version: int | None = None,
 ) -> Series:
     """Raises `Invalid`, `Overtaken` where somebody was faster than `expected_version`, `NotFound` where it is gone.
 
-    Only what is given is judged: what the series names may be gone, and it can be paused nevertheless.
+    Only what is given is judged: what the series names may be gone, and it can be paused nevertheless. Its next time
+    moves only where its times do; a digest that is due is made whatever else is changed.
     """
     with transaction.atomic():
-        row: Series | None = Series.everywhere.select_for_update().filter(pk=series.pk).first()
+        row: Series | None = _there(series)
         if row is None:
             raise NotFound
-        if expected_version is not None and row.version != expected_version:
-            changed = Detail("version", "changed_meanwhile", "It has changed since it was read.")
-            raise Overtaken(changed, code="version_conflict")
+        states.refuse_other_version(row.version, expected_version)
+        former = {name: getattr(row, name) for name in CADENCE}
         clean = _lay(row, values, judged=values.keys())
-        if clean.keys() & CADENCE:
+        if any(getattr(row, name) != value for name, value in former.items()):
             following = next_moment(row, after=now)
             clean |= {"due_at": following, "wake_at": following, **due.overtake()}
         Series.everywhere.filter(pk=row.pk).update(**clean, version=F("version") + 1, updated_at=now)
+        _note("series.changed", row, by, {"changed": sorted(values)})
         hands.nudge("pipeline.series")
         row.refresh_from_db()
     return row
 
 
-def delete(series: Series) -> None:
-    """What it has made stays."""
-    Series.everywhere.filter(pk=series.pk).delete()
+def delete(
+    series: Series, *, by: str = "", now: datetime | None = None, expected_version: int | None = None
+) -> Series:
+    """What it has made stays, and for `KEPT` it can be taken back. Raises as `change` does."""
+    now = now or timezone.now()
+    with transaction.atomic():
+        row = _there(series)
+        if row is None:
+            raise NotFound
+        states.refuse_other_version(row.version, expected_version)
+        _rest(row, now, deleted_at=now, due_at=None, wake_at=None)
+        _note("series.deleted", row, by, {"slots": row.slots, "timezone": row.timezone})
+    return row
+
+
+def restore(series: Series, *, by: str, now: datetime) -> Series:
+    """Take back that it was ended: it goes on at its next time.
+
+    Raises `NotFound` where it isn't kept any more, `Conflict` where the workspace has as many as it may have.
+    """
+    with transaction.atomic():
+        rows = Series.everywhere.select_for_update().filter(pk=series.pk, deleted_at__gt=now - KEPT)
+        row: Series | None = rows.first()
+        if row is None:
+            raise NotFound
+        _refuse_one_more(row.workspace_id)
+        following = next_moment(row, after=now)
+        _rest(row, now, deleted_at=None, due_at=following, wake_at=following)
+        _note("series.restored", row, by)
+        hands.nudge("pipeline.series")
+    return row
+
+
+def forget(now: datetime) -> int:
+    """Some of those that can't be taken back any more, with their logs; what they made stays."""
+    over = Series.everywhere.filter(deleted_at__lt=now - KEPT)
+    some = list(over.order_by("deleted_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    if some:
+        over.filter(pk__in=some).delete()
+    return len(some)
+
+
+def _refuse_one_more(workspace_id: UUID) -> None:
+    # Two at once must not both be the last one.
+    Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace_id)
+    if Series.objects.of(workspace_id).filter(deleted_at=None).count() >= limits.SERIES_MOST:
+        message = _("A workspace has %(most)d series at most.") % {"most": limits.SERIES_MOST}
+        raise Conflict.because(code="too_many", message=message)
+
+
+def _there(series: Series) -> Series | None:
+    rows = Series.everywhere.select_for_update().filter(pk=series.pk, deleted_at=None)
+    return rows.first()
+
+
+def _rest(row: Series, now: datetime, **values: Any) -> None:
+    """Whoever is at work on it has no say any more."""
+    rows = Series.everywhere.filter(pk=row.pk)
+    rows.update(**values, **due.overtake(), version=F("version") + 1, updated_at=now)
+    row.refresh_from_db()
+
+
+def _note(action: str, series: Series, by: str, details: Mapping[str, Any] | None = None) -> None:
+    audit.note(
+        action,
+        workspace=series.workspace,
+        actor=by,
+        subject=ids.encode("ser", series.pk),
+        details={"name": series.name, **(details or {})},
+    )
 
 
 def next_slots(series: Series, *, after: datetime, most: int) -> tuple[Slot, ...]:

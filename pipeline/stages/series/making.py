@@ -38,7 +38,7 @@ def locked(series: Series) -> Series:
     Raises `NotFound` where it was ended meanwhile.
     """
     rows = Series.everywhere.select_for_update(of=("self",)).select_related("workspace__plan")
-    row: Series | None = rows.filter(pk=series.pk).first()
+    row: Series | None = rows.filter(pk=series.pk, deleted_at=None).first()
     if row is None:
         raise NotFound
     return row

@@ -96,6 +96,7 @@ def keep(
         sha256=given.digest(),
         width=found.width,
         height=found.height,
+        seconds=found.seconds,
         created_by=actor[:200],
         expires_at=now + limits.UPLOADS_KEPT,
         created_at=now,
@@ -172,10 +173,7 @@ def with_types(
         if one.get("upload") and one["upload"] not in types:
             field = f"media[{index}].upload"
             raise _unknown(field)
-    return [
-        {"upload": one["upload"], "type": types[one["upload"]]} if one.get("upload") else dict(one)
-        for one in media
-    ]
+    return [{**one, "type": types[one["upload"]]} if one.get("upload") else dict(one) for one in media]
 
 
 def use(

@@ -40,7 +40,7 @@ class Busy(AppError):
 
 
 def look_into(file: BinaryIO, found: Sniffed) -> Sniffed:
-    """With what it really holds, and a video's size. Raises `Invalid` with one sentence, and `Busy`."""
+    """With what it really holds, its length, and a video's size. Raises `Invalid` with one sentence, and `Busy`."""
     try:
         # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.
         with jobs.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
@@ -52,7 +52,13 @@ def look_into(file: BinaryIO, found: Sniffed) -> Sniffed:
         raise Invalid.one("file", refused.code, refused.message) from refused
     except TryLater as later:
         raise Busy(later.message) from later
-    return replace(found, **_really(found, probed), width=probed.width, height=probed.height)
+    return replace(
+        found,
+        **_really(found, probed),
+        width=probed.width,
+        height=probed.height,
+        seconds=round(probed.seconds, 3),
+    )
 
 
 def _really(found: Sniffed, probed: Probed) -> dict[str, str]:

@@ -80,12 +80,13 @@ _CSV_LINES: Final = 20
 
 @dataclass(frozen=True)
 class Sniffed:
-    """`text` is None for what isn't text; width and height, in pixels, are those of a picture."""
+    """Width and height, in pixels, are those of a picture or a video, `seconds` the length of a sound or video."""
 
     kind: str
     mime_type: str
     width: int | None = None
     height: int | None = None
+    seconds: float | None = None
 
     @property
     def suffix(self) -> str:

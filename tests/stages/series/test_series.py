@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from accounts import credits
-from accounts.models import Workspace
+from accounts.models import AuditEntry, Workspace
 from config.ground.errors import Conflict, Invalid, NotFound
 from config.ground.ids import encode
 from pipeline.models import (
@@ -473,13 +473,78 @@ def test_change_moves_its_time_and_pausing_takes_it_away(rich):
     assert (row.wake_at, row.name) == (datetime(2027, 3, 3, 8, 0, tzinfo=UTC), "New")
 
 
+def test_a_digest_that_is_due_outlives_a_change_of_something_else(rich, clock):
+    take_in(rich)
+    row = begin(rich)
+    late = TUESDAY + timedelta(minutes=5)
+    given = {name: getattr(row, name) for name in ("timezone", "slots", "on_gap", "on_overlap", "is_paused")}
+    clock.move_to(late)
+    hand = claimed(row)
+    changed = series.change(row, {**given, "name": "Renamed"}, now=late)
+    assert (changed.due_at, changed.lease_token) == (TUESDAY, hand.lease_token)
+    series.work(hand)
+    assert [(one.due_at, one.decision) for one in issues(row)] == [(TUESDAY, "made")]
+    moved = series.change(reread(row), {**given, "on_gap": "skip"}, now=late)
+    assert moved.lease_token > hand.lease_token
+
+
+def test_no_more_series_than_the_most_whichever_way(rich, monkeypatch):
+    monkeypatch.setattr("config.ground.limits.SERIES_MOST", 2)
+    ended = series.delete(begin(rich), now=NOON)
+    begin(rich, name="One")
+    begin(rich, name="Two")
+    for more in (lambda: begin(rich), lambda: series.restore(ended, by="alice", now=NOON)):
+        with pytest.raises(Conflict) as refused:
+            more()
+        assert [one.code for one in refused.value.detail] == ["too_many"]
+    assert Series.everywhere.filter(deleted_at=None).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_are_not_both_the_last_one(workspace, monkeypatch, together):
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer.")
+    monkeypatch.setattr("config.ground.limits.SERIES_MOST", 2)
+    ended = series.delete(begin(workspace), now=NOON)
+    begin(workspace, name="One")
+    ways = [lambda: begin(workspace, name="Two"), lambda: series.restore(ended, by="alice", now=NOON)]
+    together(*ways * 2)
+    assert Series.everywhere.filter(deleted_at=None).count() == 2
+
+
 def test_series_that_ends_leaves_its_digests(rich, clock):
     take_in(rich)
     row = work(begin(rich), clock=clock)
     item = digest_of(issues(row)[0])
-    series.delete(row)
-    assert (Series.everywhere.count(), SeriesIssue.everywhere.count()) == (0, 0)
+    series.delete(row, by="alice", now=NOON)
+    assert Series.everywhere.filter(deleted_at=None).count() == 0
     assert reread(item).status == "queued"
+    another = begin(rich, name="Another")
+    # A week later it is gone with its log, though nobody does anything.
+    assert (series.forget(NOON + series.KEPT), Series.everywhere.count()) == (0, 2)
+    assert series.forget(NOON + series.KEPT + timedelta(microseconds=1)) == 1
+    assert (list(Series.everywhere.all()), SeriesIssue.everywhere.count()) == ([another], 0)
+    assert reread(item).status == "queued"
+
+
+def test_an_ended_series_is_taken_back_with_what_it_told(rich, clock):
+    take_in(rich)
+    row = work(begin(rich), clock=clock)
+    ended = series.delete(row, by="alice", now=TUESDAY)
+    assert (ended.due_at, ended.wake_at) == (None, None)
+    back = series.restore(row, by="alice", now=TUESDAY)
+    assert (back.deleted_at, back.due_at == back.wake_at > TUESDAY, issues(back)) == (None, True, issues(row))
+    assert back.version == row.version + 2
+    series.delete(back, by="alice", now=TUESDAY)
+    with pytest.raises(NotFound):
+        series.restore(back, by="alice", now=TUESDAY + timedelta(days=8))
+    actions = AuditEntry.everywhere.filter(subject=encode("ser", row.pk)).order_by("id")
+    assert list(actions.values_list("action", flat=True)) == [
+        "series.created",
+        "series.deleted",
+        "series.restored",
+        "series.deleted",
+    ]
 
 
 # --- The digest ------------------------------------------------------------------------------------------------------

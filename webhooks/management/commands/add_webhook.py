@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Workspace
+from config.ground import limits
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
 from pipeline.events import TYPES
@@ -32,6 +33,12 @@ class Command(BaseCommand):
         )
         parser.add_argument("--description", default="")
         parser.add_argument(
+            "--rate",
+            type=int,
+            default=limits.WEBHOOK_RATE,
+            help=f"attempts a second, at most {limits.WEBHOOK_RATE_MOST}",
+        )
+        parser.add_argument(
             "--test", action="store_true", help="gets the events of test tokens, and no others"
         )
         parser.add_argument(
@@ -47,6 +54,7 @@ class Command(BaseCommand):
                 events=options["event"],
                 test=options["test"],
                 description=options["description"],
+                rate=options["rate"],
                 actor="manage.py add_webhook",
             )
         except AppError as error:

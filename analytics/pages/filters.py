@@ -1,0 +1,165 @@
+"""What the page of analytics is narrowed to: the form, which is kept in the address, and the question that it asks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.utils.functional import lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import workspaces
+from analytics.folding import METRICS
+from analytics.periods import Period, local_midnight
+from analytics.queries import Question
+from config.ground import limits
+from config.ground.ids import decode, encode
+from pipeline.models import Outlet
+from pipeline.pages import buckets
+
+if TYPE_CHECKING:
+    from accounts.models import Workspace
+
+OUTLETS_OFFERED: Final = 200
+HOURS_FOR_DAYS: Final = 14
+WEEKS_FROM_DAYS: Final = 93
+"""Where nobody chose an interval: a longer range is shown by weeks."""
+CHOSEN: Final = "chosen"
+RANGES: Final = {
+    "1": gettext_lazy("Today"),
+    "7": gettext_lazy("Last 7 days"),
+    "30": gettext_lazy("Last 30 days"),
+    "90": gettext_lazy("Last 90 days"),
+    "365": gettext_lazy("Last 365 days"),
+    CHOSEN: gettext_lazy("These dates"),
+}
+DEFAULT_RANGE: Final = "30"
+INTERVALS: Final = {
+    "hour": gettext_lazy("By hour"),
+    "day": gettext_lazy("By day"),
+    "week": gettext_lazy("By week"),
+    "month": gettext_lazy("By month"),
+}
+METRIC_NAMES: Final = {
+    "published": gettext_lazy("Published"),
+    "failed": gettext_lazy("Failed"),
+    "impressions": gettext_lazy("Impressions"),
+    "views": gettext_lazy("Views"),
+    "likes": gettext_lazy("Likes"),
+    "comments": gettext_lazy("Comments"),
+    "shares": gettext_lazy("Shares"),
+    "clicks": gettext_lazy("Clicks"),
+    "engagements": gettext_lazy("Engagements"),
+    "engagement_rate": gettext_lazy("Engagement rate"),
+}
+ATTRIBUTIONS: Final = {
+    "received": gettext_lazy("On the day of counting"),
+    "published": gettext_lazy("On the day of publication"),
+}
+_DAY_INPUT: Final = {"type": "date"}
+
+
+class AnalyticsFilter(forms.Form):
+    range = forms.ChoiceField(label=gettext_lazy("Range"), required=False, choices=[*RANGES.items()])
+    start = forms.DateField(
+        label=gettext_lazy("From"),
+        required=False,
+        widget=forms.DateInput(attrs=_DAY_INPUT, format="%Y-%m-%d"),
+    )
+    end = forms.DateField(
+        label=gettext_lazy("To"),
+        required=False,
+        widget=forms.DateInput(attrs=_DAY_INPUT, format="%Y-%m-%d"),
+    )
+    outlet = forms.ChoiceField(label=gettext_lazy("Outlet"), required=False)
+    content_type = forms.ChoiceField(
+        label=gettext_lazy("Kind"),
+        required=False,
+        choices=[("", gettext_lazy("Every kind")), *buckets.TOLD.items()],
+    )
+    metric = forms.ChoiceField(
+        label=gettext_lazy("Number"),
+        required=False,
+        choices=[("", gettext_lazy("What is known most")), *((name, METRIC_NAMES[name]) for name in METRICS)],
+    )
+    interval = forms.ChoiceField(
+        label=gettext_lazy("Interval"),
+        required=False,
+        choices=[("", gettext_lazy("By what fits")), *INTERVALS.items()],
+    )
+    tz = forms.ChoiceField(
+        label=gettext_lazy("Time zone"), required=False, choices=lazy(workspaces.timezone_choices, list)
+    )
+    attribution = forms.ChoiceField(
+        label=gettext_lazy("Platforms' numbers count"), required=False, choices=[*ATTRIBUTIONS.items()]
+    )
+
+    def __init__(self, *args: Any, workspace: Workspace, now: datetime, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.workspace = workspace
+        self.now = now
+        fields: Any = self.fields
+        rows = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("name", "id")
+        outlets = [
+            (encode("out", key), name) for key, name in rows.values_list("id", "name")[:OUTLETS_OFFERED]
+        ]
+        # One that was asked for by its id is taken, though the list doesn't reach to it or it was disconnected since.
+        asked = self.data.get("outlet", "")
+        if decode("out", asked) is not None and asked not in dict(outlets):
+            outlets.append((asked, _("Another outlet")))
+        fields["outlet"].choices = [("", _("Every outlet")), *outlets]
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = {**(super().clean() or {})}
+        if self.errors:
+            return given
+        given["period"] = self._period(given)
+        return given
+
+    def _period(self, given: dict[str, Any]) -> Period:
+        zone = ZoneInfo(given["tz"] or self.workspace.timezone)
+        today = self.now.astimezone(zone).date()
+        chosen = given["range"] or (CHOSEN if given["start"] else DEFAULT_RANGE)
+        if chosen == CHOSEN:
+            if given["start"] is None:
+                self.add_error("start", _("Say from which day on."))
+            last = given["end"] or today
+            first = given["start"] or last
+        else:
+            last = today
+            first = today - timedelta(days=int(chosen) - 1)
+        days = (last - first).days + 1
+        if days < 1:
+            self.add_error("end", _("The last day comes before the first one."))
+        elif days > limits.ANALYTICS_DAYS:
+            self.add_error("end", _("Choose at most %(days)s days.") % {"days": limits.ANALYTICS_DAYS})
+        interval = given["interval"] or (
+            "hour" if days == 1 else "week" if days >= WEEKS_FROM_DAYS else "day"
+        )
+        if interval == "hour" and days > HOURS_FOR_DAYS:
+            self.add_error(
+                "interval",
+                _("Hours are shown for %(days)s days at most; choose fewer days, or days.")
+                % {"days": HOURS_FOR_DAYS},
+            )
+        if not 1970 < first.year < 3000 or not 1970 < last.year < 3000:
+            self.add_error("start", _("Choose a day of these years."))
+            return Period(self.now.astimezone(UTC), self.now.astimezone(UTC), "day", zone)
+        return Period(
+            local_midnight(first, zone), local_midnight(last + timedelta(days=1), zone), interval, zone
+        )
+
+    def question(self) -> Question:
+        given = self.cleaned_data
+        outlet = decode("out", given["outlet"]) if given["outlet"] else None
+        return Question(
+            workspace_id=self.workspace.pk,
+            test=False,
+            period=given["period"],
+            attribution=given["attribution"] or "received",
+            outlets=None if outlet is None else (outlet,),
+            content_types=(given["content_type"],) if given["content_type"] else None,
+        )

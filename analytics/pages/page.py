@@ -1,0 +1,129 @@
+"""The page of analytics: what was published and what became of it, in charts and tables; and the same as CSV."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.pages.place import Place, page
+from analytics import queries
+from analytics.doing import doing
+from analytics.pages import showing
+from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
+from analytics.report import report
+from analytics.told import as_csv, told
+from analytics.wording import number, seconds_said
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from analytics.folding import Figures
+    from analytics.report import Report
+
+_OF_A_POST: Final = "engagements"
+"""By what posts are ranked where the number shown is none that a post has."""
+
+
+@page("look", methods=("GET",))
+def analytics(request: HttpRequest, place: Place) -> HttpResponse:
+    form = _form(request, place)
+    context: dict[str, Any] = {"place": place, "filter": form, "kept": request.GET.urlencode()}
+    if not form.is_valid():
+        return render(request, "pages/analytics.html", context)
+    question = form.question()
+    found = report(question, form.cleaned_data["metric"], now=form.now)
+    of_a_post = _OF_A_POST if found.metric in {"published", "failed"} else found.metric
+    did = doing(question, of_a_post)
+    failed, published = found.totals.metrics["failed"], found.totals.metrics["published"]
+    ended = (failed or 0) + (published or 0)
+    context |= {
+        "report": found,
+        "own": found.own,
+        "did": did,
+        "metric": METRIC_NAMES[found.metric],
+        "cards": showing.cards(found.compared),
+        "coverage": None if found.totals.coverage is None else round(found.totals.coverage * 100),
+        "charts": _charts(found),
+        "columns": [METRIC_NAMES[name] for name in showing.COLUMNS],
+        "parts": [
+            (one.name, showing.part_said(one), showing.cells(one.figures), _own_clicks(one.figures))
+            for one in found.parts
+        ],
+        "sources": [(one.name, _beside(one.figures, found.metric)) for one in found.sources],
+        "engines": [(one.name, _beside(one.figures, found.metric)) for one in found.engines],
+        "posts": [(post, number(post.value, of_a_post)) for post in did.best],
+        "post_metric": METRIC_NAMES[of_a_post],
+        "failed_percent": round((failed or 0) * 100 / ended, 1) if ended else None,
+        "median": seconds_said(did.lateness.median) if did.lateness else "",
+        "worst": seconds_said(did.lateness.worst_twentieth) if did.lateness else "",
+        "is_today_in_it": question.period.end > form.now >= question.period.start,
+        "zone": question.period.zone.key,
+        "is_filtered": bool(request.GET),
+    }
+    return render(request, "pages/analytics.html", context)
+
+
+@page("look", methods=("GET",))
+def analytics_csv(request: HttpRequest, place: Place) -> HttpResponse:
+    """The rows of `GET /v1/analytics` for what the page shows."""
+    form = _form(request, place)
+    if not form.is_valid():
+        return redirect(f"{place.address('analytics_page')}?{request.GET.urlencode()}")
+    question = form.question()
+    rows = [told(row, question.group_by) for row in queries.answer(question).rows]
+    answer = HttpResponse(as_csv(rows, question.group_by), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="analytics.csv"'
+    return answer
+
+
+def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
+    given = request.GET.copy()
+    # What the form opens with stands in its fields, so that they say what is shown.
+    if "range" not in given:
+        given["range"] = "chosen" if given.get("start") else "30"
+    if not given.get("tz"):
+        given["tz"] = place.workspace.timezone
+    return AnalyticsFilter(given, workspace=place.workspace, now=timezone.now())
+
+
+def _charts(found: Report) -> list[showing.Shown]:
+    metric = found.metric
+    label = str(METRIC_NAMES[metric])
+    return [
+        showing.chart(
+            "over-time",
+            label,
+            _("This period beside the one before. A gap is what nobody knows."),
+            found.over_time,
+            metric,
+            said=lambda line: _("The period before") if line.is_before else _("This period"),
+        ),
+        showing.chart(
+            "by-outlet",
+            _("%(metric)s by outlet") % {"metric": label},
+            "",
+            found.by_outlet,
+            metric,
+            said=lambda line: line.name,
+        ),
+        showing.chart(
+            "by-kind",
+            _("%(metric)s by kind") % {"metric": label},
+            "",
+            found.by_type,
+            metric,
+            said=showing.type_said,
+        ),
+    ]
+
+
+def _own_clicks(figures: Figures) -> str:
+    return number(figures.first_party["clicks"], "clicks")
+
+
+def _beside(figures: Figures, metric: str) -> tuple[showing.Cell, showing.Cell]:
+    return showing.cell(figures, "published"), showing.cell(figures, metric)

@@ -1,0 +1,282 @@
+"""/v1/plans: a week of ready items in free slots; shown first, scheduled together, taken back together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts.api.base import answers
+from config.ground import ids, limits
+from config.ground.api import (
+    BoundedListField,
+    MomentField,
+    NoFields,
+    PublicIdField,
+    StrictBooleanField,
+    StrictIntegerField,
+    StrictSerializer,
+    read_query,
+    respond_with_tag,
+    weak_tag,
+)
+from config.ground.errors import Conflict
+from config.ground.moments import as_z, as_z_or_none
+from pipeline.api.base import POST, PipelineResource, path_id
+from pipeline.api.inputs import refuse_unless_schedulable
+from pipeline.models import WeekPlan
+from pipeline.stages import planning
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from rest_framework.request import Request
+
+A_DAY_MOST: Final = 24
+
+
+class PlanEntryInput(StrictSerializer):
+    generated_item = PublicIdField("gen")
+    version = StrictIntegerField(min_value=1, max_value=2**31 - 1, help_text="Of the item, as it was shown.")
+    outlet = PublicIdField("out")
+    at = MomentField(help_text="A slot of the outlet's queue.")
+
+
+class PlanInput(StrictSerializer):
+    """Either what to fill, or the `entries` of a dry run to schedule just these."""
+
+    schema_rules: ClassVar[Mapping[str, Any]] = {
+        "dependentSchemas": {
+            "entries": {
+                "properties": dict.fromkeys(("starts_at", "days", "outlets", "a_day", "dry_run"), False)
+            }
+        }
+    }
+
+    starts_at = MomentField(required=False, help_text="Now.")
+    days = StrictIntegerField(min_value=1, max_value=limits.PLAN_DAYS, required=False, help_text="7.")
+    outlets = BoundedListField(
+        child=PublicIdField("out"),
+        min_length=1,
+        max_length=limits.PLAN_LANES,
+        required=False,
+        help_text="All that are connected.",
+    )
+    a_day = StrictIntegerField(
+        min_value=1,
+        max_value=A_DAY_MOST,
+        required=False,
+        help_text="Posts that a day may have on one outlet; as many as there are slots.",
+    )
+    dry_run = StrictBooleanField(required=False)
+    entries = BoundedListField(
+        child=PlanEntryInput(), min_length=1, max_length=limits.PLAN_ENTRIES, required=False
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for name in attrs:
+            if "entries" in attrs and name != "entries":
+                raise serializers.ValidationError({name: f"Give entries or {name}, not both."}, code="both")
+        return attrs
+
+
+class ProposedEntry(serializers.Serializer[Any]):
+    generated_item = PublicIdField("gen")
+    version = serializers.IntegerField()
+    outlet = PublicIdField("out")
+    at = MomentField()
+    local_time = serializers.CharField(help_text="On the clocks of the outlet's queue.")
+    alike = serializers.ListField(
+        child=serializers.ChoiceField(choices=("source", "topic", "engine", "bucket")),
+        help_text="What it has in common with the post before or after it.",
+    )
+
+
+class LeftItem(serializers.Serializer[Any]):
+    generated_item = PublicIdField("gen")
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class PlanRehearsal(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField()
+    starts_at = MomentField()
+    ends_at = MomentField()
+    entries = ProposedEntry(many=True)
+    left = LeftItem(many=True, help_text="Ready items that aren't in it, each with why.")
+    free_slots = serializers.IntegerField(help_text="Slots that stay free.")
+
+
+class PlanEntry(serializers.Serializer[Any]):
+    generated_item = PublicIdField("gen")
+    outlet = PublicIdField("out")
+    publication = PublicIdField("pub")
+    at = MomentField()
+
+
+class WeekPlanShown(serializers.Serializer[Any]):
+    id = PublicIdField("pln")
+    entries = PlanEntry(many=True)
+    by = serializers.CharField()
+    test = serializers.BooleanField()
+    created_at = MomentField()
+    undone_at = MomentField(allow_null=True)
+
+
+class RefusedEntry(serializers.Serializer[Any]):
+    generated_item = PublicIdField("gen")
+    outlet = PublicIdField("out")
+    at = MomentField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class WeekPlanMade(WeekPlanShown):
+    refused = RefusedEntry(many=True, help_text="What changed since it was shown.")
+
+
+class KeptEntry(PlanEntry):
+    reason = serializers.ChoiceField(choices=("gone", "out", "changed"))
+
+
+class WeekPlanUndone(WeekPlanShown):
+    kept = KeptEntry(
+        many=True, help_text="What stays, because it went out or was changed or cancelled since."
+    )
+
+
+class PlanView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "create": "generated:publish",
+        "retrieve": "generated:read",
+        "undo": "generated:publish",
+    }
+
+    @extend_schema(
+        operation_id="plans_create",
+        summary="Fill free slots with ready items",
+        parameters=POST,
+        request=PlanInput,
+        responses=answers({201: WeekPlanMade, 200: PlanRehearsal}, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        """Best first, neighbours as different as can be, within every cap, gap, rest and blackout."""
+        given, now = self.read_body(request, PlanInput), timezone.now()
+        if "entries" in given:
+            entries = [
+                planning.Entry(one["generated_item"], one["version"], one["outlet"], one["at"])
+                for one in given["entries"]
+            ]
+            return self._commit(entries, now, is_proposed=False)
+        starts_at: datetime = given.get("starts_at", now)
+        refuse_unless_schedulable(starts_at, now, "starts_at")
+        asked = planning.Asked(
+            starts_at, given.get("days", planning.DAYS), given.get("outlets"), given.get("a_day")
+        )
+        found = planning.propose(self.caller.workspace, asked, test=self.caller.test, now=now)
+        if given.get("dry_run"):
+            return Response(_rehearsed(found))
+        return self._commit([one.entry for one in found.entries], now, is_proposed=True)
+
+    @extend_schema(
+        operation_id="plans_retrieve",
+        summary="Read a plan",
+        parameters=[path_id("pln")],
+        responses=answers({200: WeekPlanShown, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self.rows(WeekPlan), "pln", id)
+        read_query(request, {})
+        shown = _shown(row)
+        return respond_with_tag(request, shown, tag=weak_tag(shown))
+
+    @extend_schema(
+        operation_id="plans_undo",
+        summary="Take back what a plan scheduled",
+        parameters=[path_id("pln"), *POST],
+        request=NoFields,
+        responses=answers({200: WeekPlanUndone}, 404, 409, 413, 415, 422),
+    )
+    def undo(self, request: Request, id: str) -> Response:
+        """What went out, or was changed since, stays and is told."""
+        row = self.find(self.rows(WeekPlan), "pln", id)
+        self.read_body(request, NoFields)
+        done = planning.undo(row, by=self.caller.actor, now=timezone.now())
+        kept = [{**_entry(entry), "reason": why} for entry, why in done.kept]
+        return Response({**_shown(done.plan), "kept": kept})
+
+    def _commit(self, entries: list[planning.Entry], now: datetime, *, is_proposed: bool) -> Response:
+        if not entries:
+            message = "There is nothing to schedule: no ready item fits a free slot. A dry run says why."
+            raise Conflict.because(code="nothing_to_plan", message=message)
+        done = planning.commit(
+            self.caller.workspace,
+            entries,
+            test=self.caller.test,
+            by=self.caller.actor,
+            now=now,
+            is_proposed=is_proposed,
+        )
+        shown = _shown(done.plan)
+        headers = {"Location": f"/v1/plans/{shown['id']}"}
+        return Response(
+            {**shown, "refused": [_refused(one) for one in done.refused]}, status=201, headers=headers
+        )
+
+
+def _shown(row: WeekPlan) -> dict[str, Any]:
+    return {
+        "id": ids.encode("pln", row.pk),
+        "entries": [_entry(one) for one in row.entries],
+        "by": row.made_by,
+        "test": row.test,
+        "created_at": as_z(row.created_at),
+        "undone_at": as_z_or_none(row.undone_at),
+    }
+
+
+def _entry(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "generated_item": one["item"],
+        "outlet": one["outlet"],
+        "publication": one["publication"],
+        "at": one["at"],
+    }
+
+
+def _refused(one: planning.Refusal) -> dict[str, Any]:
+    return {
+        "generated_item": ids.encode("gen", one.entry.item_id),
+        "outlet": ids.encode("out", one.entry.outlet_id),
+        "at": as_z(one.entry.at),
+        "code": one.code,
+        "message": one.message,
+    }
+
+
+def _rehearsed(found: planning.Proposal) -> dict[str, Any]:
+    return {
+        "dry_run": True,
+        "starts_at": as_z(found.asked.starts_at),
+        "ends_at": as_z(found.asked.ends_at),
+        "entries": [
+            {
+                "generated_item": ids.encode("gen", one.item.pk),
+                "version": one.item.version,
+                "outlet": ids.encode("out", one.outlet.pk),
+                "at": as_z(one.slot.moment),
+                "local_time": one.slot.clock.text,
+                "alike": list(one.alike),
+            }
+            for one in found.entries
+        ],
+        "left": [
+            {"generated_item": ids.encode("gen", one.item.pk), "code": one.code, "message": one.message}
+            for one in found.left
+        ],
+        "free_slots": found.free,
+    }

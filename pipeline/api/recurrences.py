@@ -1,0 +1,184 @@
+"""/v1/recurrences: evergreen items that come back every so many days, each time as a fresh variant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented
+from config.ground import limits
+from config.ground.api import (
+    PAGING,
+    MomentField,
+    PublicIdField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictSerializer,
+    VersionConflict,
+    page,
+    public_id,
+    read_query,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+    weak_tag,
+)
+from config.ground.errors import Invalid
+from config.ground.states import Overtaken
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import IF_MATCH, POST, PipelineResource, path_id
+from pipeline.api.inputs import PatternField
+from pipeline.models import GeneratedItem
+from pipeline.models import Recurrence as RecurrenceRow
+from pipeline.stages import recurring
+from pipeline.wall_clock import CLOCK_PATTERN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+
+DECISIONS: Final = ("made", "still_waiting", "source_paused", "no_credits")
+STATUSES: Final = ("active", "stopped")
+_FILTERS: Final = {**PAGING, "generated_item": public_id("gen")}
+
+
+class _RecurrenceFields(StrictSerializer):
+    time = PatternField(CLOCK_PATTERN, required=False, help_text="HH:MM on the workspace's clocks; 09:00.")
+
+
+class RecurrenceInput(_RecurrenceFields):
+    generated_item = PublicIdField("gen")
+    every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST)
+
+
+class RecurrenceChanges(_RecurrenceFields):
+    every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST, required=False)
+    status = StrictChoiceField(choices=STATUSES, required=False, help_text="Stops it, or lets it go on.")
+
+
+class RecurrenceStopped(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField(help_text="Why, and what to do.")
+    by = serializers.CharField(allow_null=True, help_text="Who stopped it; null: it stopped itself.")
+    at = MomentField()
+
+
+class Recurrence(serializers.Serializer[Any]):
+    id = PublicIdField("rec")
+    generated_item = PublicIdField("gen")
+    every_days = serializers.IntegerField()
+    time = serializers.CharField(help_text="HH:MM on the workspace's clocks.")
+    status = serializers.ChoiceField(choices=STATUSES)
+    stopped = RecurrenceStopped(allow_null=True)
+    next_at = MomentField(allow_null=True)
+    test = serializers.BooleanField()
+    version = serializers.IntegerField()
+    created_at = MomentField()
+    updated_at = MomentField()
+
+
+class RecurrenceTurn(serializers.Serializer[Any]):
+    id = PublicIdField("rct")
+    due_at = MomentField()
+    decision = serializers.ChoiceField(choices=DECISIONS)
+    message = serializers.CharField(allow_null=True, help_text="Why nothing was made.")
+    generated_item = PublicIdField("gen", allow_null=True)
+    created_at = MomentField()
+
+
+class RecurrenceDetail(Recurrence):
+    turns = RecurrenceTurn(many=True)
+
+
+class RecurrenceView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "generated:read",
+        "retrieve": "generated:read",
+        "create": "generated:write",
+        "partial_update": "generated:write",
+    }
+
+    @extend_schema(
+        operation_id="recurrences_list",
+        summary="List the items that come back",
+        parameters=documented(_FILTERS),
+        responses=answers(
+            {200: documents.listing(Recurrence), 304: OpenApiResponse(description="Unchanged.")}
+        ),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, _FILTERS)
+        rows = self.rows(RecurrenceRow)
+        if "generated_item" in query:
+            rows = rows.filter(item_id=query["generated_item"])
+        found = page(request, rows, query)
+        return found.respond(request, [payloads.recurrence(row) for row in found.rows])
+
+    @extend_schema(
+        operation_id="recurrences_create",
+        summary="Let an item come back",
+        parameters=POST,
+        request=RecurrenceInput,
+        responses=answers({201: Recurrence}, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        """One that has stopped begins anew; 409 where it comes back already, or can't."""
+        given = dict(self.read_body(request, RecurrenceInput))
+        items = self.rows(GeneratedItem).filter(deleted_at=None)
+        item = items.filter(pk=given.pop("generated_item")).first()
+        if item is None:
+            message = "This workspace has no such item."
+            raise Invalid.one(field="generated_item", code="unknown_item", message=message)
+        made = recurring.begin(item, **given, by=self.caller.actor, now=timezone.now())
+        shown = payloads.recurrence(made)
+        headers = {"Location": f"/v1/recurrences/{shown['id']}", "ETag": strong_tag(made.version)}
+        return Response(shown, status=201, headers=headers)
+
+    @extend_schema(
+        operation_id="recurrences_retrieve",
+        summary="Read when an item comes back, and what came of the last times",
+        parameters=[path_id("rec")],
+        responses=answers({200: RecurrenceDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self._find(id)
+        read_query(request, {})
+        turns = row.turns.order_by("-id")[: limits.RECURRING_SHOWN]
+        shown = {**payloads.recurrence(row), "turns": [payloads.recurrence_turn(one) for one in turns]}
+        return respond_with_tag(request, shown, tag=_tag(row, shown))
+
+    @extend_schema(
+        operation_id="recurrences_update",
+        summary="Change how often an item comes back, stop it or let it go on",
+        parameters=[path_id("rec"), IF_MATCH],
+        request=RecurrenceChanges,
+        responses=answers({200: Recurrence}, 404, 409, 412, 413, 415),
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        row = self._find(id)
+        given = self.read_body(request, RecurrenceChanges)
+        is_bound = refuse_unless_match(request, row.version)
+        expected = row.version if is_bound else None
+        try:
+            changed = recurring.change(
+                row, given, now=timezone.now(), by=self.caller.actor, expected_version=expected
+            )
+        except Overtaken as error:
+            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
+            raise VersionConflict from error
+        return Response(payloads.recurrence(changed), headers={"ETag": strong_tag(changed.version)})
+
+    def _find(self, id: str) -> RecurrenceRow:
+        found: RecurrenceRow = self.find(self.rows(RecurrenceRow), "rec", id)
+        return found
+
+
+def _tag(row: RecurrenceRow, shown: Mapping[str, Any]) -> str:
+    """Its times come without changing the version that a person's change names."""
+    return strong_tag(row.version, weak_tag(shown).removeprefix('W/"').removesuffix('"'))

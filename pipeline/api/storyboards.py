@@ -1,0 +1,163 @@
+"""/v1/generated/:id/storyboard: a film as data, read, and filmed again as somebody has changed it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from django.conf import settings
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+
+from accounts.api.base import answers
+from config.ground import ids, limits
+from config.ground.api import (
+    PublicIdField,
+    StrictSerializer,
+    VersionConflict,
+    read_query,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+)
+from config.ground.errors import NotFound
+from config.ground.states import Overtaken
+from pipeline.api import documents
+from pipeline.api.base import IF_MATCH, PipelineResource, path_id
+from pipeline.api.generated import answered
+from pipeline.api.inputs import OpenObjectField
+from pipeline.models import GeneratedItem
+from pipeline.render.video import editing, reading
+from pipeline.stages import storyboards
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rest_framework.request import Request
+    from rest_framework.response import Response
+
+
+class StoryboardInput(StrictSerializer):
+    storyboard = OpenObjectField(
+        most_bytes=limits.STORYBOARD_BYTES,
+        help_text="The whole of it, as it was read, with other words, times or scenes.",
+    )
+
+
+# In the document a serializer of a PATCH requires nothing, and without a storyboard there is nothing to film.
+_BODY: Final = {
+    "type": "object",
+    "properties": {
+        "storyboard": {"type": "object", "description": StoryboardInput().fields["storyboard"].help_text}
+    },
+    "required": ["storyboard"],
+    "additionalProperties": False,
+}
+
+
+class SceneText(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="What it is in the film's template, such as `title`.")
+    words = serializers.CharField()
+    overlays = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Which of the storyboard's overlays show it."
+    )
+
+
+class SceneShown(serializers.Serializer[Any]):
+    start = serializers.FloatField()
+    end = serializers.FloatField()
+    frame = serializers.CharField(allow_null=True, help_text="The address of a small picture of it.")
+    texts = SceneText(many=True)
+
+
+class StoryboardShown(serializers.Serializer[Any]):
+    generated_item = PublicIdField("gen")
+    version = serializers.IntegerField(help_text="Of the generated item.")
+    revision = serializers.IntegerField()
+    duration = serializers.FloatField()
+    scenes = SceneShown(many=True)
+    fixed = serializers.CharField(
+        allow_null=True, help_text="Why scenes keep their lengths and order; null where they need not."
+    )
+    storyboard = documents.ObjectField()
+
+
+class StoryboardView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "retrieve": "generated:read",
+        "partial_update": "generated:write",
+    }
+
+    def _find(self, id: str) -> GeneratedItem:
+        found: GeneratedItem = self.find(self.rows(GeneratedItem).filter(deleted_at=None), "gen", id)
+        return found
+
+    @extend_schema(
+        operation_id="generated_storyboard_retrieve",
+        summary="Read a film's storyboard",
+        parameters=[path_id("gen")],
+        responses=answers({200: StoryboardShown, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        """404 for an item that is no film, or isn't filmed yet."""
+        row = self._find(id)
+        read_query(request, {})
+        kept = storyboards.kept(row)
+        if kept is None:
+            raise NotFound
+        return respond_with_tag(request, _shown(row, kept), tag=strong_tag(row.version))
+
+    @extend_schema(
+        operation_id="generated_storyboard_update",
+        summary="Film it again from a changed storyboard",
+        parameters=[path_id("gen"), IF_MATCH],
+        request={"application/json": _BODY},
+        responses=answers({202: documents.GeneratedItem}, 404, 409, 412, 413, 415),
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        """The item is `generating` meanwhile; no model is asked, and it costs no credits."""
+        row = self._find(id)
+        given = self.read_body(request, StoryboardInput)["storyboard"]
+        is_bound = refuse_unless_match(request, row.version)
+        try:
+            changed = storyboards.edit(
+                row,
+                storyboards.read(given),
+                by=self.caller.actor,
+                now=timezone.now(),
+                expected_version=row.version if is_bound else None,
+            )
+        except Overtaken as error:
+            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
+            raise VersionConflict from error
+        return answered(changed, 202)
+
+
+_FRAME: Final = "{}/media/{}/{}"
+
+
+def _shown(row: GeneratedItem, kept: storyboards.Kept) -> dict[str, Any]:
+    board = kept.board
+    texts = editing.texts(board)
+    frames = [_FRAME.format(settings.PUBLIC_URL, one.secret, one.name) for one in kept.frames]
+    return {
+        "generated_item": ids.encode("gen", row.pk),
+        "version": row.version,
+        "revision": row.revision,
+        "duration": board.duration,
+        "scenes": [
+            {
+                "start": scene.start,
+                "end": scene.end,
+                "frame": frames[place] if place < len(frames) else None,
+                "texts": [
+                    {"name": one.name, "words": editing.plain(one.words), "overlays": list(one.overlays)}
+                    for one in texts
+                    if one.scene == place
+                ],
+            }
+            for place, scene in enumerate(board.scenes)
+        ],
+        "fixed": editing.why_fixed(board) or None,
+        "storyboard": reading.as_json(board),
+    }

@@ -1,0 +1,259 @@
+"""What failed and what is late, by section: each row with why, and what clears it.
+
+The number of statements has a bound: one for all counts, one for each section, and a few for each of the first late
+publications, whose causes are worked out as `explain` does it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Q
+from django.utils.translation import gettext_lazy
+
+from pipeline.models import GeneratedItem, Outlet, PersonaDraft, Publication, RawItem, Source
+from pipeline.overview import LATE_AFTER, Count, count_each, first_id_of
+from pipeline.pages.failures import forms, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.utils.functional import _StrPromise
+
+    from accounts.pages.place import Place
+
+ROWS: Final = 15
+MORE_ROWS: Final = 100
+"""Of a section that is looked at alone; as many as one act clears at once."""
+MAKING_LATE: Final = timedelta(hours=1)
+"""After so long an item that still isn't made is late."""
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    label: str
+    said: str
+    count: Count
+    rows: Sequence[told.Row]
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`find` gives the rows of a cause, None for all of them; `field` is the moment that `since` narrows."""
+
+    kind: str
+    label: _StrPromise
+    said: _StrPromise
+    find: Callable[[Place, datetime], QuerySet[Any]]
+    causes: Mapping[str, Q]
+    field: str
+    order: str
+    tell: Callable[[Place, Sequence[Any], datetime], list[told.Row]]
+    outlet: str = ""
+    """The column by which it is narrowed to an outlet; empty where it has nothing to do with one."""
+
+
+def sections(place: Place, narrowed: forms.FailureFilter, *, alone: str, now: datetime) -> list[Section]:
+    """Those that have rows; `alone` is the one that is shown further than its first rows."""
+    found = [(name, kind, rows) for name, kind, rows in _asked(place, narrowed, now) if alone in {"", name}]
+    if not found:
+        return []
+    counts = count_each(*(rows for _name, _kind, rows in found))
+    most = MORE_ROWS if alone else ROWS
+    return [
+        Section(
+            name,
+            str(kind.label),
+            str(kind.said),
+            count,
+            kind.tell(place, list(rows.order_by(kind.order, "id")[:most]), now),
+            is_cut=count.number > most,
+        )
+        for (name, kind, rows), count in zip(found, counts, strict=True)
+        if count
+    ]
+
+
+def _asked(
+    place: Place, narrowed: forms.FailureFilter, now: datetime
+) -> Iterator[tuple[str, Kind, QuerySet[Any]]]:
+    given = narrowed.cleaned_data
+    starts_at, outlet = narrowed.starts_at(now), narrowed.outlet_asked
+    for name, kind in SECTIONS.items():
+        if given["kind"] not in {"", kind.kind} or (outlet is not None and not kind.outlet):
+            continue
+        if given["cause"] and given["cause"] not in kind.causes:
+            continue
+        rows = kind.find(place, now)
+        if given["cause"]:
+            rows = rows.filter(kind.causes[given["cause"]])
+        if outlet is not None:
+            rows = rows.filter(**{kind.outlet: outlet})
+        if starts_at is not None:
+            rows = rows.filter(**{f"{kind.field}__gte": starts_at})
+        yield name, kind, rows
+
+
+def _late(place: Place, now: datetime) -> QuerySet[Any]:
+    found: QuerySet[Any] = Publication.objects.of(place.workspace).filter(
+        status__in=["publishing", "scheduled"], test=False, due_at__lt=now - LATE_AFTER
+    )
+    return found
+
+
+def _failed(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    rows = Publication.objects.of(place.workspace).filter(status__in=["failed", "unknown"], test=False)
+    found: QuerySet[Any] = rows.select_related("item", "outlet")
+    return found.defer("outlet__credentials", "outlet__config", "item__content", "item__body")
+
+
+def _not_made(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    found: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).filter(
+        status="failed", test=False, deleted_at=None
+    )
+    return found.select_related("raw_item").defer("content", "body")
+
+
+def _long_made(place: Place, now: datetime) -> QuerySet[Any]:
+    # Ids rise with time, so that the list's own index has what is old.
+    found: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).filter(
+        status__in=["queued", "generating"],
+        test=False,
+        deleted_at=None,
+        id__lt=first_id_of(now - MAKING_LATE),
+    )
+    return found.select_related("raw_item", "generation").defer("content", "body", "generation__answers")
+
+
+def _raw(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    found: QuerySet[Any] = RawItem.objects.of(place.workspace).filter(
+        status__in=["failed", "waiting_quota"], test=False, deleted_at=None
+    )
+    return found.select_related("source").defer("metadata", "media")
+
+
+def _sources(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    found: QuerySet[Any] = Source.objects.of(place.workspace).filter(
+        status__in=["failing", "gone"], test=False, deleted_at=None
+    )
+    return found
+
+
+def _outlets(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    found: QuerySet[Any] = Outlet.objects.of(place.workspace).filter(
+        status="needs_reconnect", deleted_at=None
+    )
+    return found.defer("credentials", "config")
+
+
+def _drafts(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    found: QuerySet[Any] = PersonaDraft.objects.of(place.workspace).filter(status="failed")
+    return found.defer("material", "posts", "sections")
+
+
+_ANY: Final = Q()
+_BY_HAND: Final = Q(step=Publication.BY_HAND)
+_KNOWN: Final = Q(status="failed")
+
+SECTIONS: Final[Mapping[str, Kind]] = {
+    "late": Kind(
+        "publications",
+        gettext_lazy("Late"),
+        gettext_lazy("Promised, and not out yet. What is in the way stands with each."),
+        _late,
+        {forms.LATE: ~_BY_HAND, forms.BY_HAND: _BY_HAND},
+        "due_at",
+        "due_at",
+        told.late,
+        outlet="outlet_id",
+    ),
+    "outlets": Kind(
+        "outlets",
+        gettext_lazy("Outlets to reconnect"),
+        gettext_lazy("Until then everything that is due there waits or fails."),
+        _outlets,
+        {forms.ACCOUNT: _ANY},
+        "updated_at",
+        "-updated_at",
+        told.outlets,
+        outlet="id",
+    ),
+    "failed": Kind(
+        "publications",
+        gettext_lazy("Could not be published"),
+        gettext_lazy("Nothing sends these again by itself."),
+        _failed,
+        {
+            forms.ACCOUNT: _KNOWN & Q(error__class="account"),
+            forms.CONTENT: _KNOWN & Q(error__class="content"),
+            forms.PLATFORM: _KNOWN & ~Q(error__class="account") & ~Q(error__class="content"),
+            forms.UNKNOWN: Q(status="unknown"),
+        },
+        "updated_at",
+        "-updated_at",
+        told.failed,
+        outlet="outlet_id",
+    ),
+    "making": Kind(
+        "items",
+        gettext_lazy("Still not made"),
+        gettext_lazy("Begun more than an hour ago. They go on by themselves as soon as they can."),
+        _long_made,
+        {forms.LATE: _ANY},
+        "created_at",
+        "id",
+        told.long_made,
+    ),
+    "items": Kind(
+        "items",
+        gettext_lazy("Could not be made"),
+        gettext_lazy("Trying again makes them anew, in a run of its own."),
+        _not_made,
+        {forms.MAKING: _ANY},
+        "updated_at",
+        "-updated_at",
+        told.not_made,
+    ),
+    "raw": Kind(
+        "raw",
+        gettext_lazy("Raw items that nothing was made of"),
+        gettext_lazy("What waits for credits goes on by itself when there are some again."),
+        _raw,
+        {forms.MAKING: Q(status="failed"), forms.CREDITS: Q(status="waiting_quota")},
+        "updated_at",
+        "-updated_at",
+        told.raw,
+    ),
+    "sources": Kind(
+        "sources",
+        gettext_lazy("Sources that fail"),
+        gettext_lazy("A failing one is tried again by itself; a gone one waits for you."),
+        _sources,
+        {forms.FETCHING: _ANY},
+        "failing_since",
+        "-failing_since",
+        told.sources,
+    ),
+    "drafts": Kind(
+        "drafts",
+        gettext_lazy("Drafts of personas that failed"),
+        gettext_lazy("They are forgotten after a week."),
+        _drafts,
+        {forms.MAKING: _ANY},
+        "created_at",
+        "-created_at",
+        told.drafts,
+    ),
+}

@@ -1,0 +1,372 @@
+"""How content goes through a workspace, stage by stage: how many there are, and what the oldest of each waits for.
+
+Every count stops at `overview.COUNTED_MOST`; what no index tells apart, how raw items ended, is read from the newest
+`READ_MOST` of the span, and `Flow.is_whole` says whether those were all. So a page costs the same however much a
+workspace holds.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from config.ground.ids import encode
+from pipeline.connection import platform_if_known
+from pipeline.models import GeneratedItem, Publication, RawItem
+from pipeline.overview import (
+    LATE_AFTER,
+    Call,
+    Count,
+    count_each,
+    first_id_of,
+    page_of,
+    promised_to_platforms,
+    unreviewed,
+)
+from pipeline.pages.items import words
+from pipeline.stages.publish.explaining import blockers_of, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+    from accounts.models import Workspace
+    from pipeline.stages.publish.standing import Blocker
+    from pipeline.stages.publish.standing import Call as Clearing
+
+READ_MOST: Final = 5000
+_MINUTE: Final = timedelta(minutes=1)
+_NO_OBSTACLE: Final = frozenset({"already_published", "not_requested", "not_due"})
+
+
+@dataclass(frozen=True)
+class Oldest:
+    """One thing of a stage, since when it is there or for when it is promised, and what it waits for, in words."""
+
+    title: str
+    link: str
+    """Below the workspace's own address."""
+    at: datetime | None
+    span: str
+    why: str
+    call: Call | None = None
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`label` says what is counted; `tone` is `bad` where somebody should look."""
+
+    name: str
+    label: str
+    about: str
+    count: Count
+    oldest: Oldest | None
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Flow:
+    stages: tuple[Stage, ...]
+    is_whole: bool
+    has_content: bool
+    """Anything has ever entered or been made."""
+
+    @property
+    def is_still(self) -> bool:
+        return not any(stage.count for stage in self.stages)
+
+
+def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
+    """What entered, failed and was published within the span before `now`, what is due within the one after it.
+
+    What is being made, waits or is late is all there is. The number of statements depends on which stages hold
+    anything, not on how much.
+    """
+    read = _Reading(workspace, now - span, now + span, now)
+    counts = read.counts()
+    entered = read.how_entries_ended()
+    stages = (
+        Stage("entered", _("Entered"), _ended(entered), counts["entered"], read.waits_for_credits()),
+        Stage(
+            "made",
+            _("Being made"),
+            _("queued or in the making now"),
+            counts["made"],
+            read.longest_in_making(),
+        ),
+        Stage("review", _("Wait for review"), "", counts["review"], read.longest_unreviewed()),
+        Stage("due", _("Due"), _("still to come in a span as long"), counts["due"], read.next_due()),
+        Stage("late", _("Late"), "", counts["late"], read.latest(), tone="bad" if counts["late"] else ""),
+        Stage(
+            "failed",
+            _("Failed"),
+            _failures(counts),
+            Count(counts["posts"].number + counts["items"].number),
+            read.first_failed(),
+            tone="bad" if counts["posts"] or counts["items"] else "",
+        ),
+        Stage("published", _("Published"), "", counts["published"], None),
+    )
+    is_whole = sum(entered.values()) < READ_MOST
+    return Flow(stages, is_whole, has_content=any(stage.count for stage in stages) or read.has_content())
+
+
+# --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Reading:
+    workspace: Workspace
+    since: datetime
+    until: datetime
+    now: datetime
+
+    def counts(self) -> Mapping[str, Count]:
+        """In one statement."""
+        late, coming = self._late(), self._coming()
+        several = {
+            "entered": self._entered(),
+            "queued": self._in_making("queued"),
+            "generating": self._in_making("generating"),
+            "review": unreviewed(self.workspace.pk),
+            "due": coming,
+            "late": late,
+            "posts": self._failed_posts(),
+            "items": self._failed_items(),
+            "published": Publication.objects.of(self.workspace).filter(
+                status="published", test=False, published_at__gte=self.since
+            ),
+        }
+        found = dict(zip(several, count_each(*several.values()), strict=True))
+        return {**found, "made": Count(found["queued"].number + found["generating"].number)}
+
+    def how_entries_ended(self) -> Mapping[str, int]:
+        """How many have each status, of the newest `READ_MOST` that entered."""
+        found: dict[str, int] = {}
+        for status in self._entered().order_by("-id").values_list("status", flat=True)[:READ_MOST]:
+            found[status] = found.get(status, 0) + 1
+        return found
+
+    def has_content(self) -> bool:
+        rows: tuple[QuerySet[Any], ...] = (
+            RawItem.objects.of(self.workspace).filter(test=False),
+            GeneratedItem.objects.of(self.workspace).filter(test=False),
+        )
+        return any(one.order_by("-id").values_list("pk").first() is not None for one in rows)
+
+    # --- The oldest of each --------------------------------------------------------------------------------------
+
+    def waits_for_credits(self) -> Oldest | None:
+        """The raw item whose credits come first; `wake_at` is set while one waits for them, and only then."""
+        row = (
+            RawItem.objects.of(self.workspace)
+            .filter(test=False, deleted_at=None, wake_at__isnull=False)
+            .order_by("wake_at")
+            .values("id", "title", "url", "created_at", "reason")
+            .first()
+        )
+        if row is None:
+            return None
+        return Oldest(
+            row["title"] or row["url"],
+            f"new/{encode('raw', row['id'])}",
+            row["created_at"],
+            self._ago(row["created_at"]),
+            (row["reason"] or {}).get("message") or _("It waits for credits."),
+            Call(_("How to see it"), "GET", f"/v1/raw/{encode('raw', row['id'])}"),
+        )
+
+    def longest_in_making(self) -> Oldest | None:
+        # One statement for each status, so that the index by status gives its first row.
+        rows = [
+            self._in_making(status).select_related("generation", "raw_item").order_by("id").first()
+            for status in sorted(words.UNDER_WAY)
+        ]
+        item = min((row for row in rows if row is not None), key=lambda row: row.pk, default=None)
+        if item is None:
+            return None
+        title = item.title or (item.raw_item.title if item.raw_item else "")
+        see = Call(_("How to see it"), "GET", f"/v1/generated/{encode('gen', item.pk)}")
+        return self._of_item(item, title, item.created_at, self._why_in_making(item), see)
+
+    def longest_unreviewed(self) -> Oldest | None:
+        rows = unreviewed(self.workspace.pk).select_related("workspace", "raw_item")
+        item = rows.order_by("id").first()
+        if item is None:
+            return None
+        first = _first(explain(item, now=self.now).blockers)
+        why = first.message if first else _("Nobody has decided on it yet.")
+        approve = Call(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item.pk)}/approve")
+        call = _called(first.clears if first else None) or approve
+        return self._of_item(item, item.title or item.excerpt, item.ready_at, why, call)
+
+    def next_due(self) -> Oldest | None:
+        found = self._promised(self._coming())
+        if found is None:
+            return None
+        row, first = found
+        why = first.message if first else _("Nothing stands in its way.")
+        return self._of_post(row, row.due_at, why, first)
+
+    def latest(self) -> Oldest | None:
+        found = self._promised(self._late())
+        if found is None:
+            return None
+        row, first = found
+        untold = _(
+            "Nothing stands in its way: the next free worker takes it up. If this stays, the workers are behind or have "
+            "stopped; ask the operator."
+        )
+        why = first.message if first else untold
+        return self._of_post(row, row.due_at, why, first)
+
+    def first_failed(self) -> Oldest | None:
+        """Of what failed within the span, posts and items, what has lain longest."""
+        post = (
+            self._failed_posts()
+            .select_related("item__raw_item", "outlet", "workspace", "queue")
+            .order_by("updated_at")
+            .first()
+        )
+        item = self._failed_items().select_related("raw_item").order_by("updated_at").first()
+        if post is not None and (item is None or post.updated_at <= item.updated_at):
+            first = _first(blockers_of(post, self.now))
+            return self._of_post(post, post.updated_at, first.message if first else "", first)
+        if item is None:
+            return None
+        title = item.title or (item.raw_item.title if item.raw_item else "")
+        retry = Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item.pk)}/retry")
+        return self._of_item(
+            item, title, item.updated_at, (item.error or {}).get("message", _("It failed.")), retry
+        )
+
+    # --- Rows ----------------------------------------------------------------------------------------------------
+
+    def _entered(self) -> QuerySet[Any]:
+        """By id, which rises with time, so that the list's own index tells what is new."""
+        rows: QuerySet[Any] = RawItem.objects.of(self.workspace).filter(
+            test=False, id__gte=first_id_of(self.since)
+        )
+        return rows
+
+    def _in_making(self, status: str) -> QuerySet[Any]:
+        # By a list of one value: SQLite finds no index for the `NOT test` of a plain filter.
+        rows: QuerySet[Any] = GeneratedItem.objects.of(self.workspace).filter(
+            test__in=[False], status=status, deleted_at=None
+        )
+        return rows
+
+    def _coming(self) -> QuerySet[Any]:
+        return promised_to_platforms(self.workspace.pk).filter(
+            due_at__gte=self.now - LATE_AFTER, due_at__lt=self.until
+        )
+
+    def _late(self) -> QuerySet[Any]:
+        return promised_to_platforms(self.workspace.pk).filter(due_at__lt=self.now - LATE_AFTER)
+
+    def _failed_posts(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = Publication.objects.of(self.workspace).filter(
+            status__in=["failed", "unknown"], test=False, updated_at__gte=self.since
+        )
+        return rows
+
+    def _failed_items(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = GeneratedItem.objects.of(self.workspace).filter(
+            status="failed", test=False, deleted_at=None, updated_at__gte=self.since
+        )
+        return rows
+
+    # --- In words ------------------------------------------------------------------------------------------------
+
+    def _promised(self, rows: QuerySet[Any]) -> tuple[Publication, Blocker | None] | None:
+        """The first of them by its promise, and the first of what stands in its way."""
+        row = (
+            rows.select_related("item__raw_item", "outlet", "workspace", "queue")
+            .order_by("due_at", "id")
+            .first()
+        )
+        if row is None:
+            return None
+        # Of a platform whose plug-in is gone nobody can say more.
+        is_known = platform_if_known(row.platform) is not None
+        return row, _first(blockers_of(row, self.now)) if is_known else None
+
+    def _of_post(self, row: Publication, at: datetime | None, why: str, first: Blocker | None) -> Oldest:
+        item = row.item
+        see = Call(_("How to see it"), "GET", f"/v1/publications/{encode('pub', row.pk)}")
+        return Oldest(
+            item.title or item.excerpt,
+            page_of(item.pk),
+            at,
+            self._ago(at),
+            why,
+            _called(first.clears if first else None) or see,
+            row.outlet.name,
+        )
+
+    def _of_item(self, item: GeneratedItem, title: str, at: datetime | None, why: str, call: Call) -> Oldest:
+        return Oldest(title, page_of(item.pk), at, self._ago(at), why, call, item.engine_output)
+
+    def _why_in_making(self, item: GeneratedItem) -> str:
+        run = item.generation
+        said = [(run.error or {}).get("message", "")]
+        if item.status == "queued":
+            said.append(_("It waits its turn."))
+        else:
+            said.append(words.stage_of(item))
+        if run.batch_until is not None and run.batch_until > self.now:
+            said.append(_("It may wait for an answer at half the price."))
+        return " ".join(filter(None, said))
+
+    def _ago(self, at: datetime | None) -> str:
+        """In whole words, the largest unit alone; empty for what is still to come."""
+        if at is None or at > self.now:
+            return ""
+        return timesince(at, self.now, depth=1) if self.now - at >= _MINUTE else _("under a minute")
+
+
+def _first(blockers: Iterable[Blocker]) -> Blocker | None:
+    """What a person has to know of first; that it is promised for later is no obstacle."""
+    return next((one for one in blockers if one.code not in _NO_OBSTACLE), None)
+
+
+def _called(call: Clearing | None) -> Call | None:
+    """A call that takes a blocker away, with what a person wants by it."""
+    if call is None:
+        return None
+    wishes = {
+        "approve": _("How to approve it"),
+        "retry": _("How to retry it"),
+        "reconcile": _("How to look it up"),
+        "publish": _("How to publish it now"),
+        "restore": _("How to restore it"),
+        "hold": _("How to let publishing go on"),
+    }
+    wish = wishes.get(call.path.rpartition("/")[2], _("How to change it"))
+    body = "" if call.body is None else json.dumps(call.body)
+    return Call(wish, call.method, f"/v1{call.path}", body)
+
+
+def _ended(entered: Mapping[str, int]) -> str:
+    """What became of those that entered, where it isn't what was hoped for."""
+    waiting, skipped, failed = (entered.get(name, 0) for name in ("waiting_quota", "skipped", "failed"))
+    told = (
+        (waiting, ngettext("%d waits for credits", "%d wait for credits", waiting)),
+        (skipped, ngettext("%d was skipped", "%d were skipped", skipped)),
+        (failed, ngettext("nothing could be made of %d", "nothing could be made of %d", failed)),
+    )
+    return ", ".join(text % number for number, text in told if number)
+
+
+def _failures(counts: Mapping[str, Count]) -> str:
+    told = ((counts["posts"], _("%s not published")), (counts["items"], _("%s not made")))
+    return ", ".join(text % count.said for count, text in told if count)

@@ -1,0 +1,56 @@
+"""The scenes of a film as people see them: a frame, when it is shown, and what is written on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.pages.items.words import scene_name
+from pipeline.render.video import editing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.stages.storyboards import Kept
+
+
+@dataclass(frozen=True)
+class SceneSeen:
+    """One scene as people see it; `picture` is the address of its frame, empty where there is none."""
+
+    number: int
+    start: float
+    end: float
+    picture: str
+    width: int
+    height: int
+    texts: Sequence[tuple[str, str]]
+    captions: str
+
+    @property
+    def seconds(self) -> float:
+        return round(self.end - self.start, 2)
+
+
+def scenes_of(kept: Kept) -> list[SceneSeen]:
+    board = kept.board
+    texts = editing.texts(board)
+    found = []
+    for place, scene in enumerate(board.scenes):
+        frame = kept.frames[place] if place < len(kept.frames) else None
+        cards = [card for card in board.captions if editing.scene_at(board, card.start) == place]
+        found.append(
+            SceneSeen(
+                number=place + 1,
+                start=scene.start,
+                end=scene.end,
+                picture=f"/media/{frame.secret}/{frame.name}" if frame else "",
+                width=(frame.width if frame else None) or board.width,
+                height=(frame.height if frame else None) or board.height,
+                texts=[
+                    (scene_name(one.name), editing.plain(one.words)) for one in texts if one.scene == place
+                ],
+                captions=" ".join(word.t for card in cards for word in card.words),
+            )
+        )
+    return found

@@ -1,0 +1,1 @@
+"""The review queue: one card for each story, decided on one after the other."""

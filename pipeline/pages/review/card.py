@@ -1,0 +1,68 @@
+"""One card: an item of a story as it will look, what the checks found, where it comes from, what it cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils import timezone
+
+from config.ground.prepared import Prepared
+from pipeline.models import Asset
+from pipeline.pages.items import claims, looks, words
+from pipeline.pages.items.one import head
+from pipeline.pages.review import previews, stories
+from pipeline.pages.review.forms import REASONS
+from pipeline.stages import arranging
+
+if TYPE_CHECKING:
+    from accounts.pages.place import Place
+    from pipeline.models import GeneratedItem
+    from pipeline.pages.items.looks import Look
+
+
+def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
+    """What its template shows; the same number of statements however many outlets, variants and other stories there are."""
+    now = timezone.now()
+    there = files_of(place, row)
+    story = stories.story_of(place, row)
+    look = looks.look_of(row, there, claims.numbered(row))
+    this = next(one for one in story.items if one.id == row.pk)
+    siblings = story.among(this)
+    rest = [one for one in story.firsts if one.group != row.variant_group]
+    is_shown = bool(row.revision) and row.status not in words.UNDER_WAY
+    return {
+        **head(place, row),
+        "story": story,
+        "this": this,
+        "siblings": siblings,
+        "token": stories.token_of([this], siblings),
+        "rest": stories.token_of(rest, [one for one in story.waiting if one.group != row.variant_group]),
+        "rest_count": len(rest),
+        "position": story.items.index(this),
+        "look": look,
+        "is_shown": is_shown,
+        "previews": previews.previews_of(row, look, now=now) if is_shown and row.body else (),
+        "stands_whole": row.bucket not in previews.POSTED or _needs_whole(look),
+        "map": claims.map_of(row),
+        "checks": words.checks_of(row.checks),
+        "angle": words.ANGLES.get(row.angle, row.angle),
+        "reasons": REASONS,
+        "has_order": bool(arranging.movable(there)),
+        "zone": place.workspace.timezone,
+    }
+
+
+_FILES: Final[Prepared[Asset]] = Prepared(
+    lambda workspace, item: (
+        Asset.objects.of(workspace).filter(item_id=item, revoked_at=None).order_by("position", "id")
+    )
+)
+
+
+def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
+    return _FILES.ask(workspace=place.workspace.pk, item=row.pk)
+
+
+def _needs_whole(look: Look) -> bool:
+    """A film, a sound or a storyboard is looked at once, not on each outlet."""
+    return look.video is not None or look.sound is not None or bool(look.frames)

@@ -1,0 +1,99 @@
+"""An item as it will stand on each outlet: its posts as they are sent, pictures cropped as in a timeline, a card of its link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from pipeline.connection import account_of
+from pipeline.links import find_links
+from pipeline.pages.items import fits, looks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from django.utils.safestring import SafeString
+
+    from pipeline.models import GeneratedItem
+    from pipeline.stages import publish
+
+POSTED: Final = frozenset({"text", "image", "video"})
+"""Kinds that stand in a timeline; articles and letters are read whole."""
+_CARDS: Final = frozenset(
+    {"x", "bluesky", "mastodon", "linkedin", "slack", "discord", "telegram", "simulated"}
+)
+"""Platforms that show what a link leads to."""
+_CROPS: Final[Mapping[str, str]] = {"x": "wide", "mastodon": "wide"}
+"""How a timeline shows one picture: `wide` is cut to 16:9, any other keeps its shape."""
+_SHOWN_MOST: Final = 4
+"""Pictures in the grid of one post."""
+
+
+@dataclass(frozen=True)
+class LinkCard:
+    address: str
+    host: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    fit: fits.Fit
+    kind: str
+    name: str
+    handle: str
+    posts: tuple[SafeString, ...]
+    pictures: tuple[looks.File, ...]
+    more: int
+    """Pictures beyond those that the grid shows."""
+    crop: str
+    video: looks.File | None
+    link: LinkCard | None
+    headline: str
+
+    @property
+    def is_fine(self) -> bool:
+        return self.fit.tone != "bad"
+
+
+def previews_of(item: GeneratedItem, look: looks.Look, *, now: datetime) -> tuple[Preview, ...]:
+    """For the outlets where it goes by default. The item comes with its workspace and its raw item."""
+    return tuple(_preview(item, look, one) for one in fits.judged_of(item, now=now))
+
+
+def _preview(item: GeneratedItem, look: looks.Look, judged: publish.Judged) -> Preview:
+    outlet = judged.outlet
+    profile: Mapping[str, object] = account_of(outlet).profile
+    sent = {one.name for one in judged.post.payload.assets}
+    pictures = [one for one in look.pictures if one.name in sent] if item.bucket in POSTED else []
+    video = look.video if look.video is not None and look.video.name in sent else None
+    parts: Sequence[str] = judged.post.parts if item.bucket in POSTED else ()
+    return Preview(
+        fit=fits.fit_of(item, judged),
+        kind=outlet.platform,
+        name=str(profile.get("name") or outlet.name),
+        handle=str(profile.get("handle") or ""),
+        posts=tuple(looks.linked(part) for part in parts if part.strip()),
+        pictures=tuple(pictures[:_SHOWN_MOST]),
+        more=max(len(pictures) - _SHOWN_MOST, 0),
+        crop=_CROPS.get(outlet.platform, "") if len(pictures) == 1 else "grid" if pictures else "",
+        video=video,
+        link=None if pictures or video or outlet.platform not in _CARDS else _card_of(item, parts),
+        headline=judged.post.payload.title if item.bucket in {"video", "blog", "newsletter"} else "",
+    )
+
+
+def _card_of(item: GeneratedItem, parts: Sequence[str]) -> LinkCard | None:
+    """Of the first address in the words; its headline is known where it is the source's own."""
+    found = next((link.url for part in parts for link in find_links(part) if link.has_scheme), None)
+    if found is None:
+        return None
+    raw = item.raw_item
+    title = raw.title if raw is not None and raw.deleted_at is None and raw.url == found else ""
+    try:
+        host = urlsplit(found).hostname or ""
+    except ValueError:
+        return None
+    return LinkCard(found, host.removeprefix("www."), title) if host else None

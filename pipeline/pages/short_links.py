@@ -1,0 +1,32 @@
+"""The way from a short link to what the item itself linked; counted, without a cookie and without a trace of who."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import Http404, HttpResponse
+from django.utils import timezone
+from django.utils.encoding import iri_to_uri
+
+from config.ground.requests import error_response
+from pipeline.stages import hits, short_links
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+
+def short_link(request: HttpRequest, code: str) -> HttpResponse:
+    if request.method not in {"GET", "HEAD"}:
+        return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
+    link = short_links.find(code)
+    if link is None:
+        raise Http404
+    if request.method == "GET" and hits.is_person(request.headers):
+        hits.count_click(link, timezone.now())
+    headers = {
+        "Location": iri_to_uri(link.target),
+        # Whoever follows it again is counted again.
+        "Cache-Control": "private, no-store",
+        "X-Robots-Tag": "noindex, nofollow",
+    }
+    return HttpResponse(status=302, headers=headers)

@@ -1,0 +1,17 @@
+"""Calls to a model that nobody waits for: gathered, sent as one batch at half the price, and given to their runs."""
+
+from pipeline.stages.batches.asking import AWAITED, client_for, is_decided, is_patient, let_go, patience, wake
+from pipeline.stages.batches.working import forget, give_up, work
+
+__all__ = [
+    "AWAITED",
+    "client_for",
+    "forget",
+    "give_up",
+    "is_decided",
+    "is_patient",
+    "let_go",
+    "patience",
+    "wake",
+    "work",
+]

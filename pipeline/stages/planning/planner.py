@@ -1,0 +1,297 @@
+"""Which item goes into which free slot: data in, plan out, nothing read and nothing written."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import tzinfo
+
+DAY: Final = timedelta(hours=24)
+# Each weighs more than all below it together, and the least of them more than the whole range of worths, 0 to 1.
+ALIKE: Final = {"source": 16.0, "topic": 8.0, "engine": 4.0, "bucket": 2.0}
+"""What two posts next to each other should not have in common, and how bad it is; one story is never told twice in a row."""
+SWAP_ROUNDS: Final = 3
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an item tells and how; an empty one is like no other."""
+
+    story: str = ""
+    source: str = ""
+    topic: str = ""
+    engine: str = ""
+    bucket: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An item that may go to these lanes, to each once; `worth` is from 0 to 1."""
+
+    key: str
+    worth: float
+    traits: Traits
+    lanes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A slot that an outlet's queue has, and the day that its clocks show there."""
+
+    moment: datetime
+    day: date
+
+
+@dataclass(frozen=True, order=True)
+class Post:
+    """One that was made, or is promised."""
+
+    moment: datetime
+    key: str = ""
+    traits: Traits = field(default=Traits(), compare=False)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One outlet. `closed` are half-open stretches in which nothing is planned."""
+
+    key: str
+    openings: tuple[Opening, ...]
+    posts: tuple[Post, ...] = ()
+    per_day: int | None = None
+    """In any 24 hours."""
+    gap: timedelta | None = None
+    closed: tuple[tuple[datetime, datetime], ...] = ()
+    zone: tzinfo = UTC
+    """Of the queue's clocks, by which its posts stand on their days."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    candidate: str
+    lane: str
+    moment: datetime
+    alike: tuple[str, ...]
+    """What it has in common with the post before or after it, by name of the trait."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`left` are the candidates that got no place at all, and why: `no_outlet` or `no_slot`."""
+
+    placements: tuple[Placement, ...]
+    left: tuple[tuple[str, str], ...]
+
+
+def why_not(lane: Lane, moment: datetime, posts: Sequence[Post]) -> str:
+    """The rule that a further post at that moment would break, among these, which are sorted: `closed`, `taken`,
+    `gap` or `daily_cap`; empty where it breaks none.
+    """
+    if any(start <= moment < end for start, end in lane.closed):
+        return "closed"
+    at = bisect_left(posts, moment, key=lambda post: post.moment)
+    after = posts[at] if at < len(posts) else None
+    if after is not None and after.moment == moment:
+        return "taken"
+    if lane.gap is not None:
+        before = posts[at - 1] if at else None
+        if before is not None and moment - before.moment < lane.gap:
+            return "gap"
+        if after is not None and after.moment - moment < lane.gap:
+            return "gap"
+    if lane.per_day is not None and _breaks_cap(lane.per_day, moment, posts, at):
+        return "daily_cap"
+    return ""
+
+
+def _breaks_cap(per_day: int, moment: datetime, posts: Sequence[Post], at: int) -> bool:
+    """Whether some stretch of 24 hours with the moment in it would hold more than that many."""
+    around = [post.moment for post in posts[max(0, at - per_day) : at + per_day]]
+    insort(around, moment)
+    own = around.index(moment)
+    starts = range(max(0, own - per_day), min(own, len(around) - per_day - 1) + 1)
+    return any(around[start + per_day] - around[start] < DAY for start in starts)
+
+
+def plan(
+    candidates: Iterable[Candidate], lanes: Iterable[Lane], *, a_day: int | None = None, most: int = 100
+) -> Plan:
+    """Fill the lanes' free slots with the best, so that neighbours differ and the days fill evenly.
+
+    `a_day` is how many posts a day of the queue's clocks may have on one outlet, with those that stand there. The same input gives the same plan.
+    """
+    pool = sorted(candidates, key=lambda one: (-one.worth, one.key))
+    traits = {one.key: one.traits for one in pool}
+    placements: list[Placement] = []
+    for lane in sorted(lanes, key=lambda one: one.key):
+        found = _fill(lane, [one for one in pool if lane.key in one.lanes], a_day, most - len(placements))
+        _swap_alike(lane, found, traits)
+        placements += _told(lane, found, traits)
+    placed = {one.candidate for one in placements}
+    left = tuple((one.key, "no_slot" if one.lanes else "no_outlet") for one in pool if one.key not in placed)
+    return Plan(tuple(sorted(placements, key=lambda one: (one.moment, one.lane))), left)
+
+
+def _fill(lane: Lane, pool: list[Candidate], a_day: int | None, most: int) -> list[Post]:
+    """The new posts of one lane, in order of time."""
+    chosen = _choose_openings(lane, min(len(pool), most), a_day)
+    # The best only, but enough of them that neighbours can differ.
+    left = pool[: 3 * len(chosen)]
+    standing = list(lane.posts)
+    told: Counter[str] = Counter()
+    new: list[Post] = []
+    for opening in chosen:
+        best = _best_for(opening.moment, standing, left, told)
+        if best is None:
+            continue
+        left.remove(best)
+        told[best.traits.bucket] += 1
+        post = Post(opening.moment, best.key, best.traits)
+        insort(standing, post)
+        new.append(post)
+    return new
+
+
+def _choose_openings(lane: Lane, count: int, a_day: int | None) -> list[Opening]:
+    """So many slots that no rule forbids, in order of time: the emptiest days are filled first."""
+    on_day = Counter(post.moment.astimezone(lane.zone).date() for post in lane.posts)
+    free: defaultdict[date, list[Opening]] = defaultdict(list)
+    moments = {post.moment for post in lane.posts}
+    for opening in sorted(lane.openings, key=lambda one: one.moment):
+        if opening.moment not in moments:
+            free[opening.day].append(opening)
+    posts = sorted(lane.posts)
+    chosen: list[Opening] = []
+    while len(chosen) < count:
+        following = _next_opening(lane, posts, free, on_day, a_day)
+        if following is None:
+            break
+        chosen.append(following)
+        on_day[following.day] += 1
+        insort(posts, Post(following.moment))
+    return sorted(chosen, key=lambda one: one.moment)
+
+
+def _next_opening(
+    lane: Lane,
+    posts: Sequence[Post],
+    free: dict[date, list[Opening]],
+    on_day: Counter[date],
+    a_day: int | None,
+) -> Opening | None:
+    for day in sorted(free, key=lambda one: (on_day[one], one)):
+        if a_day is not None and on_day[day] >= a_day:
+            continue
+        while free[day]:
+            # What breaks a rule now breaks it later too: posts are only added.
+            opening = free[day].pop(0)
+            if not why_not(lane, opening.moment, posts):
+                return opening
+    return None
+
+
+def _best_for(
+    moment: datetime, standing: Sequence[Post], left: Sequence[Candidate], told: Counter[str]
+) -> Candidate | None:
+    neighbours = list(_beside(moment, standing))
+    sources = Counter(one.traits.source for one in left if one.traits.source)
+    total = sum(told.values()) or 1
+
+    def badness(one: Candidate) -> tuple[float, float, str]:
+        cost = sum(_cost(one.traits, other.traits) for other in neighbours)
+        share = told[one.traits.bucket] / total
+        # Where a source has more than its share left, it has to be told now, or it stands beside itself in the end.
+        is_pressing = 2 * sources[one.traits.source] > len(left)
+        return cost - is_pressing, share - one.worth, one.key
+
+    apart = [one for one in left if not any(_is_same_story(one.traits, other.traits) for other in neighbours)]
+    return min(apart, key=badness, default=None)
+
+
+def _beside(moment: datetime, posts: Sequence[Post]) -> Iterator[Post]:
+    at = bisect_left(posts, moment, key=lambda post: post.moment)
+    if at:
+        yield posts[at - 1]
+    after = at + 1 if at < len(posts) and posts[at].moment == moment else at
+    if after < len(posts):
+        yield posts[after]
+
+
+def _common(one: Traits, other: Traits) -> Iterator[str]:
+    for name in ALIKE:
+        value = getattr(one, name)
+        if value and value == getattr(other, name):
+            yield name
+
+
+def _cost(one: Traits, other: Traits) -> float:
+    return sum(ALIKE[name] for name in _common(one, other))
+
+
+def _is_same_story(one: Traits, other: Traits) -> bool:
+    return bool(one.story) and one.story == other.story
+
+
+def _swap_alike(lane: Lane, new: list[Post], traits: dict[str, Traits]) -> None:
+    """Let two new posts change places wherever that makes neighbours differ more; their moments stay as they are."""
+    for _round in range(SWAP_ROUNDS):
+        has_swapped = False
+        for first in range(len(new)):
+            for second in range(first + 1, len(new)):
+                before = _cost_around(lane, new, (first, second))
+                if before == 0:
+                    continue
+                _exchange(new, first, second, traits)
+                if _cost_around(lane, new, (first, second)) < before:
+                    has_swapped = True
+                else:
+                    _exchange(new, first, second, traits)
+        if not has_swapped:
+            return
+
+
+def _exchange(new: list[Post], first: int, second: int, traits: dict[str, Traits]) -> None:
+    one, other = new[first], new[second]
+    new[first] = Post(one.moment, other.key, traits[other.key])
+    new[second] = Post(other.moment, one.key, traits[one.key])
+
+
+def _cost_around(lane: Lane, new: Sequence[Post], places: Iterable[int]) -> float:
+    total = 0.0
+    for place in places:
+        post = new[place]
+        for other in _neighbours(lane, new, place):
+            total += (
+                float("inf")
+                if _is_same_story(post.traits, other.traits)
+                else _cost(post.traits, other.traits)
+            )
+    return total
+
+
+def _neighbours(lane: Lane, new: Sequence[Post], place: int) -> Iterator[Post]:
+    """The nearest before and after among the new ones and those that stand, which are sorted."""
+    moment = new[place].moment
+    at = bisect_left(lane.posts, moment, key=lambda post: post.moment)
+    before = [*lane.posts[max(0, at - 1) : at], *new[max(0, place - 1) : place]]
+    after = [*lane.posts[at : at + 1], *new[place + 1 : place + 2]]
+    if before:
+        yield max(before)
+    if after:
+        yield min(after)
+
+
+def _told(lane: Lane, new: Sequence[Post], traits: dict[str, Traits]) -> Iterator[Placement]:
+    for place, post in enumerate(new):
+        found = {
+            name
+            for other in _neighbours(lane, new, place)
+            for name in _common(traits[post.key], other.traits)
+        }
+        yield Placement(post.key, lane.key, post.moment, tuple(name for name in ALIKE if name in found))

@@ -1,0 +1,153 @@
+// Decisions on one story or on several, sent while the next card is already there, and their undo.
+
+import { post } from "./asking.js";
+import { cards, itemsOf, next, open, show, tabs } from "./cards.js";
+import { lookAgain, refresh } from "./news.js";
+import { here, isEditing, list, live, rowOf, rows, say } from "./page.js";
+import { alertIn, quiet, release, tell, toasted, withdrawToasts } from "./telling.js";
+
+export const notes = []; // what takes decisions back, the newest last
+
+const decidedHere = new Set();
+
+export function chosen() {
+  const count = list.querySelectorAll("input[name=items]:checked").length;
+  const bulk = document.getElementById("bulk");
+  if (bulk) bulk.dataset.count = String(count);
+}
+
+// A card is decided on: the next one comes at once, and this one comes back if it could not be done.
+export async function decide(form, submitter) {
+  const data = new FormData(form, submitter);
+  const node = here();
+  const row = rowOf(node);
+  const act = data.get("act");
+  const stays = form.dataset.stay !== undefined;
+  const whole = data.get("whole") !== null;
+  const rest = whole ? null : otherWaiting(node);
+  const opened = node.querySelector("details.act[open]");
+  const before = live.asked;
+  live.sending += 1;
+  node.setAttribute("aria-busy", "true");
+  withdrawToasts();
+  quiet(node);
+  const sent = post(form.action, data);
+  if (!stays) {
+    if (rest) open(rest);
+    else { if (row) row.dataset.decided = ""; next(); }
+  }
+  const told = await sent;
+  live.sending -= 1;
+  node.removeAttribute("aria-busy");
+  release(form);
+  if (told.is_done) {
+    notes.push(told.undo);
+    toasted(told.toast);
+    for (const item of [node.dataset.item, ...told.decided, ...tabs(node)]) if (item !== here()?.dataset.item || stays) cards.delete(item);
+    // Whoever went on meanwhile, or began to write, stays there.
+    if (stays && live.asked === before) await open(act === "another" ? told.decided[0] : node.dataset.item);
+    if (told.failed?.length) tell(told.error);
+    return;
+  }
+  if (row) delete row.dataset.decided;
+  if (opened) opened.open = true;
+  failed(node, told);
+}
+
+// What else of the story waits: another format, not a variant of what was just decided on.
+function otherWaiting(node) {
+  const links = [...node.querySelectorAll(".story-formats [data-open]")];
+  const at = links.findIndex((link) => link.dataset.open === node.dataset.item);
+  const group = links[at]?.dataset.group;
+  const found = [...links.slice(at + 1), ...links.slice(0, Math.max(at, 0))].find(
+    (link) => link.dataset.waits !== undefined && link.dataset.group !== group && !decidedHere.has(link.dataset.open),
+  );
+  if (node.dataset.item) decidedHere.add(node.dataset.item);
+  return found?.dataset.open;
+}
+
+async function failed(node, told) {
+  decidedHere.delete(node.dataset.item);
+  const isStale = told.status === 412 || told.status === 409;
+  if (isEditing() && here() !== node) {
+    // Somebody is writing on another card: that one stays, and the way back is offered.
+    cards.set(node.dataset.item, node);
+    alertIn(node, told.error);
+    tell(told.error);
+    const back = document.createElement("button");
+    back.type = "button";
+    back.className = "button small";
+    back.dataset.open = node.dataset.item;
+    back.textContent = say.sayBack;
+    document.querySelector(".toasts .toast:last-child .text").append(" ", back);
+    return;
+  }
+  if (isStale) await refresh(node, told.error);
+  else {
+    live.asked += 1;
+    live.settled = live.asked;
+    if (!show(node)) { tell(told.error); return; }
+    alertIn(node, told.error);
+  }
+  node.querySelector("h2")?.focus({ preventScroll: true });
+}
+
+export async function several(form, submitter) {
+  const data = new FormData(form, submitter);
+  if (!data.getAll("items").length) { release(form); tell(say.sayMore); return; }
+  const picked = new Map(
+    rows().map((row) => [row, row.querySelector("input[name=items]:checked")]).filter(([, box]) => box)
+      .map(([row, box]) => [row, box.value.split("|")[0].split(",").map((one) => one.split(":")[0])]),
+  );
+  const told = await post(form.action, data);
+  release(form);
+  if (!told.is_done) { tell(told.error); return; }
+  notes.push(told.undo);
+  toasted(told.toast);
+  // What wasn't decided on stays chosen, to be sent again.
+  const left = [];
+  for (const [row, items] of picked) {
+    for (const one of itemsOf(row)) cards.delete(one.split(":")[0]);
+    if (items.every((item) => told.decided.includes(item))) row.dataset.decided = "";
+    else left.push(row);
+  }
+  // What was typed goes with the last of them.
+  if (!left.length) form.reset();
+  for (const row of picked.keys()) row.querySelector("input[name=items]").checked = left.includes(row);
+  chosen();
+  const current = rowOf(here());
+  if (current?.dataset.decided !== undefined && picked.has(current) && !isEditing()) next();
+}
+
+export async function undo(data, form = null) {
+  const note = data.get("undo");
+  const told = await post(say.undo, data);
+  if (form) release(form);
+  if (!told.is_done) { toasted(told.toast ?? ""); if (!told.toast) tell(told.error); return; }
+  const at = notes.indexOf(note);
+  if (at >= 0) notes.splice(at, 1);
+  toasted(told.toast);
+  for (const item of told.items) { cards.delete(item); decidedHere.delete(item); }
+  for (const row of rows()) {
+    if (!told.items.some((item) => row.dataset.items.includes(`${item}:`))) continue;
+    delete row.dataset.decided;
+    delete row.dataset.waits;
+    for (const item of itemsOf(row)) cards.delete(item.split(":")[0]);
+  }
+  if (told.items.length && !isEditing()) {
+    // What was made by the act that is taken back has no card any more.
+    const item = told.items.find((one) => rows().some((row) => row.dataset.items.includes(`${one}:`)));
+    await open(item ?? here()?.dataset.item ?? told.items[0]);
+  }
+  lookAgain();
+}
+
+// What is still on its way is the decision that is meant.
+export async function undoLast() {
+  await live.last;
+  const note = notes.at(-1);
+  if (!note) return;
+  const data = new FormData();
+  data.set("undo", note);
+  await undo(data);
+}

@@ -1,0 +1,132 @@
+"""The page of analytics in a browser: charts with gaps, the same as tables without scripts, pictures to take along."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from accounts import workspaces
+from pipeline.models import Publication
+from tests.analytics.factories import (
+    make_failed,
+    make_measurement,
+    make_outlet,
+    make_published,
+    make_source,
+)
+from tests.browser.people import log_in, look_over, person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def newsroom(db):
+    alice = person("alice@example.test", "Alice Example")
+    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(made, "operator")
+    made.alice = alice
+    return made
+
+
+@pytest.fixture
+def months(newsroom):
+    """Two months of four outlets, with a week of which nothing is known."""
+    now = datetime.now(UTC)
+    sources = [make_source(newsroom, name) for name in ("Harbour office", "City council", "Weather")]
+    places = [
+        ("mastodon", "Newsroom on Mastodon"),
+        ("bluesky", "Bluesky"),
+        ("linkedin", "LinkedIn"),
+        ("feed", "Own feed"),
+    ]
+    for place, (platform, name) in enumerate(places):
+        outlet = make_outlet(newsroom, platform=platform, name=name)
+        for days in range(0, 58, 1 + place):
+            at = now - timedelta(days=days, hours=2)
+            publication = make_published(
+                outlet,
+                at,
+                bucket=("text", "image", "video")[days % 3],
+                source=sources[days % 3],
+                engine_output=("Short Post", "Quote Graphic", "Template Short")[days % 3],
+                due_at=at - timedelta(seconds=days * 2),
+                metrics={"views": 40 + days * 3, "likes": days},
+            )
+            publication.item.title = f"Ferries run every {days + 2} minutes from Monday on"
+            publication.item.save(update_fields=["title"])
+            if platform != "feed" and not 10 <= days <= 17:
+                make_measurement(
+                    publication, at + timedelta(hours=1), views=40 + (days * 37) % 90, likes=days % 7
+                )
+    make_failed(outlet, now - timedelta(days=2))
+    return newsroom
+
+
+def at(workspace, query=""):
+    return reverse("analytics_page", kwargs={"ws": workspace.pk}) + query
+
+
+def test_from_empty_to_charts(page, newsroom):
+    log_in(page, newsroom.alice, at(newsroom))
+    page.get_by_text("Nothing was published yet").wait_for()
+    look_over(page, "analytics-empty")
+
+
+def test_charts_filters_and_pictures(page, months):
+    log_in(page, months.alice, at(months))
+    assert Publication.objects.of(months).count() > 100
+    page.locator("[data-chart=over-time] canvas").wait_for()
+    assert page.locator(".uplot").count() == 3
+    # A script draws them, so that the tables wait to be opened.
+    page.get_by_text("As a table").first.click()
+    page.locator("table").first.wait_for()
+    page.get_by_text("As a table").first.click()
+    look_over(page, "analytics")
+    with page.expect_download() as taken:
+        page.locator("[data-chart-png=by-outlet]").click()
+    assert taken.value.suggested_filename == "by-outlet.png"
+    assert Path(taken.value.path()).read_bytes().startswith(PNG)
+    page.get_by_label("Range").select_option("Last 90 days")
+    page.get_by_label("Outlet", exact=True).select_option("Bluesky")
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_url("**range=90**")
+    page.locator("[data-chart=by-outlet] canvas").wait_for()
+    assert page.locator("figure .legend").nth(1).inner_text().split() == ["Bluesky"]
+    with page.expect_download() as taken:
+        page.get_by_role("link", name="CSV").click()
+    rows = Path(taken.value.path()).read_text().splitlines()
+    assert all(",bluesky," in row for row in rows[1:])
+
+
+def test_a_point_says_its_numbers(page, months):
+    log_in(page, months.alice, at(months, "?metric=views"))
+    plot = page.locator("[data-chart=over-time] .u-over")
+    plot.wait_for()
+    box = plot.bounding_box()
+    # Some days ago: today has only just begun on somebody's clocks.
+    plot.hover(position={"x": box["width"] * 0.85, "y": 40})
+    reading = page.locator("figure .legend [data-reading]").first
+    assert reading.inner_text().replace(",", "").isdigit()
+    # In the middle of the week of which nobody knows anything.
+    plot.hover(position={"x": box["width"] * (29 - 14) / 29, "y": 40})
+    assert reading.inner_text() == "—"
+
+
+def test_without_scripts_there_are_tables(open_window, months):
+    page = open_window(phone=True, scripts=False)
+    log_in(page, months.alice, at(months))
+    page.get_by_role("heading", name="Analytics").wait_for()
+    assert page.locator(".plot").first.is_hidden()
+    assert page.locator("[data-chart-table] table").count() == 3
+    assert page.locator("[data-chart-table] table").first.is_visible()
+
+
+def test_what_can_not_be_shown(page, months):
+    log_in(page, months.alice, at(months))
+    page.goto(f"{page.url}?range=30&interval=hour")
+    page.get_by_text("Hours are shown for 14 days at most").wait_for()
+    look_over(page, "analytics-refused")

@@ -1,0 +1,192 @@
+"""The calendar in a browser: a week filled and taken back, a post dragged, moved by key and by form, a refusal said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.utils import timezone
+
+from accounts import workspaces
+from config.ground.ids import encode
+from pipeline.models import Outlet, Publication, PublishQueue, WeekPlan, WorkspaceDefaults
+from pipeline.stages import series
+from pipeline.stages.publish import queues
+from tests.browser.people import follow, log_in, look_over, person
+from tests.stages.steps import make_items, make_stage, promise, reread
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture
+def newsroom(db, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    alice = person("alice@example.test", "Alice")
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "operator@example.test")
+    workspaces.lift_limits(workspace, "operator@example.test")
+    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
+    every_day = [{"weekday": day, "time": at} for day in range(7) for at in ("09:00", "17:30")]
+    queues.change(PublishQueue.everywhere.get(workspace=workspace), {"slots": every_day}, by="alice")
+    workspace.alice = alice
+    return workspace
+
+
+@pytest.fixture
+def feed(newsroom):
+    return Outlet.everywhere.get(workspace=newsroom, platform="feed")
+
+
+TITLES = (
+    "The ferry leaves earlier",
+    "Rye keeps for nine days",
+    "The harbour buys a seventh crane",
+    "Fog delays the morning boats",
+    "A new chapter for the lighthouse, told by those who keep it burning through the winter",
+)
+
+
+def items(workspace):
+    return [
+        make_items(workspace, title=title, body=f"{title}. " * 20, url=f"https://n.example/{number}")[0]
+        for number, title in enumerate(TITLES)
+    ]
+
+
+def next_week():
+    """Monday of next week on the clocks of Berlin."""
+    today = timezone.now().astimezone(BERLIN).date()
+    return today + timedelta(days=7 - today.weekday())
+
+
+def at(day, hour, minute=0):
+    moment = datetime(day.year, day.month, day.day, hour, minute, tzinfo=BERLIN)
+    return moment.astimezone(UTC)
+
+
+def week_of(newsroom, day):
+    return f"/w/{encode('ws', newsroom.pk)}/calendar/?view=week&on={day.isoformat()}"
+
+
+def test_a_week_is_filled_and_taken_back(open_window, newsroom):
+    page = open_window()
+    log_in(page, newsroom.alice)
+    follow(page, page.get_by_role("link", name="Calendar"))
+    look_over(page, "calendar-fresh")
+    follow(page, page.get_by_role("link", name="Fill my week"))
+    page.get_by_role("heading", name="There is nothing to schedule").wait_for()
+    look_over(page, "fill-empty")
+    items(newsroom)
+    page.reload()
+    page.get_by_role("heading", name="5 posts").wait_for()
+    look_over(page, "fill")
+    page.get_by_role("checkbox", name="Schedule Rye keeps").uncheck()
+    page.get_by_role("button", name="Schedule what is ticked").click()
+    page.get_by_text("4 posts are scheduled.").wait_for()
+    assert Publication.everywhere.filter(status="scheduled").count() == 4
+    look_over(page, "calendar-filled")
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("4 posts are taken back.").wait_for()
+    assert not Publication.everywhere.filter(status="scheduled").exists()
+    assert WeekPlan.everywhere.get().undone_at is not None
+
+
+def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, feed, complaints):
+    complaints.expect("409 (Conflict)")
+    first, second, *_rest = items(newsroom)
+    monday = next_week()
+    row = promise(first, feed, publish_at=at(monday, 11))
+    promise(second, feed, publish_at=at(monday + timedelta(days=2), 17, 30))
+    page = open_window()
+    log_in(page, newsroom.alice)
+    page.goto(week_of(newsroom, monday))
+    card = page.locator("[data-event]", has_text=TITLES[0]).locator("visible=true")
+    lane = f"td[data-lane='{feed.pk}']"
+    slot = page.locator(f"{lane}[data-day='{monday + timedelta(days=1)}'] .slot", has_text="17:30")
+    card.drag_to(slot)
+    page.get_by_text("It goes out at 17:30").wait_for()
+    moved = reread(row)
+    assert (moved.due_at, moved.queue_id is not None) == (at(monday + timedelta(days=1), 17, 30), True)
+    # Onto a day where something stands at its time: it stays where it is, and it is said why.
+    card.drag_to(
+        page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 60, "y": 4}
+    )
+    page.get_by_text("Something else goes out there at that moment.").wait_for()
+    assert reread(row).due_at == moved.due_at
+    assert page.locator(
+        f"{lane}[data-day='{monday + timedelta(days=1)}'] .event", has_text=TITLES[0]
+    ).is_visible()
+    # By key, a slot earlier.
+    card.get_by_role("link").first.focus()
+    page.keyboard.press("Alt+ArrowUp")
+    page.get_by_text("It goes out at 09:00").wait_for()
+    assert reread(row).due_at == at(monday + timedelta(days=1), 9)
+    page.keyboard.press("Alt+ArrowLeft")
+    page.locator(f"{lane}[data-day='{monday}'] .event").wait_for()
+    assert reread(row).due_at == at(monday, 9)
+    # Somebody else moves it while this page is open.
+    promise(first, feed, publish_at=at(monday, 15))
+    page.keyboard.press("Alt+ArrowDown")
+    page.get_by_text("changed it meanwhile").wait_for()
+    assert reread(row).due_at == at(monday, 15)
+
+
+def test_everything_that_a_calendar_shows(open_window, newsroom, feed):
+    stage = make_stage(newsroom, name="Harbour stage")
+    monday = next_week()
+    made = items(newsroom)
+    promise(made[0], feed, stage, publish_at=at(monday, 11))
+    failed = promise(made[1], feed, publish_at=at(monday + timedelta(days=1), 10))
+    error = {"code": "rejected", "message": "The platform refused it: too many links."}
+    Publication.everywhere.filter(pk=failed.pk).update(status="failed", error=error)
+    done = promise(made[2], feed, publish_at=at(monday + timedelta(days=2), 10))
+    Publication.everywhere.filter(pk=done.pk).update(
+        status="published", published_at=at(monday + timedelta(days=2), 10, 1)
+    )
+    late = promise(made[3], feed, publish_at=at(monday + timedelta(days=3), 12))
+    was_due = timezone.now() - timedelta(hours=2)
+    Publication.everywhere.filter(pk=late.pk).update(due_at=was_due)
+    held = promise(made[4], feed, publish_at=at(monday + timedelta(days=3), 12))
+    type(held.item).everywhere.filter(pk=held.item_id).update(held="source_changed")
+    friday = monday + timedelta(days=4)
+    blackout = {
+        "from": f"{friday}T00:00",
+        "until": f"{friday + timedelta(days=2)}T00:00",
+        "reason": "Harbour fair",
+    }
+    queues.change(PublishQueue.everywhere.get(workspace=newsroom), {"blackouts": [blackout]}, by="alice")
+    given = {"name": "The week by the harbour", "slots": [{"weekday": 3, "time": "08:00"}]}
+    series.create(newsroom, given, test=False, now=timezone.now())
+    page = open_window()
+    log_in(page, newsroom.alice)
+    page.goto(week_of(newsroom, monday))
+    page.get_by_text("The platform refused it: too many links.").locator("visible=true").wait_for()
+    assert page.locator("td.closed").count() == 4
+    assert page.get_by_text("Harbour fair").locator("visible=true").count() == 4
+    look_over(page, "calendar-week")
+    for view in ("Month", "Day"):
+        follow(page, page.get_by_role("navigation", name="View").get_by_role("link", name=view))
+        look_over(page, f"calendar-{view.lower()}")
+    follow(page, page.get_by_role("link", name="Today"))
+    if was_due.astimezone(BERLIN).date() < timezone.now().astimezone(BERLIN).date():
+        # It is past midnight: what was late two hours ago stands on the day before.
+        follow(page, page.get_by_role("link", name="Previous", exact=False).first)
+    page.get_by_text("Late", exact=True).locator("visible=true").first.wait_for()
+    look_over(page, "calendar-late")
+
+
+def test_without_a_script_and_on_a_phone_a_form_moves_it(open_window, newsroom, feed):
+    row = promise(items(newsroom)[0], feed, publish_at=at(next_week(), 11))
+    page = open_window(phone=True)
+    log_in(page, newsroom.alice)
+    page.goto(week_of(newsroom, next_week()))
+    assert not page.locator(".lanes").is_visible()
+    page.get_by_role("link", name="Move The ferry").locator("visible=true").click()
+    page.get_by_role("heading", name="To a free slot").wait_for()
+    look_over(page, "calendar-move")
+    page.get_by_label("New time").fill(f"{next_week() + timedelta(days=1)}T06:15")
+    page.get_by_role("button", name="Move it").click()
+    page.get_by_text("It goes out at 06:15").wait_for()
+    assert reread(row).due_at == at(next_week() + timedelta(days=1), 6, 15)

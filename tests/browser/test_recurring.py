@@ -1,0 +1,105 @@
+"""In a browser: an item is let come back, changed and stopped, each with its undo, and stands in the list."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import workspaces
+from pipeline.models import Outlet, Recurrence, RecurrenceTurn, Source
+from pipeline.stages import recurring, series
+from tests.browser.people import follow, log_in, look_over, person
+from tests.stages.steps import make_items, promise, reread, send
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def newsroom(db, settings, tmp_path):
+    settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "media", tmp_path
+    alice = person("alice@example.test", "Alice")
+    workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    workspaces.whitelist(workspace, "operator@example.test")
+    workspace.alice = alice
+    return workspace
+
+
+def _published(workspace, **changes):
+    item = make_items(workspace, **changes)[0]
+    send(promise(item, Outlet.everywhere.get(workspace=workspace, platform="simulated")))
+    return reread(item)
+
+
+def test_an_item_is_let_come_back_and_changed(open_window, newsroom):
+    _published(newsroom)
+    page = open_window()
+    log_in(page, newsroom.alice)
+    follow(page, page.get_by_role("link", name="Recurring").locator("visible=true"))
+    page.get_by_text("No item comes back yet").wait_for()
+    look_over(page, "recurring-none")
+    follow(page, page.get_by_role("link", name="Show what is published"))
+    follow(page, page.get_by_role("link", name="Tram line approved"))
+    look_over(page, "recurring-offered")
+    page.get_by_role("link", name="Let it come back").click()
+    page.get_by_label("Days between two times").fill("14")
+    look_over(page, "recurring-form")
+    page.get_by_role("dialog").get_by_role("button", name="Let it come back").click()
+    page.get_by_text("It comes back every 14 days.").wait_for()
+    page.get_by_role("link", name="Change how often").click()
+    page.get_by_label("Days between two times").fill("30")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("It comes back every 30 days.").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("It comes back every 14 days.").wait_for()
+    row = Recurrence.everywhere.get()
+    assert (row.every_days, row.version) == (14, 3)
+
+
+def test_it_is_stopped_and_goes_on(open_window, newsroom):
+    item = _published(newsroom)
+    row = recurring.begin(item, every_days=14, now=timezone.now())
+    for day, decision in ((40, "made"), (26, "still_waiting"), (12, "source_paused")):
+        RecurrenceTurn.everywhere.create(
+            workspace=newsroom,
+            recurrence=row,
+            due_at=timezone.now() - timedelta(days=day),
+            decision=decision,
+            message=""
+            if decision == "made"
+            else "Its source is paused, so that nothing is made of what it gave.",
+        )
+    page = open_window()
+    log_in(page, newsroom.alice)
+    page.goto(reverse("item_page", kwargs={"ws": newsroom.pk, "gen": item.pk}))
+    look_over(page, "recurring-item")
+    page.get_by_role("button", name="Stop it").click()
+    page.get_by_text("It doesn’t come back any more").wait_for()
+    assert reread(row).status == "stopped"
+    look_over(page, "recurring-stopped")
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("The next variant is made on").wait_for()
+    assert reread(row).status == "active"
+
+
+def test_the_list_stands_beside_the_series(open_window, newsroom):
+    slots = [{"weekday": 4, "time": "09:00"}]
+    series.create(newsroom, {"name": "The week on the coast", "slots": slots}, test=False, now=timezone.now())
+    now = timezone.now()
+    first = recurring.begin(_published(newsroom), every_days=30, now=now)
+    long_title = (
+        "A very long title of a story that never grows old about the harbour of Norden and its cranes " * 2
+    )
+    second = recurring.begin(_published(newsroom, external_id="b", title=long_title), every_days=1, now=now)
+    RecurrenceTurn.everywhere.create(workspace=newsroom, recurrence=first, due_at=now, decision="no_credits")
+    Source.everywhere.filter(pk=second.item.source_id).update(name="Port authority", status="gone")
+    Recurrence.everywhere.filter(pk=second.pk).update(wake_at=now, lease_token=1, attempts=1)
+    recurring.work(reread(second))
+    assert reread(second).status == "stopped"
+    page = open_window()
+    log_in(page, newsroom.alice)
+    follow(page, page.get_by_role("link", name="Recurring").locator("visible=true"))
+    page.get_by_text("Its source Port authority is gone.").wait_for()
+    look_over(page, "recurring-list")

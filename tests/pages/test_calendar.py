@@ -1,0 +1,424 @@
+"""The calendar by page: days of 23 and 25 hours, a bounded view, a week filled, and a post moved or refused."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+import time_machine
+from django.contrib.messages import get_messages
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts import workspaces
+from config.ground.ids import encode, uuid7
+from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, WeekPlan, WorkspaceDefaults
+from pipeline.pages.calendar import board
+from pipeline.pages.calendar.span import span_of
+from pipeline.stages import review, series
+from pipeline.stages.publish import halting, queues
+from tests.stages.steps import make_items, make_stage, promise, reread
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOW = datetime(2027, 3, 24, 12, 0, tzinfo=UTC)  # The Wednesday before the clocks of Berlin go forward.
+
+
+@pytest.fixture(autouse=True)
+def still_clock():
+    with time_machine.travel(NOW, tick=False):
+        yield
+
+
+@pytest.fixture
+def editor(bob, newsroom, as_person):
+    workspaces.lift_limits(newsroom, "operator@example.test")
+    WorkspaceDefaults.everywhere.filter(workspace=newsroom).update(engines=["Short Post"])
+    return as_person(bob)
+
+
+@pytest.fixture
+def feed(newsroom):
+    return Outlet.everywhere.get(workspace=newsroom, platform="feed")
+
+
+def at(workspace, name, **ids):
+    return reverse(name, kwargs={"ws": workspace.pk, **ids})
+
+
+def said(answer):
+    return [str(message) for message in get_messages(answer.wsgi_request)]
+
+
+def items(workspace, count):
+    return [
+        make_items(
+            workspace,
+            title=f"News {number}",
+            body=f"News number {number} of the day. " * 6,
+            url=f"https://n.example/{number}",
+        )[0]
+        for number in range(count)
+    ]
+
+
+# --- Days ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("on", "hours"), [("2027-03-28", 23), ("2027-10-31", 25), ("2027-06-06", 24)])
+def test_a_day_is_as_long_as_its_clocks_make_it(on, hours):
+    (day,) = span_of("day", on, date(2027, 1, 1), BERLIN).days
+    assert (day.hours, day.is_odd) == (hours, hours != 24)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Beirut"])
+@pytest.mark.parametrize("view", ["day", "week", "month"])
+def test_days_follow_each_other_without_a_hole(zone, view):
+    span = span_of(view, "2027-01-01", date(2027, 1, 1), ZoneInfo(zone))
+    for _step in range(60):
+        days = list(span.days)
+        for one, other in itertools.pairwise(days):
+            assert (one.ends_at, other.on) == (other.starts_at, one.on + timedelta(days=1))
+        following = span_of(view, span.after.isoformat(), date(2027, 1, 1), ZoneInfo(zone))
+        assert following.on > span.on
+        back = span_of(view, following.before.isoformat(), date(2027, 1, 1), ZoneInfo(zone))
+        assert (back.first, back.last) == (span.first, span.last)
+        span = following
+
+
+@pytest.mark.parametrize("asked", ["", "soon", "0001-01-01", "9999-12-31", "2027-13-01"])
+def test_what_is_no_date_is_today(asked):
+    assert span_of("week", asked, date(2027, 3, 24), BERLIN).first == date(2027, 3, 22)
+
+
+def test_posts_stand_on_the_day_that_the_clocks_show(editor, newsroom, feed):
+    first, second = items(newsroom, 2)
+    # One minute before and after midnight of the day with 23 hours.
+    promise(first, feed, publish_at=datetime(2027, 3, 28, 21, 59, tzinfo=UTC))
+    promise(second, feed, publish_at=datetime(2027, 3, 28, 22, 0, tzinfo=UTC))
+    answer = editor.get(f"{at(newsroom, 'calendar')}?view=month&on=2027-03-28")
+    days = {cell.day: [card.time for card in cell.cards] for cell in answer.context["board"].days}
+    assert days[date(2027, 3, 28)] == ["23:59"]
+    assert days[date(2027, 3, 29)] == ["00:00"]
+    week = editor.get(f"{at(newsroom, 'calendar')}?on=2027-03-28")
+    assert "23 h" in week.content.decode()
+
+
+# --- What is shown ---------------------------------------------------------------------------------------------------
+
+
+def publications(workspace, outlet, item, count):
+    """So many rows over a month; each of an item of its own would cost the test an hour, so the rule is put aside."""
+    rows = []
+    for number in range(count):
+        copy = GeneratedItem.everywhere.get(pk=item.pk)
+        copy.pk, copy.variant_group, copy._state.adding = uuid7(), uuid7(), True
+        due = datetime(2027, 4, 1, tzinfo=UTC) + timedelta(minutes=21 * number)
+        rows.append(
+            (
+                copy,
+                Publication(
+                    workspace=workspace,
+                    item=copy,
+                    outlet=outlet,
+                    platform=outlet.platform,
+                    revision=1,
+                    due_at=due,
+                ),
+            )
+        )
+    GeneratedItem.everywhere.bulk_create([copy for copy, _ in rows], batch_size=500)
+    Publication.everywhere.bulk_create([row for _, row in rows], batch_size=500)
+
+
+def test_a_month_with_2000_publications_asks_no_more_than_one_with_10(editor, newsroom, feed):
+    (item,) = items(newsroom, 1)
+    address = f"{at(newsroom, 'calendar')}?view=month&on=2027-04-15"
+
+    def counted():
+        with CaptureQueriesContext(connection) as seen:
+            answer = editor.get(address)
+        return len(seen), answer
+
+    publications(newsroom, feed, item, 10)
+    few, _ = counted()
+    few, _ = counted()
+    publications(newsroom, feed, item, 1990)
+    many, answer = counted()
+    assert (answer.status_code, answer.context["board"].total) == (200, 2000)
+    assert many == few
+    # A cell shows three of some seventy, and says how many there are.
+    assert len(answer.content) < 400_000
+    assert "All 69" in answer.content.decode() or "All 68" in answer.content.decode()
+
+
+def test_nothing_of_another_workspace_is_shown(editor, newsroom, feed, charlie):
+    theirs = PublishQueue.everywhere.exclude(workspace=newsroom).get().workspace
+    workspaces.whitelist(theirs, "operator@example.test")
+    WorkspaceDefaults.everywhere.filter(workspace=theirs).update(engines=["Short Post"])
+    their_feed = Outlet.everywhere.get(workspace=theirs, platform="feed")
+    row = promise(make_items(theirs, title="Secret")[0], their_feed, publish_at=NOW + timedelta(days=1))
+    answer = editor.get(at(newsroom, "calendar"))
+    assert (answer.context["board"].total, "Secret" in answer.content.decode()) == (0, False)
+    assert (
+        editor.get(f"{at(newsroom, 'calendar')}?outlet={encode('out', their_feed.pk)}").context["board"].lanes
+        == ()
+    )
+    assert (
+        editor.post(at(newsroom, "calendar_move", pub=row.pk), {"at": "2027-04-01T10:00:00Z"}).status_code
+        == 404
+    )
+    plan = WeekPlan.everywhere.create(workspace=theirs, made_by="charlie")
+    assert editor.post(at(newsroom, "calendar_undo", pln=plan.pk)).status_code == 404
+
+
+def test_one_outlet_alone_shows_what_the_cut_of_all_leaves_out(editor, newsroom, feed, monkeypatch):
+    monkeypatch.setattr(board, "READ_MOST", 3)
+    stage = make_stage(newsroom)
+    made = items(newsroom, 5)
+    for number, item in enumerate(made):
+        promise(
+            item, feed if number < 3 else stage, publish_at=NOW + timedelta(hours=number + 1, minutes=number)
+        )
+    address = at(newsroom, "calendar")
+    everything = editor.get(address).context["board"]
+    assert (everything.total, everything.is_cut) == (3, True)
+    alone = editor.get(f"{address}?outlet={encode('out', stage.pk)}").context["board"]
+    assert (alone.total, alone.is_cut, [lane.outlet for lane in alone.lanes]) == (2, False, [stage])
+
+
+def test_late_and_failed_say_why(editor, newsroom, feed):
+    one, other = items(newsroom, 2)
+    failed = promise(one, feed, publish_at=NOW + timedelta(hours=1))
+    error = {"code": "rejected", "message": "Too many links."}
+    Publication.everywhere.filter(pk=failed.pk).update(status="failed", error=error)
+    late = promise(other, feed, publish_at=NOW + timedelta(hours=1))
+    Publication.everywhere.filter(pk=late.pk).update(due_at=NOW - timedelta(hours=3))
+    halting.hold(newsroom, reason="A storm.", by="alice")
+    answer = editor.get(at(newsroom, "calendar"))
+    assert (answer.context["board"].late, answer.context["board"].failed) == (1, 1)
+    assert answer.context["why"] == {
+        failed.pk: "Too many links.",
+        late.pk: "All publishing of the workspace is on hold: A storm.",
+    }
+    assert "1 would go out at once when it ends" in answer.content.decode()
+
+
+def test_a_blackout_and_the_free_slots_are_drawn(editor, newsroom, feed):
+    usual = PublishQueue.everywhere.get(workspace=newsroom, is_default=True)
+    blackout = {"from": "2027-03-25T12:00", "until": "2027-03-26T00:00", "reason": "Fair"}
+    queues.change(usual, {"blackouts": [blackout]}, by="alice")
+    (lane,) = editor.get(at(newsroom, "calendar")).context["board"].lanes
+    cells = {cell.day.day: cell for cell in lane.cells}
+    assert (cells[25].closed, [one.time for one in cells[25].openings]) == (["Fair"], ["09:00"])
+    assert (cells[26].closed, [one.time for one in cells[26].openings]) == ([], ["09:00", "12:00", "17:00"])
+
+
+def test_a_zone_that_was_dropped_and_a_blackout_without_an_end_break_nothing(editor, newsroom, feed):
+    items(newsroom, 1)
+    given = {"name": "Weekly", "slots": [{"weekday": 4, "time": "08:30"}]}
+    row = series.create(newsroom, given, test=False, now=NOW, by="alice")
+    usual = PublishQueue.everywhere.filter(workspace=newsroom, is_default=True)
+    endless = [{"from": "2027-03-25T12:00", "until": "9999-12-31T23:59", "reason": "Closed"}]
+    usual.update(blackouts=endless, timezone="America/New_York")
+    pages = [at(newsroom, "calendar"), at(newsroom, "calendar_fill"), at(newsroom, "queues_page")]
+    pages.append(at(newsroom, "queue_edit", que=usual.get().pk))
+    (lane,) = editor.get(pages[0]).context["board"].lanes
+    assert [cell.closed for cell in lane.cells] == [[]] * 3 + [["Closed"]] * 4
+    assert [editor.get(page).status_code for page in pages] == [200] * 4
+    usual.update(timezone="Europe/Atlantis")
+    type(row).everywhere.filter(pk=row.pk).update(timezone="Europe/Atlantis")
+    planned = [cell.planned for cell in editor.get(pages[0]).context["board"].days]
+    assert planned == [[]] * 7
+    assert [editor.get(page).status_code for page in pages] == [200] * 4
+
+
+def test_a_series_that_was_ended_makes_nothing_any_more(editor, newsroom, feed):
+    given = {"name": "Weekly", "slots": [{"weekday": 4, "time": "08:30"}]}
+    row = series.create(newsroom, given, test=False, now=NOW, by="alice")
+    planned = [cell.planned for cell in editor.get(at(newsroom, "calendar")).context["board"].days]
+    assert planned == [[]] * 4 + [[("08:30", "Weekly")]] + [[]] * 2
+    series.delete(row, now=NOW)
+    planned = [cell.planned for cell in editor.get(at(newsroom, "calendar")).context["board"].days]
+    assert planned == [[]] * 7
+
+
+# --- Filling ---------------------------------------------------------------------------------------------------------
+
+
+def ticked(answer):
+    return [line["value"] for _day, lines in answer.context["days"] for line in lines]
+
+
+def test_a_week_is_shown_scheduled_and_taken_back(editor, newsroom, feed):
+    items(newsroom, 3)
+    shown = editor.get(at(newsroom, "calendar_fill"))
+    assert Publication.everywhere.count() == 0
+    lines = ticked(shown)
+    assert len(lines) == 3
+    answer = editor.post(at(newsroom, "calendar_fill"), {"entry": lines[:2]})
+    assert (answer["Location"], Publication.everywhere.filter(status="scheduled").count()) == (
+        f"{at(newsroom, 'calendar')}?view=week&on=2027-03-24",
+        2,
+    )
+    plan = WeekPlan.everywhere.get()
+    assert at(newsroom, "calendar_undo", pln=plan.pk) in said(answer)[0]
+    taken = editor.post(at(newsroom, "calendar_undo", pln=plan.pk))
+    assert said(taken)[-1] == "2 posts are taken back."
+    assert not Publication.everywhere.filter(status="scheduled").exists()
+
+
+def test_what_changed_meanwhile_is_told(editor, newsroom, feed):
+    one, other = items(newsroom, 2)
+    lines = ticked(editor.get(at(newsroom, "calendar_fill")))
+    GeneratedItem.everywhere.filter(pk=one.pk).update(version=99)
+    answer = editor.post(at(newsroom, "calendar_fill"), {"entry": lines})
+    assert "1 of them changed meanwhile and isn't scheduled" in said(answer)[0]
+    assert reread(other).status == "scheduled"
+
+
+@pytest.mark.parametrize("entry", [[], ["nonsense"], ["gen_x 1 out_x soon"]])
+def test_nothing_ticked_schedules_nothing(editor, newsroom, entry):
+    answer = editor.post(at(newsroom, "calendar_fill"), {"entry": entry})
+    assert said(answer) == ["Nothing was ticked, so nothing is scheduled."]
+
+
+def test_a_double_click_schedules_once(editor, newsroom, feed):
+    items(newsroom, 1)
+    lines = ticked(editor.get(at(newsroom, "calendar_fill")))
+    for _click in range(2):
+        editor.post(at(newsroom, "calendar_fill"), {"entry": lines, "once": "one"})
+    assert WeekPlan.everywhere.count() == 1
+
+
+# --- Moving ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_form_moves_it_on_the_workspaces_clocks(editor, newsroom, feed):
+    row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=1))
+    fields = {"local_time": "2027-03-29T10:30", "version": str(row.version)}
+    answer = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields)
+    moved = reread(row)
+    assert answer["Location"] == f"{at(newsroom, 'calendar')}?view=week&on=2027-03-29"
+    assert (moved.due_at, moved.local_time, moved.zone) == (
+        datetime(2027, 3, 29, 8, 30, tzinfo=UTC),
+        "2027-03-29T10:30:00",
+        "Europe/Berlin",
+    )
+
+
+def test_a_slot_stays_a_slot(editor, newsroom, feed):
+    row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=1, minutes=7))
+    fields = {"at": "2027-03-29T07:00:00+00:00", "version": str(row.version)}
+    answer = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
+    moved = reread(row)
+    assert (answer.status_code, moved.local_time, moved.queue.is_default) == (
+        204,
+        "2027-03-29T09:00:00",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("when", "why"),
+    [
+        ("2027-03-24T11:00:00Z", "Choose a time from now on"),
+        ("2028-03-29T11:00:00Z", "at most 366 days ahead"),
+        ("2027-03-25T12:30:00Z", "nearer to another post than the outlet's gap allows"),
+        ("2027-03-25T12:00:00Z", "Something else goes out there"),
+        ("2027-03-30T12:00:00Z", "its queue gives no slots then"),
+        ("soon", "Give a date and a time."),
+    ],
+)
+def test_a_refused_move_says_why_and_changes_nothing(editor, newsroom, feed, when, why):
+    one, other = items(newsroom, 2)
+    promise(other, feed, publish_at=datetime(2027, 3, 25, 12, tzinfo=UTC))
+    row = promise(one, feed, publish_at=NOW + timedelta(days=3))
+    Outlet.everywhere.filter(pk=feed.pk).update(gap_minutes=60)
+    usual = PublishQueue.everywhere.get(workspace=newsroom, is_default=True)
+    queues.change(
+        usual, {"blackouts": [{"from": "2027-03-30T00:00", "until": "2027-03-31T00:00"}]}, by="alice"
+    )
+    fields = {"at": when, "version": str(row.version)}
+    address = at(newsroom, "calendar_move", pub=row.pk)
+    answer = editor.post(address, fields, headers={"X-Calendar": "1"})
+    assert (answer.status_code, why in answer.content.decode()) == (409, True)
+    page = editor.post(address, fields)
+    assert page.status_code == 200
+    assert why.replace("'", "&#x27;") in page.content.decode()
+    assert Publication.everywhere.get(pk=row.pk).version == row.version
+
+
+def test_an_older_version_is_refused(editor, newsroom, feed):
+    stage = make_stage(newsroom)
+    row = promise(items(newsroom, 1)[0], feed, stage, publish_at=NOW + timedelta(days=3))
+    fields = {"at": "2027-03-29T07:00:00Z", "version": str(row.version - 1)}
+    answer = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
+    assert (answer.status_code, "changed it meanwhile" in answer.content.decode()) == (409, True)
+    assert reread(row).due_at == row.due_at
+
+
+@pytest.mark.parametrize("version", [None, "", "one", "-1"])
+def test_whoever_names_no_version_moves_nothing(editor, newsroom, feed, version):
+    row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=3))
+    fields = {"at": "2027-03-29T07:00:00Z"} | ({} if version is None else {"version": version})
+    answer = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
+    assert (answer.status_code, "which state of it" in answer.content.decode()) == (409, True)
+    assert reread(row).due_at == row.due_at
+
+
+@pytest.mark.parametrize("requires_approval", [False, True])
+def test_moving_what_is_held_approves_nothing(editor, newsroom, feed, requires_approval):
+    item = items(newsroom, 1)[0]
+    review.approve(item, by="vera", now=NOW)
+    type(newsroom).everywhere.filter(pk=newsroom.pk).update(requires_approval=requires_approval)
+    row = promise(reread(item), feed, publish_at=NOW + timedelta(days=3))
+    review.edit(reread(item), {"body": "Words that nobody has seen."}, by="carl", now=NOW)
+    before = GeneratedItem.everywhere.values("held", "approved_by", "approved_revision", "revision")
+    held = before.get(pk=item.pk)
+    assert (held["held"], held["approved_by"]) == ("approval_stale", "vera")
+    fields = {"at": "2027-03-29T07:00:00Z", "version": str(reread(row).version)}
+    answer = editor.post(at(newsroom, "calendar_move", pub=row.pk), fields, headers={"X-Calendar": "1"})
+    assert (answer.status_code, reread(row).due_at) == (204, datetime(2027, 3, 29, 7, tzinfo=UTC))
+    assert before.get(pk=item.pk) == held
+    assert reread(item).publish_at == datetime(2027, 3, 29, 7, tzinfo=UTC)
+    assert "It is held" in said(answer)[-1]
+
+
+def test_what_went_out_is_not_moved(editor, newsroom, feed):
+    row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=3))
+    Publication.everywhere.filter(pk=row.pk).update(status="published", published_at=NOW)
+    address = at(newsroom, "calendar_move", pub=row.pk)
+    fields = {"at": "2027-03-29T07:00:00Z", "version": str(row.version)}
+    answer = editor.post(address, fields, headers={"X-Calendar": "1"})
+    assert (answer.status_code, answer.content.decode()) == (
+        409,
+        "It is published; it can't be moved any more.",
+    )
+    assert (
+        "It isn&#x27;t scheduled any more" in editor.get(address).content.decode()
+        or "isn't scheduled any more" in editor.get(address).content.decode()
+    )
+
+
+def test_a_viewer_looks_and_is_offered_nothing(vera, as_person, newsroom, feed, editor):
+    row = promise(items(newsroom, 1)[0], feed, publish_at=NOW + timedelta(days=1))
+    text = as_person(vera).get(at(newsroom, "calendar")).content.decode()
+    assert [
+        "News 0" in text,
+        at(newsroom, "calendar_move", pub=row.pk) in text,
+        at(newsroom, "calendar_fill") in text,
+    ] == [True, False, False]
+
+
+@pytest.mark.parametrize("view", ["day", "week", "month"])
+def test_each_view_has_a_button_that_moves_a_post(editor, newsroom, feed, vera, as_person, view):
+    (one,) = items(newsroom, 1)
+    row = promise(one, feed, publish_at=NOW + timedelta(days=1))
+    address = f"{at(newsroom, 'calendar')}?view={view}&on=2027-03-25"
+    move = f'href="{at(newsroom, "calendar_move", pub=row.pk)}"'
+    # In its grid, and in the agenda that a phone shows; a day has the agenda alone.
+    assert editor.get(address).content.decode().count(move) == (1 if view == "day" else 2)
+    assert move not in as_person(vera).get(address).content.decode()

@@ -1,0 +1,60 @@
+"""Scripts with the times of their words: as they were spoken, and as they are read where nobody speaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.render import narration
+from pipeline.render.narration import Script
+from pipeline.render.speech import tokens
+from pipeline.stages import speaking
+
+SCRIPT = Script(
+    (
+        "Harbour ferries go electric",
+        "They carry nine million people. “Quiet,” says Ann – the skipper.",
+        "Would you ride?",
+    ),
+    "en",
+)
+
+
+def test_each_passage_is_heard_to_end_and_shown_as_it_is_written():
+    assert SCRIPT.text.startswith("Harbour ferries go electric.\n\nThey carry")
+    speech = speaking.speak(SCRIPT.text, language="en").speech
+
+    made = narration.spoken(SCRIPT, speech, voice="voice.wav")
+
+    assert [[word.t for word in passage] for passage in made.passages] == [
+        [token.text for token in tokens(passage)] for passage in SCRIPT.passages
+    ]
+    assert [(word.start, word.end) for word in made.words] == [
+        (word.start, word.end) for word in speech.words
+    ]
+    assert (made.seconds, made.voice) == (speech.seconds, "voice.wav")
+    # A title without a full stop is followed by as long a rest as a sentence.
+    assert made.passages[1][0].start - made.passages[0][-1].end > 0.25
+    assert narration.from_json(narration.as_json(made)) == made
+
+
+def test_the_pace_of_silence_is_that_of_speech():
+    """Within a fifth: a draft is judged by it before anybody has spoken."""
+    said = Script(
+        (
+            "The council voted 14 to 9 on Tuesday to build the tram line to the harbour.",
+            "Retailers in Mill Street fear for their sales while the works go on, and construction begins next spring.",
+        ),
+        "en",
+    )
+    heard = speaking.speak(said.text, language="en", rate=said.rate).speech.seconds
+
+    assert narration.seconds_of(said) == pytest.approx(heard, rel=0.2)
+    read = narration.silent(said)
+    assert read.voice == ""
+    assert all(one.end <= other.start for one, other in zip(read.words, read.words[1:], strict=False))
+
+
+def test_a_faster_voice_reads_faster():
+    quick = Script(SCRIPT.passages, "en", rate=200)
+
+    assert narration.seconds_of(quick) < narration.seconds_of(SCRIPT)

@@ -1,0 +1,64 @@
+"""The rate of an endpoint: how many attempts may begin within any one second, in all processes together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from config.ground import due
+from config.ground.prepared import Prepared, insert_or_replace
+from webhooks.models import Endpoint, EndpointPace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from uuid import UUID
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_WINDOW: Final = 1000
+"""Milliseconds."""
+
+
+class EndpointRate:
+    """A window that slides: no second, wherever it begins, has more attempts than the endpoint's rate.
+
+    It is asked under the claim's lock of the endpoint, and by the database's clock, so that several processes count
+    as one.
+    """
+
+    def left(self, groups: Collection[UUID]) -> dict[UUID, int]:
+        if not groups:
+            return {}
+        since = _now() - _WINDOW
+        return {
+            row["pk"]: max(
+                0, row["rate"] - sum(count for at, count in row["pace__recent"] or () if at >= since)
+            )
+            for row in _PACES.ask(pk__in=list(groups))
+        }
+
+    def used(self, taken: Mapping[UUID, int]) -> None:
+        now = _now()
+        rows = [
+            EndpointPace(
+                endpoint_id=row["pk"],
+                workspace_id=row["workspace_id"],
+                recent=[
+                    *(pair for pair in row["pace__recent"] or () if pair[0] >= now - _WINDOW),
+                    [now, taken[row["pk"]]],
+                ],
+            )
+            for row in _PACES.ask(pk__in=list(taken))
+        ]
+        insert_or_replace(rows, unique="endpoint_id", fields=["recent"])
+
+
+_PACES: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda pk__in: Endpoint.everywhere.filter(pk__in=pk__in).values(
+        "pk", "workspace_id", "rate", "pace__recent"
+    )
+)
+
+
+def _now() -> int:
+    return (due.database_now() - _EPOCH) // _MILLISECOND
