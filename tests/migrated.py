@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from django.conf import settings
 from django.db import connection
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 NAME = os.environ.get("MIGRATED", "")
+JOURNALS = ("-wal", "-shm", "-journal")
 
 
 def make_file(data_dir: Path) -> bool:
     """The database of SQLite in a folder that has none. False where there is nothing to copy."""
     if NAME:
-        shutil.copyfile(NAME, data_dir / "db.sqlite3")
+        _copy_to(data_dir / "db.sqlite3")
     return bool(NAME)
+
+
+def _copy_to(path: Path) -> None:
+    """A journal that an earlier database of the same name left would be played into this one as soon as it is opened."""
+    for journal in JOURNALS:
+        Path(f"{path}{journal}").unlink(missing_ok=True)
+    shutil.copyfile(NAME, path)
 
 
 def make_database(name: str) -> bool:
@@ -56,7 +61,7 @@ def begin_with_it() -> None:
 
     def create_copy(*arguments: object, **options: object) -> str:
         path = create(*arguments, **options)
-        shutil.copyfile(NAME, path)
+        _copy_to(Path(path))
         return path
 
     creation._create_test_db = create_copy

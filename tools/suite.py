@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -100,7 +101,10 @@ def migrated(data_dir: Path, environment: dict[str, str]) -> Iterator[str]:
     environment = {**environment, "DATA_DIR": str(folder)}
     if "DATABASE_URL" not in environment:
         migrate(environment)
-        yield str(folder / "db.sqlite3")
+        file = folder / "db.sqlite3"
+        # The last one to leave writes the journal into the file, and only the file is copied.
+        sqlite3.connect(file).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
+        yield str(file)
         return
     name = f"{DATABASE}_migrated"
     head, _, _name = environment["DATABASE_URL"].rpartition("/")
