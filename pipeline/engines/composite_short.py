@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines import film_words
-from pipeline.engines.base import Check, Draft, Engine, judged
+from pipeline.engines.base import ANGLES, Check, Draft, Engine, judged
 from pipeline.engines.composite_short_footage import (
     LEAST,
     chosen,
@@ -104,7 +104,9 @@ class CompositeShort(Engine):
         """Persona Short's words where they last long enough, with what is shown."""
         drafts = self._told.offline(brief, persona, variants=variants, seed=seed)
         long_enough = [
-            _showing(draft, brief, persona) for draft in drafts if _seconds(draft, persona) >= _LEAST_SECONDS
+            _showing(draft, brief, persona, turn)
+            for turn, draft in enumerate(drafts)
+            if _seconds(draft, persona) >= _LEAST_SECONDS
         ]
         if not long_enough:
             message = f"The source holds too few sentences that stand alone for a story of {SECONDS[0]:.0f} seconds."
@@ -119,7 +121,8 @@ class CompositeShort(Engine):
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """What is shown is chosen here: a model sees no pictures."""
-        return _showing(self._told.draft_from(answer, brief, persona, angle), brief, persona)
+        turn = ANGLES.index(angle) if angle in ANGLES else 0
+        return _showing(self._told.draft_from(answer, brief, persona, angle), brief, persona, turn)
 
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
@@ -172,8 +175,11 @@ class CompositeShort(Engine):
         return board if media.material is not None else None
 
 
-def _showing(draft: Draft, brief: Brief, persona: PersonaCard) -> Draft:
-    """With the pictures and parts of videos that go with its words; words that can't be told have none."""
+def _showing(draft: Draft, brief: Brief, persona: PersonaCard, turn: int) -> Draft:
+    """With the pictures and parts of videos that go with its words; words that can't be told have none.
+
+    Each variant has a `turn` of its own, so that not all show the same.
+    """
     material = brief.material
     if material is None:
         raise Refused("There is no video and no picture to show.", code="no_footage")
@@ -184,7 +190,7 @@ def _showing(draft: Draft, brief: Brief, persona: PersonaCard) -> Draft:
         return replace(draft, content={**draft.content, "clips": []})
     wanted = moments(outline, told.script(draft.language), draft.claims, material)
     # A voice may be slower: one more lies ready.
-    return replace(draft, content={**draft.content, "clips": chosen(material, [*wanted, None])})
+    return replace(draft, content={**draft.content, "clips": chosen(material, [*wanted, None], turn)})
 
 
 def _seconds(draft: Draft, persona: PersonaCard) -> float:

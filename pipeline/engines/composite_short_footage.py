@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import accumulate, zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.engines.film_words import is_span
 from pipeline.render.speech import tokens
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pipeline.render.narration import Script
     from pipeline.render.video.composite import Outline
     from pipeline.render.video.material import Clip, Material, Still
+
+Thing = TypeVar("Thing")
 
 LEAST: Final = 3
 """Things to show; of fewer there is no film to speak of."""
@@ -58,18 +60,21 @@ def moments(
     return found
 
 
-def chosen(material: Material, wanted: Sequence[float | None]) -> list[dict[str, Any]]:
-    """As `content.clips` names them, as many as are wanted where there are so many."""
-    shown = _chosen(material, wanted)
+def chosen(material: Material, wanted: Sequence[float | None], turn: int = 0) -> list[dict[str, Any]]:
+    """As `content.clips` names them, as many as are wanted where there are so many.
+
+    Variants have another `turn` each: where nothing says which moment to show, they show other parts, as far as there are.
+    """
+    shown = _chosen(material, wanted, turn)
     if len(shown) == min(len(wanted), things_in(material)):
         return shown
     # Moments may lie so that less has room between them.
-    plain = _chosen(material, [None] * len(wanted))
+    plain = _chosen(material, [None] * len(wanted), turn)
     return plain if len(plain) > len(shown) else shown
 
 
-def _chosen(material: Material, wanted: Sequence[float | None]) -> list[dict[str, Any]]:
-    parts, stills = [_parts(clip) for clip in material.clips], _stills(material)
+def _chosen(material: Material, wanted: Sequence[float | None], turn: int) -> list[dict[str, Any]]:
+    parts, stills = _turned([_parts(clip) for clip in material.clips], turn), _turned(_stills(material), turn)
     of_videos = sum(map(len, parts))
     count = min(len(wanted), of_videos + len(stills))
     pictures = min(len(stills), max(count - of_videos, count // _PICTURES))
@@ -82,7 +87,7 @@ def _chosen(material: Material, wanted: Sequence[float | None]) -> list[dict[str
     # Of the rest only what is shown nowhere else.
     queue = iter(
         part
-        for part in _spread(parts, count - pictures)
+        for part in _spread(parts, count - pictures, turn)
         if not any(_overlap(part, other) for other in of_moments.values())
     )
     shown: list[dict[str, Any]] = []
@@ -183,7 +188,13 @@ def _in_turn(parts: Sequence[Sequence[Span]]) -> list[Span]:
     return [span for row in zip_longest(*parts) for span in row if span is not None]
 
 
-def _spread(parts: Sequence[Sequence[Span]], count: int) -> list[Span]:
+def _turned(things: Sequence[Thing], turn: int) -> list[Thing]:
+    """Another of them first."""
+    first = turn % len(things) if things else 0
+    return [*things[first:], *things[:first]]
+
+
+def _spread(parts: Sequence[Sequence[Span]], count: int, turn: int) -> list[Span]:
     """So many, of every video some, from all over each and in its order; behind them those between."""
     shares = [0] * len(parts)
     while sum(shares) < count:
@@ -194,7 +205,7 @@ def _spread(parts: Sequence[Sequence[Span]], count: int) -> list[Span]:
         )
         shares[fewest] += 1
     first = [
-        [part[number * len(part) // share] for number in range(share)]
+        [part[number * len(part) // share + turn % (len(part) // share)] for number in range(share)]
         for part, share in zip(parts, shares, strict=True)
     ]
     taken = _in_turn(first)
