@@ -84,7 +84,7 @@ class SimulatedServer(Client):
             raise TimedOut(message, may_have_reached=False)
         refusals: dict[str, tuple[int, dict[str, Any], dict[str, str]]] = {
             "429": (429, {"error": "Too many posts; slow down."}, {"Retry-After": "1"}),
-            "reject": (422, {"error": "The platform refuses this text.", "field": "body"}, {}),
+            "reject": (422, {"error": "Texts like this one are not allowed here.", "field": "body"}, {}),
             "expired": (401, {"error": "The account's permission has expired."}, {}),
             "error": (500, {"error": "The platform failed."}, {}),
         }

@@ -76,4 +76,10 @@ class InboundDelivery(WorkspaceRow):
                 condition=models.Q(body__isnull=False),
             ),
             models.Index(fields=["workspace"], name="inbound_delivery_workspace"),
+            # What made nothing, for a person to look at.
+            models.Index(
+                fields=["workspace", "-id"],
+                name="inbound_delivery_failed",
+                condition=models.Q(status="failed"),
+            ),
         ]

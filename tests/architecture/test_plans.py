@@ -330,11 +330,12 @@ def test_page_of_what_failed_and_is_late_reads_by_index(workspace, filled):
     client.force_login(MembershipFactory(workspace=workspace).user)
     with seen() as sent:
         assert client.get(reverse("failures", kwargs={"ws": workspace.pk})).status_code == 200
-    for table in ("generated_item", "publication", "raw_item"):
+    for table in ("generated_item", "publication", "raw_item", "inbound_delivery"):
         filled(table)
     # Empty as the page is, its lists are counted alone; each is read in the order of the same index.
     (counts,) = [one for one in sent if one[0].startswith("SELECT (SELECT COUNT")]
     used = {"raw_item_failed", "publication_failed", "publication_promised", "generated_item_failed"}
+    used |= {"inbound_delivery_failed"}
     assert used <= indexes_of(*counts)
 
 

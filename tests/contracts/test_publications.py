@@ -79,10 +79,10 @@ def test_published(alice):
             _error(
                 "refused",
                 Refused,
-                "The platform refused the post: The platform refuses this text.",
+                "The platform refused the post: Texts like this one are not allowed here.",
                 retryable=False,
                 status=422,
-                words="The platform refuses this text.",
+                words="Texts like this one are not allowed here.",
             ),
         ),
         (

@@ -18,6 +18,8 @@ from config.ground.ids import encode, first_of, uuid7
 from pipeline.models import (
     GeneratedItem,
     Generation,
+    InboundDelivery,
+    Mailing,
     Outlet,
     PersonaDraft,
     Publication,
@@ -165,6 +167,49 @@ def test_everything_that_needs_somebody_is_listed_with_its_cause(editor, newsroo
         reverse("queues_release", kwargs={"ws": newsroom.pk}),
     ):
         assert why.replace("'", "&#x27;") in html, why
+
+
+def test_stopped_mailings_and_deliveries_that_made_nothing_lead_to_where_they_go_on(editor, newsroom, stage):
+    letter = Outlet.everywhere.create(workspace=newsroom, platform="email_newsletter", name="The letter")
+    error = {"code": "no_log_in", "message": "The mail server refused the log-in."}
+    stopped, done = (
+        Mailing.everywhere.create(
+            workspace=newsroom,
+            outlet=letter,
+            publication=promise(item(newsroom, subject), stage),
+            subject=subject,
+            status=status,
+            error=error,
+        )
+        for subject, status in (("Fog on the river", "stopped"), ("A seventh crane", "done"))
+    )
+    hook = Source.everywhere.create(workspace=newsroom, name="Front desk", type="webhook")
+    reason = {"code": "no_body", "message": "The delivery holds no text."}
+    made_nothing, taken = (
+        InboundDelivery.everywhere.create(
+            workspace=newsroom,
+            source=hook,
+            verification="address",
+            status=status,
+            reason=reason,
+            preset="ghost",
+        )
+        for status in ("failed", "taken")
+    )
+    assert shown(editor, newsroom) == {
+        "mailings": [stopped.subject],
+        "deliveries": ["A delivery to Front desk"],
+    }
+    assert shown(editor, newsroom, outlet=encode("out", letter.pk)) == {"mailings": [stopped.subject]}
+    assert set(shown(editor, newsroom, cause="making")) == {"deliveries"}
+    html = editor.get(at(newsroom)).content.decode()
+    assert error["message"] in html
+    assert reverse("subscribers", kwargs={"ws": newsroom.pk, "out": letter.pk}) in html
+    assert reason["message"] in html
+    delivery = {"ws": newsroom.pk, "src": hook.pk, "ind": made_nothing.pk}
+    assert reverse("source_delivery", kwargs=delivery) in html
+    assert reverse("source_delivery", kwargs={**delivery, "ind": taken.pk}) not in html
+    assert done.subject not in html
 
 
 def test_filters_by_kind_outlet_cause_and_since(editor, newsroom, stage):

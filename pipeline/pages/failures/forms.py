@@ -30,8 +30,10 @@ KINDS: Final[Mapping[str, _StrPromise]] = {
     "sources": gettext_lazy("Sources"),
     "outlets": gettext_lazy("Outlets"),
     "drafts": gettext_lazy("Drafts of personas"),
+    "mailings": gettext_lazy("Mailings"),
+    "deliveries": gettext_lazy("Deliveries to webhook sources"),
 }
-LATE, BY_HAND, ACCOUNT, CONTENT, PLATFORM, UNKNOWN, MAKING, CREDITS, FETCHING = (
+LATE, BY_HAND, ACCOUNT, CONTENT, PLATFORM, UNKNOWN, MAKING, CREDITS, FETCHING, STOPPED = (
     "late",
     "by_hand",
     "account",
@@ -41,6 +43,7 @@ LATE, BY_HAND, ACCOUNT, CONTENT, PLATFORM, UNKNOWN, MAKING, CREDITS, FETCHING = 
     "making",
     "credits",
     "fetching",
+    "stopped",
 )
 CAUSES: Final[Mapping[str, _StrPromise]] = {
     LATE: gettext_lazy("It is late"),
@@ -52,6 +55,7 @@ CAUSES: Final[Mapping[str, _StrPromise]] = {
     MAKING: gettext_lazy("It could not be made"),
     CREDITS: gettext_lazy("Credits are used up"),
     FETCHING: gettext_lazy("It can’t be fetched"),
+    STOPPED: gettext_lazy("It was stopped"),
 }
 SPANS: Final[Mapping[str, tuple[_StrPromise, timedelta]]] = {
     "day": (gettext_lazy("Last day"), timedelta(days=1)),

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
-from pipeline.models import GeneratedItem, Outlet, PersonaDraft, Publication, RawItem, Source
+from pipeline.models import (
+    GeneratedItem,
+    InboundDelivery,
+    Mailing,
+    Outlet,
+    PersonaDraft,
+    Publication,
+    RawItem,
+    Source,
+)
 from pipeline.overview import LATE_AFTER, Count, count_each, first_id_of
 from pipeline.pages.failures import forms, told
 
@@ -163,6 +172,22 @@ def _drafts(place: Place, now: datetime) -> QuerySet[Any]:
     return found.defer("material", "posts", "sections")
 
 
+def _mailings(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    found: QuerySet[Any] = Mailing.objects.of(place.workspace).filter(
+        status="stopped", outlet__deleted_at=None
+    )
+    return found.select_related("outlet").defer("html", "text", "outlet__credentials", "outlet__config")
+
+
+def _deliveries(place: Place, now: datetime) -> QuerySet[Any]:
+    del now
+    found: QuerySet[Any] = InboundDelivery.objects.of(place.workspace).filter(
+        status="failed", test=False, source__deleted_at=None
+    )
+    return found.select_related("source").defer("body", "made", "head")
+
+
 _ANY: Final = Q()
 _BY_HAND: Final = Q(step=Publication.BY_HAND)
 _KNOWN: Final = Q(status="failed")
@@ -206,6 +231,17 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         told.failed,
         outlet="outlet_id",
     ),
+    "mailings": Kind(
+        "mailings",
+        gettext_lazy("Mailings that were stopped"),
+        gettext_lazy("Those who haven’t got theirs wait until somebody lets it go on."),
+        _mailings,
+        {forms.STOPPED: _ANY},
+        "updated_at",
+        "-updated_at",
+        told.mailings,
+        outlet="outlet_id",
+    ),
     "making": Kind(
         "items",
         gettext_lazy("Still not made"),
@@ -245,6 +281,16 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         "failing_since",
         "-failing_since",
         told.sources,
+    ),
+    "deliveries": Kind(
+        "deliveries",
+        gettext_lazy("Deliveries that nothing was made of"),
+        gettext_lazy("What a sender sent to a source’s own address. They are forgotten after three days."),
+        _deliveries,
+        {forms.MAKING: _ANY},
+        "created_at",
+        "-id",
+        told.deliveries,
     ),
     "drafts": Kind(
         "drafts",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.pages.place import Place
-    from pipeline.models import Outlet, PersonaDraft, RawItem, Source
+    from pipeline.models import InboundDelivery, Mailing, Outlet, PersonaDraft, RawItem, Source
     from pipeline.stages.publish.standing import Blocker
 
 EXPLAINED: Final = 15
@@ -324,3 +324,41 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Row]:
             )
         )
     return found
+
+
+def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Row]:
+    """Let go on beside the numbers of who has got it."""
+    del now
+    return [
+        Row(
+            title=row.subject or _("Untitled"),
+            at=row.updated_at,
+            tone="warn",
+            label=_("Stopped"),
+            why=_said(row.error, _("No reason was kept.")),
+            about=row.outlet.name,
+            way=Way(_("See how far it came"), place.address("subscribers", out=row.outlet_id), is_post=False)
+            if place.may_edit
+            else None,
+        )
+        for row in rows
+    ]
+
+
+def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[Row]:
+    """Replayed where it is shown, after its source was set right."""
+    del now
+    return [
+        Row(
+            title=_("A delivery to %(source)s") % {"source": row.source.name},
+            at=row.created_at,
+            tone="bad",
+            label=_("Made nothing"),
+            why=_said(row.reason, _("No reason was kept.")),
+            link=place.address("source_delivery", src=row.source_id, ind=row.pk),
+            call=_by_api(
+                "POST", f"/sources/{encode('src', row.source_id)}/deliveries/{encode('ind', row.pk)}/replay"
+            ),
+        )
+        for row in rows
+    ]
