@@ -22,6 +22,7 @@ _BETWEEN: Final = re.compile(
 )
 _LATIN: Final = re.compile(r"[A-Za-z\s]")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s?$")
+_PARTS: Final = re.compile(r"[-.&']")
 _STEM: Final = 4
 _TITLE_SHARE: Final = 0.75
 _LEAST_TITLE: Final = 4
@@ -164,14 +165,15 @@ def _known(texts: tuple[str, ...]) -> tuple[dict[str, str], frozenset[tuple[str,
                 words[low] = "small"
             elif low not in words:
                 words[low] = "capital"
-            for part in re.split(r"[-.&']", low):
-                words.setdefault(part, "capital" if is_capital else "small")
+            if _PARTS.search(low):
+                for part in _PARTS.split(low):
+                    words.setdefault(part, "capital" if is_capital else "small")
             pairs.add((before, low))
             before = low
             if is_capital:
                 run += low[0]
                 initials |= {run[place:] for place in range(max(0, len(run) - 6), len(run) - 1)}
-            elif not is_common(low, "en"):
+            elif run and not is_common(low, "en"):
                 run = ""
     return words, frozenset(pairs), frozenset(initials)
 
@@ -182,13 +184,15 @@ def forget() -> None:
 
 
 def _bare(word: str) -> str:
-    return _POSSESSIVE.sub("", word).replace("\u2019", "'").lower()
+    if "'" in word or "\u2019" in word:
+        word = _POSSESSIVE.sub("", word).replace("\u2019", "'")
+    return word.lower()
 
 
 def _is_known(word: str, words: dict[str, str]) -> bool:
     if word in words or word.rstrip("s") in words or f"{word}s" in words:
         return True
-    parts = [part for part in re.split(r"[-.&']", word) if part]
+    parts = [part for part in _PARTS.split(word) if part]
     if len(parts) > 1 and all(part in words for part in parts):
         return True
     if word in _CALENDAR or len(word) <= _STEM:

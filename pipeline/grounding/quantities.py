@@ -40,7 +40,11 @@ _EASTERN_UNITS: Final = {
     "パーセント": "ratio",
     "平方メートル": "m2",
 }
+_EASTERN_BEGINNINGS: Final = frozenset(word[0] for word in _EASTERN_UNITS)
 _EASTERN_FACTORS: Final = {"割": Fraction(1, 10), "パーセント": Fraction(1, 100), "歳": Fraction(12)}
+_PLACE_BEFORE: Final = re.compile(r"(?:\b(?:no|nr|number|platz|rank|place|nummer|numéro|número)\.?|[#№])\s?$")
+_WORD_AFTER: Final = re.compile(r"\s+[^\W\d_]")
+_WORD_AFTER_A_POINT: Final = re.compile(r"\.\s+[^\W\d_]")
 _HALF_MORE: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
 _AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
 _LARGEST_PART: Final = 100
@@ -288,13 +292,11 @@ class _Reader(SpecialNumbers):
             if (
                 self.language == "de"
                 and core.role == "digits"
-                and re.compile(r"\.\s+[^\W\d_]").match(text, core.end)
+                and _WORD_AFTER_A_POINT.match(text, core.end)
                 and not month
             ):
                 found += [Reading(one, "ord", one) for one in scaled if one <= _HUNDRED]
-            if re.search(
-                r"(?:\b(?:no|nr|number|platz|rank|place|nummer|numéro|número)\.?|[#№])\s?$", before.lower()
-            ):
+            if _PLACE_BEFORE.search(before.lower()):
                 found += [Reading(one, "ord", one) for one in scaled]
         if (
             meanings
@@ -302,7 +304,6 @@ class _Reader(SpecialNumbers):
             and _MINUS.search(text[max(0, core.start - 7) : core.start])
         ):
             found = [Reading(-one.value, one.unit, one.plain) for one in found]
-        bool(meanings) and meanings[0][0] in {"s", "month"} and self.language not in {"en", ""}
         is_article = (
             core.role == "words"
             and text[core.start : core.end].lower() in ARTICLES
@@ -362,9 +363,10 @@ class _Reader(SpecialNumbers):
 
     def _unit(self, end: int) -> tuple[tuple[tuple[str, Fraction], ...], int]:
         """The unit after a number, and where it ends; one word such as "full" may stand between."""
-        for word, unit in _EASTERN_UNITS.items():
-            if self.text.startswith(word, end):
-                return ((unit, _EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
+        if self.text[end : end + 1] in _EASTERN_BEGINNINGS:
+            for word, unit in _EASTERN_UNITS.items():
+                if self.text.startswith(word, end):
+                    return ((unit, _EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
         words: list[str] = []
         position, found, found_end = end, (), end  # type: tuple[int, tuple[tuple[str, Fraction], ...], int]
         while len(words) < LONGEST_UNIT and (match := _NEXT.match(self.text, position)):
@@ -381,9 +383,7 @@ class _Reader(SpecialNumbers):
             words.append(word)
             position = match.end()
             meaning = units().get(" ".join(words))
-            if meaning is not None and not (
-                len(word) == 1 and word.isalpha() and match["gap"] == "" and False
-            ):
+            if meaning is not None:
                 found, found_end = meaning, position
         return found, found_end
 
@@ -421,9 +421,7 @@ class _Reader(SpecialNumbers):
 
     def _hand_on_unit(self, one: Quantity, other: Quantity) -> None:
         """In "$5 to 10" and "38 percent to 48" the last shares what the first says, where nothing else is counted."""
-        if re.compile(r"\s+[^\W\d_]").match(self.text, other.end) and not one.readings[0].unit.startswith(
-            ("cur", "date")
-        ):
+        if _WORD_AFTER.match(self.text, other.end) and not one.readings[0].unit.startswith(("cur", "date")):
             return
         more: list[Reading] = []
         for reading in one.readings:
