@@ -8,11 +8,11 @@ import time
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import hotp_value, yield_hotp_counters_from_time
-from axe_playwright_python.sync_playwright import Axe
 from django.core import mail
 
 from accounts import workspaces
 from accounts.models import User
+from tests.browser.people import violations
 from tests.browser.test_sign_up import PASSWORD, code_of_last_mail
 from tests.factories import UserFactory
 
@@ -45,8 +45,7 @@ def log_out(page):
 
 
 def fine(page):
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    assert violations(page) == []
 
 
 def totp(secret):

@@ -6,12 +6,12 @@ import os
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from standardwebhooks import Webhook
 from werkzeug import Response
 
 from accounts import workspaces
+from tests.browser.people import violations
 from tests.factories import UserFactory
 from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
@@ -272,8 +272,7 @@ def test_nothing_hinders_a_reader(open_window, newsroom, alice, httpserver, work
         log_in(page, alice)
         for address in pages:
             page.goto(address)
-            found = Axe().run(page)
-            assert found.violations_count == 0, f"{address}: {found.generate_report()}"
+            assert violations(page, of_colours_only=dark) == [], address
             # Nothing is wider than the screen.
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
 
@@ -286,8 +285,7 @@ def delivery_id(delivery):
 
 def look(page, name):
     """No obstacle for a reader, nothing wider than the screen; `SCREENSHOTS` names a folder for pictures."""
-    found = Axe().run(page)
-    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+    assert violations(page) == [], name
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
