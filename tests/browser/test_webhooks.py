@@ -11,7 +11,7 @@ from standardwebhooks import Webhook
 from werkzeug import Response
 
 from accounts import workspaces
-from tests.browser.people import violations
+from tests.browser.people import look_over, violations
 from tests.factories import UserFactory
 from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
@@ -237,8 +237,7 @@ def test_with_the_keyboard_alone(page, newsroom, alice, httpserver, work_until):
     assert link.evaluate("element => element === document.activeElement")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_nothing_hinders_a_reader(open_window, newsroom, alice, httpserver, work_until, dark):
+def test_nothing_hinders_a_reader(page, newsroom, alice, httpserver, work_until):
     httpserver.expect_request("/hook").respond_with_data('{"error": "no such hook"}', status=404)
     endpoint = endpoints.add(
         newsroom, httpserver.url_for("/hook"), events=["*"], description="CRM", actor="alice"
@@ -267,14 +266,10 @@ def test_nothing_hinders_a_reader(open_window, newsroom, alice, httpserver, work
         reverse("webhook_delivery", kwargs={"ws": ws, "whe": whe, "dlv": delivery.pk}),
         reverse("webhook_secret", kwargs={"ws": ws, "whe": whe}) + f"?sent={delivery_id(delivery)}",
     ]
-    for phone in (False, True):
-        page = open_window(dark=dark, phone=phone)
-        log_in(page, alice)
-        for address in pages:
-            page.goto(address)
-            assert violations(page, of_colours_only=dark) == [], address
-            # Nothing is wider than the screen.
-            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
+    log_in(page, alice)
+    for number, address in enumerate(pages):
+        page.goto(address)
+        look_over(page, f"webhook-page-{number}")
 
 
 def delivery_id(delivery):
