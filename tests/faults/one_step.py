@@ -551,21 +551,27 @@ def let_time_pass():
     # What a batch is asked for is held until the run's own time is up, not for a lease.
     held = SharedBrief.everywhere.filter(asked_by__error__code=batches.AWAITED).values_list("pk", flat=True)
     SharedBrief.everywhere.filter(asked_until__gt=now).exclude(pk__in=list(held)).update(asked_until=now)
-    moved = 0
-    for model, which in waiting.items():
-        moved += model.everywhere.filter(which, wake_at__gt=now).update(wake_at=now)
+    moved = {
+        model.__name__: model.everywhere.filter(which, wake_at__gt=now).update(wake_at=now)
+        for model, which in waiting.items()
+    }
     Publication.everywhere.filter(next_attempt_at__gt=now).update(next_attempt_at=now)
-    return moved
+    return {name: count for name, count in moved.items() if count}
 
 
-def finish(rounds=12):
-    """A fresh process works whatever is left, until nothing waits for a lease or for another try."""
+def finish(rounds=40):
+    """A fresh process works whatever is left, until nothing waits for a lease or for another try.
+
+    What is told to an endpoint that never answers takes a round for each of its tries, and some more while it rests.
+    """
     _count_what_the_writer_is_asked()
+    moved, worked = {}, 0
     for _ in range(rounds):
         moved = let_time_pass()
-        if not hands.work_all_due() and not moved:
+        worked = hands.work_all_due()
+        if not worked and not moved:
             return
-    message = f"Rows were still due after {rounds} rounds."
+    message = f"Rows were still due after {rounds} rounds: {worked} worked, after these were woken: {moved}."
     raise RuntimeError(message)
 
 
