@@ -26,7 +26,8 @@ from pipeline.render.blocks import Style
 from pipeline.render.plan import Panel, Words
 from pipeline.render.text import layout
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.encode import FINAL, PREVIEW, encode
+from pipeline.render.video.encode import FINAL, Quality, encode
+from pipeline.render.video.job import Job, as_preview
 from pipeline.render.video.planes import Planes, blank, copy
 from pipeline.render.video.storyboard import (
     Caption,
@@ -121,22 +122,23 @@ def spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def ours(folder: Path, *, shrink: int) -> dict[str, Any]:
+def ours(folder: Path, *, is_preview: bool) -> dict[str, Any]:
     """Film it as the product does; everything from the storyboard to the file counts."""
-    one = board()
+    job = as_preview(Job(board())) if is_preview else Job(board())
+    one, asked = job.board, dict[str, Any](preset=job.preset, crf=job.crf)
     cpu, wall = spent(), time.perf_counter()
-    composer = Composer(one, lambda name: (folder / name).read_bytes(), shrink=shrink)
-    path = folder / f"ours-{shrink}.mp4"
+    composer = Composer(one, lambda name: (folder / name).read_bytes(), shrink=job.shrink)
+    path = folder / f"ours-{job.shrink}.mp4"
     encode(
         path,
         composer.draw,
         frames=one.frames,
         size=composer.size,
         fps=one.fps,
-        quality=FINAL if shrink == 1 else PREVIEW,
+        quality=Quality(**asked),
     )
     told = {"cpu": spent() - cpu, "wall": time.perf_counter() - wall, "bytes": path.stat().st_size}
-    found = faults(look(path), frames=one.frames, fps=one.fps, size=composer.size, is_final=shrink == 1)
+    found = faults(look(path), frames=one.frames, fps=one.fps, size=composer.size, is_final=not is_preview)
     return {**told, "faults": found, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
@@ -220,8 +222,8 @@ def main(arguments: list[str]) -> int:
 PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "dump": dump,
     "floor": floor,
-    "ours": lambda folder: ours(folder, shrink=1),
-    "preview": lambda folder: ours(folder, shrink=2),
+    "ours": lambda folder: ours(folder, is_preview=False),
+    "preview": lambda folder: ours(folder, is_preview=True),
 }
 
 if __name__ == "__main__":

@@ -88,7 +88,8 @@ SECURE_PROXY_SSL_HEADER = (
 )
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-APPEND_SLASH = False
+# Of pages only: the API answers at both forms itself, and never with a redirect.
+APPEND_SLASH = True
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 WEB_THREADS = env.whole_number("WEB_THREADS", 8, least=1, most=64)
@@ -157,6 +158,8 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],
         "img-src": ["'self'", "data:"],
+        # A preview of a film is on its page alone.
+        "media-src": ["'self'", "blob:"],
         "style-src": ["'self'"],
         "frame-ancestors": ["'none'"],
         "form-action": ["'self'"],

@@ -176,7 +176,8 @@ PUBLISHABLE: Final = frozenset(
     {"ready", "scheduled", "publishing", "published", "partially_published", "publish_failed", "removed"}
 )
 """Statuses of an item from which a further outlet may be published to."""
-EDITABLE: Final = frozenset({"ready", "scheduled"})
+EDITABLE: Final = frozenset({"ready", "scheduled", "partially_published", "publish_failed"})
+"""Statuses in which an item's words may be changed: some of it may still be sent, and nothing is on its way."""
 OPEN_PUBLICATIONS: Final = frozenset({"scheduled", "publishing", "unknown"})
 
 

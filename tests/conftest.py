@@ -53,16 +53,39 @@ WITHOUT_A_DATABASE = (
 )
 # A browser shows the same pages on every database; tests/pages asks for each of them on both.
 SEEN_ONCE = ("browser",)
+# Files of the slow ring that one worker is busy with for minutes: begun last, they would keep it alone at the end.
+LONGEST = (
+    "fuzzing/test_api.py",
+    "operators/test_backup.py",
+    "faults/test_mailing_kills.py",
+    "faults/test_crash_points.py",
+    "operators/test_image.py",
+    "faults/test_kills.py",
+    "stages/test_never_twice.py",
+    "faults/test_model_kills.py",
+    "browser/test_every_page.py",
+    "browser/test_review.py",
+    "faults/test_webhook_kills.py",
+    "sources/test_rss_mutated.py",
+    "browser/test_admin_walk.py",
+)
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config, items):
+    # A stable order: the files of others, and the tests of a file, stay as they were.
+    items.sort(key=_longest_first)
     if not settings.IS_POSTGRES:
         return
     left = [one for one in items if _says_the_same_again(one)]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [one for one in items if not _says_the_same_again(one)]
+
+
+def _longest_first(item):
+    name = item.path.relative_to(HERE).as_posix()
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
 def _says_the_same_again(item):

@@ -30,8 +30,11 @@ ROOT = Path(__file__).resolve().parent.parent
 DATABASE = f"suite_{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"
 RINGS = {
     "fast": [["-m", "not slow and not real", "-n", "2"]],
-    # Each of these starts processes of its own, and some of them measure time.
-    "slow": [["-m", "slow and not alone", "-n", "2", "--dist", "loadfile"], ["-m", "alone"]],
+    # Each of these starts processes of its own, and waits for them as often as it works; some of them measure time.
+    "slow": [
+        ["-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"],
+        ["-m", "alone"],
+    ],
     # Servers that the world runs: WordPress and a PDS of Bluesky's, on this machine.
     "real": [["-m", "real", "-n", "2", "--dist", "loadfile"]],
     "coverage": [

@@ -142,6 +142,12 @@ MEDIA_PARTS_KEPT: Final = timedelta(hours=24)
 """How long the file of a write that was broken off stays."""
 RENDER_FOLDERS_KEPT: Final = timedelta(hours=2)
 """How long the working folder of a film whose process was killed stays."""
+FILM_PREVIEWS_AT_ONCE: Final = 1
+"""Previews of films that are made at once on one machine, beside the films themselves; each takes two cores for seconds."""
+FILM_PREVIEWS_PER_MINUTE: Final = 10
+"""Previews of films that one workspace may ask for in a minute: the place is everybody's."""
+FILM_PREVIEW_SECONDS: Final = 30
+"""Seconds by the clock that a preview of a film may take: somebody waits for it, and so does a proxy."""
 RENDER_TURN: Final = timedelta(seconds=2)
 """How soon a film that found others being made looks again whether it is its turn."""
 TOKEN_OVERLAP_DEFAULT: Final = timedelta(hours=24)

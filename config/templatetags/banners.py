@@ -73,7 +73,11 @@ def _publishing(place: Place) -> list[Banner]:
         late.count,
     )
     span = timesince(now - timedelta(minutes=late.minutes), now, depth=1).replace("\xa0", " ")
-    text = _("Each says why it waits: for its outlet, for an approval, or for the service itself.")
+    text = ngettext(
+        "It says why it waits: for its outlet, for an approval, or for the service itself.",
+        "Each says why it waits: for its outlet, for an approval, or for the service itself.",
+        late.count,
+    )
     link = _address(place, "failures")
     return [Banner(title % {"count": late.count, "span": span}, text, link, _("See which, and what helps"))]
 

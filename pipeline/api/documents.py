@@ -433,7 +433,7 @@ class Blocker(serializers.Serializer[Any]):
 
 
 class Explanation(serializers.Serializer[Any]):
-    """Empty `blockers`: the next look of a hand publishes it."""
+    """Empty `blockers`: the next look of a worker publishes it."""
 
     generated_item = PublicIdField("gen")
     status = serializers.ChoiceField(choices=GENERATED_STATUSES)

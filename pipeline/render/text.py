@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _RATHER_BREAK: Final = 0.8
 """A long word is broken where keeping it whole would shrink the text below this share."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
+_ROUNDED: Final = 1
+"""Pixels by which whole ones may exceed what was measured in parts of them."""
 
 
 class DoesNotFit(Refused):
@@ -67,14 +69,23 @@ def layout(
         for start, words in _paragraphs(unicodedata.normalize("NFC", text))
     ]
     shape = Shape(paragraphs, box, style, tag)
+    most = largest
+    while most >= smallest and (block := _fitted(shape, most, smallest)) is not None:
+        left, _, right, _ = ink(block)
+        if right - left <= box[0] + _ROUNDED:
+            return block
+        # The last sign of a line may reach beyond where the next would begin, such as a digit's accent.
+        most = block.size - 1
+    raise DoesNotFit(*box, smallest)
+
+
+def _fitted(shape: Shape, largest: int, smallest: int) -> Block | None:
     whole = shape.largest_fit(largest, smallest, may_break=False)
     split_up = None
     if whole is None or whole.size < _RATHER_BREAK * largest:
         split_up = shape.largest_fit(largest, smallest, may_break=True)
     if whole is None or (split_up is not None and whole.size < _RATHER_BREAK * split_up.size):
-        whole = split_up
-    if whole is None:
-        raise DoesNotFit(*box, smallest)
+        return split_up
     return whole
 
 

@@ -51,7 +51,7 @@ def arrange(
 ) -> GeneratedItem:
     """Put its pictures in this order; what is scheduled is prepared anew with it.
 
-    Raises `Conflict` unless it is ready or scheduled, `Invalid` unless each picture is named once, `states.Overtaken`
+    Raises `Conflict` unless it is editable (`states.EDITABLE`), `Invalid` unless each picture is named once, `states.Overtaken`
     where it isn't the version that was expected.
     """
     with transaction.atomic():
@@ -62,7 +62,7 @@ def arrange(
         )
         states.refuse_other_version(row.version, expected_version)
         if row.deleted_at is not None or row.status not in EDITABLE:
-            message = f"It is {row.status}; its pictures are moved while it is ready or scheduled."
+            message = f"It is {row.status}; its pictures are moved while some of it may still be sent."
             raise Conflict.because(code="not_arranged", message=message)
         there = pictures_of(row)
         if sorted(order) != sorted(one.pk for one in there):

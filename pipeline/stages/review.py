@@ -57,7 +57,7 @@ def approve(
 ) -> GeneratedItem:
     """Approve the newest revision, which also lets go of a hold, and of the flag that its source has changed.
 
-    Raises `Conflict` unless it is ready or scheduled, is held with something of it still to be sent, or is published
+    Raises `Conflict` unless it is editable (`states.EDITABLE`), is held with something of it still to be sent, or is published
     and flagged so; with an `expected_version`, `states.Overtaken` as `edit` does.
     """
     with transaction.atomic():
@@ -118,11 +118,11 @@ def edit(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Change words, outlets or alt texts while it is ready or scheduled; changed words are a new revision.
+    """Change words, outlets or alt texts while some of it may still be sent; changed words are a new revision.
 
     `changes` holds only what was given: title, body, content, overrides, outlets, and `alt_texts` by asset id. An
     approval of an older revision holds the item until somebody approves again. Words that are drawn in a picture are
-    drawn again, and the item is generating meanwhile; not while it is scheduled, for its pictures are promised.
+    drawn again, and the item is generating meanwhile; not while it has publications, for its pictures are promised.
     `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
     Raises `Invalid` for words that can't be drawn.
     """
@@ -176,8 +176,9 @@ def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
 
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
-    if row.status == "scheduled":
-        message = "Its words are drawn in a picture that is scheduled. Cancel what is scheduled first, then edit it."
+    if row.status != "ready":
+        what = "is scheduled" if row.status == "scheduled" else "failed to go out"
+        message = f"Its words are drawn in a picture that {what}. Cancel what {what} first, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
     engine = push.engine_named(row.engine_output)
     draft = _draft_with(row, values)
@@ -379,7 +380,9 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
     _refuse_deleted(row)
     if row.status not in allowed:
-        message = f"It is {row.status}; it can be {verb} while it is {' or '.join(sorted(allowed))}."
+        *others, last = sorted(allowed)
+        names = f"{', '.join(others)} or {last}" if others else last
+        message = f"It is {row.status}; it can be {verb} while it is {names}."
         raise Conflict(
             Detail("status", f"not_{verb}", message, {"status": row.status, "allowed": sorted(allowed)})
         )

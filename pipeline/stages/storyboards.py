@@ -118,8 +118,9 @@ def edit(
 def _refuse_unless_ready(row: GeneratedItem) -> None:
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message="It was deleted.", field=None)
-    if row.status == "scheduled":
-        message = "Its film is scheduled. Cancel what is scheduled first, then change the storyboard."
+    if row.status in EDITABLE - {"ready"}:
+        what = "is scheduled" if row.status == "scheduled" else "failed to go out"
+        message = f"Its film {what}. Cancel what {what} first, then change the storyboard."
         raise Conflict(Detail(ROLE, "drawn_words", message, {"status": row.status}))
     if row.status not in EDITABLE:
         message = f"It is {row.status}; its storyboard can be changed while it is ready."

@@ -46,7 +46,7 @@ SIDE_ROLES: Final = frozenset({"captions", "frame", "storyboard", "transcript", 
 """Roles of files that stand beside a film and are handed to no platform."""
 _PIECE: Final = 1024 * 1024
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_NO_PORTRAIT: Final = "unusable_picture"
+UNUSABLE_PORTRAIT: Final = "unusable_picture"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def film(
             try:
                 return _filmed(item, engine, order, portrait, checks=checks, on_progress=on_progress)
             except Refused as refused:
-                if refused.code != _NO_PORTRAIT or portrait is None:
+                if refused.code != UNUSABLE_PORTRAIT or portrait is None:
                     raise
                 instead = [pictures.warning(refused.message)]
                 return _filmed(item, engine, order, None, checks=instead, on_progress=on_progress)
@@ -146,10 +146,7 @@ def _filmed(
     # The files are copied to there, and it may be another disk.
     jobs.refuse_without_room(board, media, shrink=SHRINK)
     with jobs.working_folder(root()) as folder:
-        face = None
-        if portrait is not None and board.needs_portrait:
-            face = folder / "portrait"
-            face.write_bytes(portrait)
+        face = portrait_in(folder, board, portrait)
         begun = time.monotonic()
         made = jobs.render(
             jobs.Job(board, named(item, board, voiced), portrait=face, shrink=SHRINK, preset=PRESET),
@@ -176,6 +173,15 @@ def named(item: GeneratedItem, board: Storyboard, voiced: Voiced) -> dict[str, P
     if voiced.file is None or not board.audio.voice:
         return there
     return {**there, board.audio.voice: files.path_of(voiced.file["path"])}
+
+
+def portrait_in(folder: Path, board: Storyboard, portrait: bytes | None) -> Path | None:
+    """The portrait as a file of the working folder; None where there is none, or the film shows none."""
+    if portrait is None or not board.needs_portrait:
+        return None
+    path = folder / "portrait"
+    path.write_bytes(portrait)
+    return path
 
 
 def _of_sound(made: Made) -> list[Check]:

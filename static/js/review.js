@@ -1,7 +1,7 @@
 // The review queue without page loads: keys, swipes, decisions sent while the next card is already there, undo, live news.
 // Every act is a plain form; without this script each is sent as one.
 
-import { ahead, cards } from "./review/cards.js";
+import { ahead, bringTab, cards } from "./review/cards.js";
 import { chosen } from "./review/deciding.js";
 import { click, key, submit, touchEnd, touchStart } from "./review/hands.js";
 import { lookAgain } from "./review/news.js";
@@ -12,6 +12,7 @@ const NEWS_SECONDS = 5;
 if (root) {
   const first = here();
   cards.set(first.dataset.item, first);
+  bringTab(first);
   document.addEventListener("click", click);
   document.addEventListener("submit", submit);
   document.addEventListener("keydown", key);

@@ -14,6 +14,16 @@ from tests.factories import UserFactory
 PASSWORD = "a long enough phrase 9"
 SHOTS = os.environ.get("SHOTS", "")
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
+# Colours that are still on their way from one scheme to the other aren't those that people read. One that ends can set off
+# another, of what inherits it.
+SETTLE = """() => {
+    for (let round = 0; round < 100; round++) {
+        const moving = document.getAnimations().filter(one => one instanceof CSSTransition && one.playState !== "finished");
+        if (!moving.length) return true;
+        moving.forEach(one => one.finish());
+    }
+    return false;
+}"""
 _LOOKED_OVER = set()
 
 
@@ -64,6 +74,7 @@ def violations(page, *, of_colours_only=False):
     """What axe finds on a page: rules with the elements that break them. Colours are all that a scheme changes."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
+    assert page.evaluate(SETTLE), "colours that never stand still"
     options = {"resultTypes": ["violations"], **({"runOnly": OF_COLOURS} if of_colours_only else {})}
     found = page.evaluate("options => axe.run(document, options).then(found => found.violations)", options)
     return [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]

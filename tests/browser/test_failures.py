@@ -91,9 +91,7 @@ def test_some_are_tried_again_and_taken_back(open_window, newsroom):
     assert statuses(third) == ["cancelled"]
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Undone: it is as it was before.").wait_for()
-    page.get_by_role("listitem").filter(has_text=TITLES[3][:30]).get_by_role(
-        "link", name="Another time"
-    ).click()
+    page.get_by_role("listitem").filter(has_text=TITLES[3][:30]).get_by_role("link", name="Re-time").click()
     page.get_by_role("heading", name="Move it").wait_for()
     page.locator("#dialog").get_by_role("button", name=re.compile("09:00|17:30")).first.click()
     page.get_by_text(re.compile("It goes out at")).wait_for()

@@ -308,7 +308,7 @@ def test_several_are_published_at_a_time_and_what_was_refused_is_named(open_wind
         page.keyboard.press("x")
         page.keyboard.press("j")
     bulk = page.locator("#bulk")
-    reason = bulk.get_by_label("Why rejected")
+    reason = bulk.get_by_label("Why, if you reject them")
     reason.fill("Not ours")
     reason.press("Enter")
     assert {reread(one).status for one in items} == {"ready"}

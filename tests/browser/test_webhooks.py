@@ -15,7 +15,7 @@ from tests.browser.people import look_over, violations
 from tests.factories import UserFactory
 from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
-from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a long enough phrase 9"
@@ -329,7 +329,12 @@ def test_a_receiver_fails_is_mended_and_gets_what_it_missed(
     # Somebody wants to know whether it can be stopped, and lets it go on.
     page.get_by_role("link", name="Stop it").click()
     page.get_by_role("dialog").get_by_role("link", name="Let it go on").click()
-    work_until(lambda: not Delivery.everywhere.exclude(status="delivered").exists())
+    work_until(
+        lambda: (
+            not Delivery.everywhere.exclude(status="delivered").exists()
+            and not Recovery.everywhere.filter(status="running").exists()
+        )
+    )
     page.get_by_text("7 events were sent again.").wait_for()
     assert Endpoint.everywhere.get().status == "active"
     page.goto(address)

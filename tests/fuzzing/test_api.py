@@ -83,11 +83,17 @@ UNKNOWABLE: Final = (
     Unknowable(
         r"(.*\.)?(publish_at|local_time|starts_at)", "past|too_far", "What is past depends on the clock."
     ),
-    Unknowable(
-        r"storyboard(\..*)?",
-        "(?!required$|invalid_type$|unknown_field$).*",
-        "A change of a storyboard is held against the film that there is.",
-        "PATCH /v1/generated/{id}/storyboard",
+    *(
+        Unknowable(
+            r"storyboard(\..*)?",
+            "(?!required$|invalid_type$|unknown_field$).*",
+            "A change of a storyboard is held against the film that there is.",
+            operation,
+        )
+        for operation in (
+            "PATCH /v1/generated/{id}/storyboard",
+            "POST /v1/generated/{id}/storyboard/preview",
+        )
     ),
     Unknowable("local_time", "invalid|gap", "Which days a month has, and which hours the clocks skip."),
     Unknowable(
@@ -253,6 +259,7 @@ NEVER_BY_CHANCE: Final[set[str]] = {
     # No film is made in this world: tests/contracts/test_storyboards.py reads and changes one.
     "GET /v1/generated/{id}/storyboard",
     "PATCH /v1/generated/{id}/storyboard",
+    "POST /v1/generated/{id}/storyboard/preview",
 }
 
 CONFIG: Final = {

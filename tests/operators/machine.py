@@ -52,7 +52,8 @@ class Machine:
             env={**self.environment, **environment},
             capture_output=True,
             text=True,
-            timeout=100,
+            # Migrations forth and back take a minute on a busy machine.
+            timeout=250,
             check=False,
         )
 

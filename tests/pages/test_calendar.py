@@ -203,7 +203,10 @@ def test_late_and_failed_say_why(editor, newsroom, feed):
         failed.pk: "Too many links.",
         late.pk: "All publishing of the workspace is on hold: A storm.",
     }
-    assert "1 would go out at once when it ends" in answer.content.decode()
+    html = answer.content.decode()
+    assert "1 would go out at once when it ends" in html
+    assert html.count(f'href="{at(newsroom, "failures")}?kind=publications" aria-label="Clear ') == 1
+    assert "1 post failed. It says why below." in html
 
 
 def test_a_blackout_and_the_free_slots_are_drawn(editor, newsroom, feed):
@@ -319,6 +322,23 @@ def test_a_slot_stays_a_slot(editor, newsroom, feed):
         "2027-03-29T09:00:00",
         True,
     )
+
+
+def test_slots_around_its_time_are_offered(editor, newsroom, feed):
+    """09:00, 12:00 and 17:00 of working days; one of them is taken, and summer time begins over the week-end."""
+    one, other = items(newsroom, 2)
+    row = promise(one, feed, publish_at=datetime(2027, 3, 26, 11, tzinfo=UTC))
+    promise(other, feed, publish_at=datetime(2027, 3, 26, 16, tzinfo=UTC))
+    (sooner, later) = editor.get(at(newsroom, "calendar_move", pub=row.pk)).context["slots"]
+
+    def shown(moments):
+        return [f"{moment:%d %H}" for moment in moments]
+
+    assert (sooner[0], shown(sooner[1])) == ("Sooner", ["24 16", "25 08", "25 11"])
+    assert (later[0], shown(later[1])) == ("Later", ["29 07", "29 10", "29 15"])
+    Publication.everywhere.filter(pk=row.pk).update(due_at=NOW - timedelta(hours=3))
+    ((name, moments),) = editor.get(at(newsroom, "calendar_move", pub=row.pk)).context["slots"]
+    assert (name, shown(moments)) == ("Later", ["24 16", "25 08", "25 11"])
 
 
 @pytest.mark.parametrize(

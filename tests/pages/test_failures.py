@@ -212,6 +212,30 @@ def test_stopped_mailings_and_deliveries_that_made_nothing_lead_to_where_they_go
     assert done.subject not in html
 
 
+@pytest.mark.parametrize(
+    ("whose", "name", "role"),
+    [
+        ("content", "item_edit", "editor"),
+        ("content", None, "viewer"),
+        ("account", "outlet_page", "editor"),
+        ("retry", None, "editor"),
+    ],
+)
+def test_a_failed_one_leads_to_what_has_to_change(
+    editor, vera, newsroom, stage, as_person, whose, name, role
+):
+    row = failed(newsroom, stage)
+    Publication.everywhere.filter(pk=row.pk).update(error={**row.error, "class": whose})
+    keys = {"item_edit": {"gen": row.item_id}, "outlet_page": {"out": row.outlet_id}}
+    person = editor if role == "editor" else as_person(vera)
+    html = person.get(at(newsroom)).content.decode()
+    ways = {way: reverse(way, kwargs={"ws": newsroom.pk, **given}) for way, given in keys.items()}
+    offered = [way for way, address in ways.items() if f'class="button small" href="{address}"' in html]
+    assert offered == ([name] if name else [])
+    if name == "item_edit":
+        assert editor.get(ways[name]).status_code == 200
+
+
 def test_filters_by_kind_outlet_cause_and_since(editor, newsroom, stage):
     other = make_stage(newsroom, name="Other")
     refused, overdue = failed(newsroom, stage), late(newsroom, other)

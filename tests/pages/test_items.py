@@ -216,7 +216,7 @@ def test_what_a_model_wrote_says_so_with_its_cost(editor, item):
     change(item, generator=made)
     words = words_in(page_of(editor, item))
     assert "Written with AI: claude-x" in words
-    assert "Outlets that have a field for it are told that a model wrote it." in words
+    assert "Outlets that can label what AI made are told that a model wrote it." in words
     assert ["5120 in · 318 out" in words, "$ 0.0042" in words] == [True, True]
 
 

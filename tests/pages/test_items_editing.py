@@ -289,7 +289,7 @@ def test_what_cant_be_edited_says_so_and_keeps_what_was_typed(editor, item):
     answer = editor.post(at(item, "item_edit"), {**form, "title": "Other"})
     assert answer.status_code == 200
     assert answer.context["form"].non_field_errors() == [
-        "It is published; it can be edited while it is ready or scheduled."
+        "It is published; it can be edited while it is partially_published, publish_failed, ready or scheduled."
     ]
     assert ['value="Other"' in answer.content.decode(), reread(item).title] == [True, item.title]
 

@@ -255,3 +255,11 @@ def test_a_deleted_workspace_is_gone_for_its_owner(newsroom, alice, as_person):
     newsroom.deleted_at = newsroom.created_at
     newsroom.save(update_fields=["deleted_at"])
     assert as_person(alice).get(reverse("home", kwargs={"ws": newsroom.pk})).status_code == 404
+
+
+def test_an_address_without_its_slash_leads_to_the_page(alice, newsroom, as_person):
+    for name in ("review", "calendar", "failures"):
+        address = reverse(name, kwargs={"ws": newsroom.pk})
+        answer = as_person(alice).get(f"{address.rstrip('/')}?at=one")
+        assert (answer.status_code, answer["Location"]) == (301, f"{address}?at=one")
+    assert as_person(alice).get("/nothing-is-here").status_code == 404

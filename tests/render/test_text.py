@@ -65,6 +65,16 @@ def test_largest_size_that_fits_is_taken() -> None:
         lay(ENGLISH, (800, 300), style=Style(line_height=1.25), largest=200, smallest=block.size + 2)
 
 
+def test_what_reaches_beyond_the_end_of_a_line_fits_too() -> None:
+    """A digit's accent stands behind it where no font has a place for it."""
+    block = lay("00000000001\u0301", (888, 600), largest=150)
+    left, _, right, _ = ink(block)
+
+    assert right > block.lines[0].width
+    assert right - left <= 889
+    assert lay("00000000001", (888, 600), largest=150).size > block.size
+
+
 def test_short_text_stays_at_the_largest_size() -> None:
     block = lay("Yes.", largest=72)
 

@@ -44,7 +44,17 @@ def source(apps, workspace, kind, **more):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_sources_of_kinds_that_are_new_start(apps, workspace):
+def test_what_was_registered_starts_and_what_feeds_brought_is_known(apps, workspace):
+    """Both in one, for it takes a while to go back to where they were."""
+    started = started_after(apps, workspace)
+    known = known_after(apps, workspace)
+    after = migrated_to(AFTER)
+    started(after)
+    known(after)
+
+
+def started_after(apps, workspace):
+    """Sources of kinds that are new; returns what has to hold of them after the upgrade."""
     kinds = ("scraper", "youtube", "tiktok", "brand")
     rows = [source(apps, workspace, kind) for kind in kinds]
     still = [
@@ -52,23 +62,26 @@ def test_sources_of_kinds_that_are_new_start(apps, workspace):
         source(apps, workspace, "scraper", deleted_at=timezone.now()),
         source(apps, workspace, "webhook"),
     ]
-    after = migrated_to(AFTER)
-    woken = {row.pk: row for row in after.get_model("pipeline", "Source").everywhere.all()}
-    assert [woken[row.pk].wake_at is not None for row in rows] == [True, True, True, False]
-    assert all(woken[row.pk].due_at is not None for row in rows)
-    assert [(woken[row.pk].wake_at, woken[row.pk].due_at) for row in still] == [(None, None)] * 3
-    (slot,) = after.get_model("pipeline", "BrandSlot").everywhere.all()
-    assert (slot.source_id, slot.workspace_id, slot.status, slot.wake_at) == (
-        rows[3].pk,
-        workspace.pk,
-        "waiting",
-        slot.due_at,
-    )
-    assert slot.due_at == woken[rows[3].pk].due_at
+
+    def hold(after):
+        woken = {row.pk: row for row in after.get_model("pipeline", "Source").everywhere.all()}
+        assert [woken[row.pk].wake_at is not None for row in rows] == [True, True, True, False]
+        assert all(woken[row.pk].due_at is not None for row in rows)
+        assert [(woken[row.pk].wake_at, woken[row.pk].due_at) for row in still] == [(None, None)] * 3
+        (slot,) = after.get_model("pipeline", "BrandSlot").everywhere.all()
+        assert (slot.source_id, slot.workspace_id, slot.status, slot.wake_at) == (
+            rows[3].pk,
+            workspace.pk,
+            "waiting",
+            slot.due_at,
+        )
+        assert slot.due_at == woken[rows[3].pk].due_at
+
+    return hold
 
 
-@pytest.mark.django_db(transaction=True)
-def test_what_feeds_brought_is_known_by_its_address(apps, workspace):
+def known_after(apps, workspace):
+    """What feeds brought; returns what has to hold of it after the upgrade."""
     feed, pushed = source(apps, workspace, "rss"), source(apps, workspace, "webhook")
     raw = apps.get_model("pipeline", "RawItem").everywhere
 
@@ -80,9 +93,12 @@ def test_what_feeds_brought_is_known_by_its_address(apps, workspace):
     item(feed, "d", url="https://h.example/oats", deleted_at=timezone.now())
     item(feed, "e", url="https://h.example/")
     item(pushed, "f", url="https://h.example/spelt")
-    after = migrated_to(AFTER)
-    prints = after.get_model("pipeline", "RawPrint").everywhere.order_by("id")
-    assert list(prints.values_list("id", "workspace_id", "test", "second_key", "bits")) == [
-        (first.pk, workspace.pk, False, second_key(feed.pk, url=PAGE, body_hash="a"), None),
-        (bare.pk, workspace.pk, False, second_key(feed.pk, url="", body_hash="c"), None),
-    ]
+
+    def hold(after):
+        prints = after.get_model("pipeline", "RawPrint").everywhere.order_by("id")
+        assert list(prints.values_list("id", "workspace_id", "test", "second_key", "bits")) == [
+            (first.pk, workspace.pk, False, second_key(feed.pk, url=PAGE, body_hash="a"), None),
+            (bare.pk, workspace.pk, False, second_key(feed.pk, url="", body_hash="c"), None),
+        ]
+
+    return hold

@@ -23,11 +23,13 @@ from tests.stages.steps import (
     claimed,
     items_of,
     make_items,
+    make_stage,
     pass_points_of_generate,
     promise,
     push_raw,
     reread,
     run_generations,
+    send,
 )
 
 CARD = ["Persona Tweet"]
@@ -326,13 +328,16 @@ def test_words_that_can_not_be_drawn_are_refused_at_once(workspace):
     assert (now.status, now.version, now.body) == ("ready", before.version, before.body)
 
 
-def test_drawn_words_are_not_edited_while_they_are_scheduled(workspace, feed):
+@pytest.mark.parametrize("status", ["scheduled", "publish_failed"])
+def test_drawn_words_are_not_edited_while_they_are_promised(workspace, feed, status):
     item = make_card(workspace)
-    promise(item, feed)
+    publication = promise(item, make_stage(workspace, "reject") if status == "publish_failed" else feed)
+    if status == "publish_failed":
+        send(publication)
     with pytest.raises(Conflict) as raised:
         edit(reread(item), body="The tram comes.")
     assert [(one.field, one.code) for one in raised.value.detail] == [("body", "drawn_words")]
-    assert edit(reread(item), title="Only the title").status == "scheduled"
+    assert edit(reread(item), title="Only the title").status == status
     assert (reread(item).body, Generation.everywhere.count()) == (item.body, 1)
 
 

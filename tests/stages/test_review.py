@@ -11,13 +11,14 @@ from config.ground import states
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode
 from pipeline.engines.base import ANGLES
-from pipeline.models import Asset, GeneratedItem, Generation, Outlet, Publication, Revision
+from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, Revision
 from pipeline.stages import generate, publish, push, review
 from pipeline.stages.generate.starting import start
 from tests.stages import steps
 from tests.stages.steps import NOON, claimed, make_items, make_stage, promise, push_raw, reread, send, state
 
 LATER = NOON + timedelta(days=1)
+EDITABLE = {"ready", "scheduled", "partially_published", "publish_failed"}
 STATUSES = (
     "queued",
     "generating",
@@ -73,10 +74,10 @@ def make(workspace, feed):
 
 
 ACTS = {
-    "approve": (lambda item, _: review.approve(item, by="alice", now=NOON), {"ready", "scheduled"}),
+    "approve": (lambda item, _: review.approve(item, by="alice", now=NOON), EDITABLE),
     "reject": (lambda item, _: review.reject(item, reason="", by="alice", now=NOON), {"ready"}),
     "restore": (lambda item, _: review.restore(item, now=NOON), {"rejected"}),
-    "edit": (lambda item, _: review.edit(item, {"title": "x"}, by="alice", now=NOON), {"ready", "scheduled"}),
+    "edit": (lambda item, _: review.edit(item, {"title": "x"}, by="alice", now=NOON), EDITABLE),
     "retry": (lambda item, workspace: review.retry(item, workspace=workspace, now=NOON), {"failed"}),
     "regenerate": (
         lambda item, workspace: review.regenerate(item, workspace=workspace, now=NOON),
@@ -182,6 +183,30 @@ def test_approve_lets_go_of_what_is_held_in_any_publishing_status(workspace, mak
     review.approve(item, by="alice", now=NOON)
     publish.retry(publication, by="alice", now=NOON)
     assert send(publication).status == "published"
+
+
+def test_words_that_a_platform_refused_are_changed_and_sent(workspace, make):
+    item = make("publish_failed")
+    publication = Publication.everywhere.get(item=item)
+    edited = review.edit(item, {"body": "Other words."}, by="alice", now=NOON)
+    assert (edited.status, edited.revision, edited.held) == ("publish_failed", 2, "approval_stale")
+    assert reread(publication).status == "failed"
+    review.approve(item, by="alice", now=NOON)
+    publish.retry(publication, by="alice", now=NOON)
+    sent = send(publication)
+    assert (sent.status, sent.revision, reread(item).status) == ("published", 2, "published")
+    assert Attempt.everywhere.filter(publication=sent).latest("id").revision == 2
+
+
+def test_words_for_who_refused_leave_what_is_out_as_it_is(make):
+    item = make("partially_published")
+    out, refused = (
+        Publication.everywhere.get(item=item, status=status) for status in ("published", "failed")
+    )
+    review.edit(item, {"body": "Other words."}, by="alice", now=NOON)
+    review.approve(item, by="alice", now=NOON)
+    publish.retry(refused, by="alice", now=NOON)
+    assert (send(refused).revision, reread(out).revision, reread(item).status) == (2, 1, "published")
 
 
 # --- Reject and restore ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from pipeline.render.video.job import RenderFailed
 from pipeline.render.video.reading import as_json
 from pipeline.render.video.storyboard import Audio
 from pipeline.stages import files, generate, review, storyboards
-from tests.stages.steps import NOON, claimed, make_stage, pass_points_of_generate, promise, reread
+from tests.stages.steps import NOON, claimed, make_stage, pass_points_of_generate, promise, reread, send
 from tests.stages.test_videos import GIVEN, balance, filmed, folders, make_film
 
 __all__ = ["filmed", "folders"]
@@ -120,8 +120,12 @@ def test_whoever_was_overtaken_is_told(item):
     assert reread(item).revision == 1
 
 
-def test_what_is_scheduled_is_cancelled_first(workspace, item):
-    promise(item, make_stage(workspace), publish_at=NOON)
+@pytest.mark.parametrize("status", ["scheduled", "publish_failed"])
+def test_what_is_scheduled_or_failed_is_cancelled_first(workspace, item, status):
+    publication = promise(item, make_stage(workspace, "reject"), publish_at=NOON)
+    if status == "publish_failed":
+        send(publication)
+    assert reread(item).status == status
     with pytest.raises(Conflict) as caught:
         edit(reread(item), editing.arranged(board_of(item), range(5), {1: 6.0}))
     assert [one.code for one in caught.value.detail] == ["drawn_words"]

@@ -157,7 +157,7 @@ def reasons(board: Board, now: datetime) -> dict[UUID, str]:
     found = {}
     for row in rows.filter(pk__in=wanted) if wanted else ():
         blocker = next(explaining.blockers_of(row, now), None)
-        found[row.pk] = blocker.message if blocker else _("It goes out with the next look.")
+        found[row.pk] = blocker.message if blocker else _("It goes out within moments.")
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-SLOTS_OFFERED: Final = 6
+SLOTS_OFFERED: Final = 3
+"""Before its time, and after it."""
 _DIGITS: Final = 9
 
 
@@ -91,7 +91,13 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
         "row": row,
         "form": form,
         "zone": place.workspace.timezone,
-        "slots": _slots(row, now) if row.status == "scheduled" else (),
+        "slots": [
+            (name, moments)
+            for name, moments in zip((_("Sooner"), _("Later")), _slots(row, now), strict=True)
+            if moments
+        ]
+        if row.status == "scheduled"
+        else (),
         "back": _back(place, row, zone),
     }
     return render(request, "pages/calendar_move.html", context)
@@ -123,18 +129,22 @@ def _version(request: HttpRequest) -> int | None:
     return int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS else None
 
 
-def _slots(row: Publication, now: datetime) -> list[datetime]:
-    """The next free ones of its outlet."""
+def _slots(row: Publication, now: datetime) -> tuple[list[datetime], list[datetime]]:
+    """The next free ones of its outlet that are sooner than its time, and those that come after it."""
+    at = row.due_at or now
+    sooner = [moment for moment in _free(row, after=now) if moment < at] if at > now else []
+    return sooner, _free(row, after=max(at, now))
+
+
+def _free(row: Publication, *, after: datetime) -> list[datetime]:
     queue = publish.queue_of(row.outlet, row.workspace)
     found: list[datetime] = []
-    after = now
-    for _number in range(SLOTS_OFFERED):
-        slot = next_free(row.outlet, queue, after=after)
+    while len(found) < SLOTS_OFFERED:
+        slot = next_free(row.outlet, queue, after=found[-1] if found else after, own=row)
         if slot is None:
             break
         found.append(slot.moment)
-        after = slot.moment
-    return list(islice(found, SLOTS_OFFERED))
+    return found
 
 
 def _said(row: Publication, zone: ZoneInfo) -> str:

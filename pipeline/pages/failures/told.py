@@ -17,6 +17,7 @@ from pipeline.pages.items.ways import Way
 from pipeline.pages.outlets import words as outlet_words
 from pipeline.stages import clearing, publish
 from pipeline.stages.publish import explaining
+from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,7 +139,7 @@ def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is
     if blocker is not None:
         return blocker.message
     if is_explained:
-        return _("Nothing is in its way: it goes out with the next look.")
+        return _("Nothing is in its way: it goes out within moments.")
     return _said(row.waits_for or row.error, _("Open it to see what is in its way."))
 
 
@@ -178,7 +179,6 @@ def _failed(place: Place, row: Publication) -> Row:
     is_unknown = row.status == "unknown"
     name = encode("pub", row.pk)
     whose = ("", "") if is_unknown else outlet_words.class_of(error)
-    is_of_account = error.get("class") == "account"
     return Row(
         title=_title(row.item),
         at=row.updated_at,
@@ -192,11 +192,18 @@ def _failed(place: Place, row: Publication) -> Row:
         until=row.next_attempt_at if is_unknown else None,
         token=_token("pub", row.pk, row.version),
         acts=_AGAIN if is_unknown else _AGAIN | _TIMED,
-        way=Way(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
-        if is_of_account
-        else None,
+        way=_way_failed(place, row, str(error.get("class", ""))),
         call=_by_api("POST", f"/publications/{name}/{'reconcile' if is_unknown else 'retry'}"),
     )
+
+
+def _way_failed(place: Place, row: Publication, whose: str) -> Way | None:
+    """To what has to change before another try can end otherwise."""
+    if whose == "account":
+        return Way(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+    if whose == "content" and place.may_edit and row.item.status in EDITABLE:
+        return Way(_("Edit it"), place.address("item_edit", gen=row.item_id), is_post=False)
+    return None
 
 
 # --- What was to be made ---------------------------------------------------------------------------------------------

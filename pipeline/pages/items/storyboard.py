@@ -1,11 +1,15 @@
-"""A film's storyboard by page: its scenes with what stands on them, and what somebody makes of them."""
+"""A film's storyboard by page: its scenes with what stands on them, and what somebody makes of them.
+
+What was typed can be seen as a small film before it is saved. The answer to that is the film alone, which a browser
+saves as a file; `static/js/storyboard.js` shows it on the page.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -13,20 +17,21 @@ from django.utils.translation import gettext as _
 from accounts.pages import typed
 from accounts.pages.place import Place, page
 from config.ground.errors import AppError
-from config.ground.states import Overtaken
+from config.ground.states import Overtaken, refuse_other_version
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.items.one import find_item, head
 from pipeline.pages.items.scenes import scenes_of
 from pipeline.pages.items.storyboard_form import StoryboardForm
 from pipeline.render.video import editing
-from pipeline.stages import storyboards
+from pipeline.stages import film_preview, storyboards
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from pipeline.models import GeneratedItem
+    from pipeline.render.video.storyboard import Storyboard
 
 
 @page("edit")
@@ -39,10 +44,15 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         return redirect(place.address("item_page", gen=gen))
     form = typed.form_for(request, StoryboardForm, board=kept.board, version=row.version)
     overtaken = False
+    is_preview = "preview" in request.POST
+    status = 422 if is_preview else 200
     if request.method == "POST" and form.is_valid():
         changed = form.board()
         if changed is not None:
             try:
+                if is_preview:
+                    refuse_other_version(row.version, version_in(request.POST))
+                    return _preview(row, changed)
                 return _save(request, place, row, form)
             except Overtaken:
                 overtaken = True
@@ -52,6 +62,9 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
                 form.take_over()
             except AppError as error:
                 form.blame(error)
+                if isinstance(error, film_preview.NoPreview):
+                    # Nothing of what was typed is wrong.
+                    status = 409
     context = {
         **head(place, row),
         "form": form,
@@ -60,7 +73,12 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         "scenes": form.scenes(scenes_of(kept)),
         "duration": kept.board.duration,
     }
-    return render(request, "pages/item_storyboard.html", context)
+    return render(request, "pages/item_storyboard.html", context, status=status)
+
+
+def _preview(row: GeneratedItem, changed: Storyboard) -> HttpResponse:
+    headers = {"Content-Disposition": 'attachment; filename="preview.mp4"'}
+    return HttpResponse(film_preview.preview(row, changed), content_type="video/mp4", headers=headers)
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: StoryboardForm) -> HttpResponse:

@@ -71,7 +71,7 @@ def way_of(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
     if kind == "publications":
         return _of_publication(place, act, call.path.split("/")[2], prefix)
     pages = {
-        "publish": (_("Give it another time"), "item_publish", False),
+        "publish": (_("Re-time"), "item_publish", False),
         "approve": (_("Approve"), "item_approve", True),
         "retry": (_("Try again"), "item_retry", True),
         "restore": (_("Restore"), "item_restore", True),

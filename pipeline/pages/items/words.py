@@ -150,10 +150,10 @@ def made_by(item: GeneratedItem) -> MadeBy | None:
     is_offline = bool(made.get("offline"))
     if is_offline:
         label = _("Made without AI: sentences taken from the source")
-        disclosure = _("No model had a hand in it, so no outlet is told of one.")
+        disclosure = _("No model wrote it, so no outlet labels it as made by AI.")
     else:
         label = _("Written with AI: %(model)s") % {"model": made.get("model", "")}
-        disclosure = _("Outlets that have a field for it are told that a model wrote it.")
+        disclosure = _("Outlets that can label what AI made are told that a model wrote it.")
     return MadeBy(
         is_offline=is_offline,
         label=label,

@@ -43,7 +43,6 @@ class Quality:
 
 
 FINAL: Final = Quality()
-PREVIEW: Final = Quality("ultrafast", 24)
 
 
 def encode(

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -74,6 +74,11 @@ class Job:
     preset: str = "veryfast"
     crf: int = 20
     thumbnails: bool = True
+
+
+def as_preview(job: Job) -> Job:
+    """The same film, half as large each way and encoded as quickly as can be, without its small pictures."""
+    return replace(job, shrink=2 * job.shrink, preset="ultrafast", crf=24, thumbnails=False)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
     found = [*_of_time(row, now), *held_back(row, now), *_of_outlet(row, now)]
     yield from found
     if not found and row.wake_at is not None and row.wake_at > now:
-        message = "A hand has it, or looks at it again at that moment."
+        message = "A worker is at it, or looks at it again soon."
         yield Blocker("next_look", message, until=row.wake_at)
 
 

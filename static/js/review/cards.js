@@ -56,11 +56,17 @@ export function show(node) {
     else row.removeAttribute("aria-current");
   }
   rowOf(node)?.scrollIntoView({ block: "nearest" });
-  node.querySelector(".story-formats [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  bringTab(node);
   if (window.scrollY > place.offsetTop) window.scrollTo(0, 0);
   history.replaceState(null, "", withQuery(say.page, `at=${node.dataset.item}`));
   ahead();
   return true;
+}
+
+// The tab of the format that is shown, where its strip is wider than a phone; the page itself stays where it is.
+export function bringTab(node) {
+  const tab = node.querySelector(".story-formats [aria-current]");
+  if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - (tab.parentElement.clientWidth - tab.clientWidth) / 2;
 }
 
 export function closePanels(node) {

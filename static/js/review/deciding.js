@@ -13,7 +13,10 @@ const decidedHere = new Set();
 export function chosen() {
   const count = list.querySelectorAll("input[name=items]:checked").length;
   const bulk = document.getElementById("bulk");
-  if (bulk) bulk.dataset.count = String(count);
+  if (!bulk) return;
+  bulk.dataset.count = String(count);
+  const said = bulk.querySelector("[data-selected]");
+  said.textContent = count === 1 ? said.dataset.one : `${count} ${said.dataset.several}`;
 }
 
 // A card is decided on: the next one comes at once, and this one comes back if it could not be done.

@@ -9,11 +9,13 @@ import numpy as np
 from PIL import Image
 
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.encode import PREVIEW, encode
+from pipeline.render.video.encode import Quality, encode
 from pipeline.render.video.planes import blank, to_rgb
 
+QUICK = Quality("ultrafast", 24)
 
-def film(path, board, files=None, *, shrink=4, quality=PREVIEW, sound=None):
+
+def film(path, board, files=None, *, shrink=4, quality=QUICK, sound=None):
     composer = Composer(board, (files or {}).__getitem__, shrink=shrink)
     encode(
         path,

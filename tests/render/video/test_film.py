@@ -13,12 +13,12 @@ from pipeline.render.image import draw_picture
 from pipeline.render.plan import Picture
 from pipeline.render.video import planes
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.encode import PREVIEW, SAMPLES, Quality, encode
+from pipeline.render.video.encode import SAMPLES, Quality, encode
 from pipeline.render.video.storyboard import Crop, Motion, Overlay, Scene, Transition, Visual, Zoom
 from pipeline.render.video.unusable import UnusableAsset
 from pipeline.render.video.verify import faults, look
 from tests.render.video.boards import SMALL, board, zooming
-from tests.render.video.filming import dot, film, frame, png, seen
+from tests.render.video.filming import QUICK, dot, film, frame, png, seen
 
 
 def test_a_film_is_what_was_asked_for(tmp_path):
@@ -260,7 +260,7 @@ def test_what_the_drawing_thread_raises_is_raised(tmp_path):
             raise Refused("No.", code="no")
 
     with pytest.raises(Refused, match="No"):
-        encode(tmp_path / "a.mp4", draw, frames=60, size=SMALL, fps=30, quality=PREVIEW)
+        encode(tmp_path / "a.mp4", draw, frames=60, size=SMALL, fps=30, quality=QUICK)
 
 
 def test_what_the_encoding_thread_raises_is_raised(tmp_path):
@@ -272,7 +272,7 @@ def test_what_the_encoding_thread_raises_is_raised(tmp_path):
             frames=5000,
             size=SMALL,
             fps=30,
-            quality=PREVIEW,
+            quality=QUICK,
             sound=_Odd(),
         )
     assert len(drawn) < 100, "nobody draws for an encoder that has stopped"
@@ -299,7 +299,7 @@ def test_progress_is_told_frame_by_frame(tmp_path):
         frames=15,
         size=composer.size,
         fps=30,
-        quality=PREVIEW,
+        quality=QUICK,
         on_frame=told.append,
     )
 
