@@ -208,7 +208,7 @@ if env.text("DATABASE_URL", ""):
     }
 else:
     _database = {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "config.ground.sqlite",
         "NAME": str(DATA_DIR / "db.sqlite3"),
         # Opening the file and setting it up costs more than most requests ask of it.
         "CONN_MAX_AGE": None,

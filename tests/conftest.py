@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import hypothesis
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from config.ground import hands
 from pipeline.render import fonts
@@ -26,6 +27,9 @@ def pytest_configure():
     """Tests that run side by side have Redis databases of their own: to clear a cache is to empty its database."""
     # What this machine has installed decides in no test but those that ask for it (tests/render/test_cjk.py).
     fonts.SYSTEM = Path(os.devnull)
+    # A password is made slow to guess; each test that logs in would pay for that, and each client for a list of all files.
+    PBKDF2PasswordHasher.iterations = 1
+    settings.WHITENOISE_AUTOREFRESH = True
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     if not settings.REDIS_URL or worker == "0":
         return
@@ -53,6 +57,16 @@ WITHOUT_A_DATABASE = (
 )
 # A browser shows the same pages on every database; tests/pages asks for each of them on both.
 SEEN_ONCE = ("browser",)
+# Minutes of kills and of invented requests, whose findings were the code's on every database so far. Where the ring on
+# PostgreSQL follows (tools/suite.py), SQLite leaves them to it; faults/test_crash_points.py and test_kills.py kill on both.
+LEFT_TO_POSTGRES = (
+    "contracts/test_rate_headers.py",
+    "faults/test_erasing.py",
+    "faults/test_mailing_kills.py",
+    "faults/test_model_kills.py",
+    "fuzzing/test_api.py",
+    "stages/test_never_twice.py",
+)
 # Files of the slow ring that one worker is busy with for minutes: begun last, they would keep it alone at the end.
 LONGEST = (
     "fuzzing/test_api.py",
@@ -75,23 +89,35 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(config, items):
     # A stable order: the files of others, and the tests of a file, stay as they were.
     items.sort(key=_longest_first)
-    if not settings.IS_POSTGRES:
-        return
-    left = [one for one in items if _says_the_same_again(one)]
+    says_the_same = _said_on_sqlite if settings.IS_POSTGRES else _to_be_said_on_postgres
+    left = [one for one in items if says_the_same(one)]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [one for one in items if not _says_the_same_again(one)]
+        items[:] = [one for one in items if not says_the_same(one)]
+
+
+def _name_of_file(item):
+    return item.path.relative_to(HERE).as_posix()
 
 
 def _longest_first(item):
-    name = item.path.relative_to(HERE).as_posix()
+    name = _name_of_file(item)
     return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
-def _says_the_same_again(item):
+def _said_on_sqlite(item):
     folder = item.path.relative_to(HERE).parts[0]
     is_pure = folder in WITHOUT_A_DATABASE and "db" not in item.fixturenames
     return is_pure or folder in SEEN_ONCE or item.get_closest_marker("sqlite") is not None
+
+
+def _to_be_said_on_postgres(item):
+    return (
+        "POSTGRES_FOLLOWS" in os.environ
+        and _name_of_file(item) in LEFT_TO_POSTGRES
+        and item.get_closest_marker("slow") is not None
+        and item.get_closest_marker("sqlite") is None
+    )
 
 
 def pytest_terminal_summary(terminalreporter):
