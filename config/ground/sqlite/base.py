@@ -52,6 +52,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._has_turn = self._turns.take(self._patience)
         try:
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # the stubs leave it out
+        # Whatever it was, a transaction that didn't begin never ends.
         except BaseException:
             self._end_turn()
             raise
