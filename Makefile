@@ -3,20 +3,20 @@
 PYTHON ?= python3
 RUN := .venv/bin/python
 # Tests and checks keep what they write apart from the data of `make up`.
-APART := env -u DATABASE_URL -u REDIS_URL MODE=development DATA_DIR=var/test/check
+APART := env -u DATABASE_URL -u REDIS_URL ENV_FILE=tests/settings.env DATA_DIR=var/test/check
 
-.PHONY: help up token install test test-slow test-real test-all coverage check format bench eval lock
+.PHONY: help up token install test test-slow test-real test-postgres test-all coverage check format bench eval prove-mutants screenshots lock
 
 help:  ## List the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 up:  ## Install what is missing, then start everything (PORT, DATA_DIR, DATABASE_URL, REDIS_URL)
 	@$(PYTHON) tools/up.py
 
 token:  ## Print another API key of the demo workspace
-	@MODE=development $(RUN) manage.py issue_token --workspace Demo --json | $(RUN) -c 'import json, sys; print(json.loads(sys.stdin.read().splitlines()[-1])["token"])'
+	@$(RUN) manage.py issue_token --workspace Demo --json | $(RUN) -c 'import json, sys; print(json.loads(sys.stdin.read().splitlines()[-1])["token"])'
 
-install:  ## Bring .venv to requirements-dev.lock
+install:  ## Write .env where there is none, and bring .venv to requirements-dev.lock
 	@$(PYTHON) tools/up.py install requirements-dev.lock
 
 test: install  ## The fast ring: on SQLite, then on PostgreSQL and Redis where they answer
@@ -27,6 +27,12 @@ test-slow: install  ## What the fast ring leaves out: faults, fuzzing, many proc
 
 test-real: install  ## Against servers that others wrote: WordPress, a PDS of Bluesky's
 	@$(RUN) tools/suite.py real
+
+test-postgres: install  ## Every test that asks a database, on PostgreSQL and Redis
+	@$(RUN) tools/suite.py postgres
+
+prove-%: install  ## Heavy proof, written to docs/proofs: kills, never-twice, fuzz, fairness, frames, feeds, first-day, properties
+	@$(RUN) tools/suite.py prove $*
 
 test-all: test test-slow test-real  ## Everything
 
@@ -52,6 +58,12 @@ bench: install  ## The benchmarks against their floors
 
 eval: install  ## What the writer finds and the checks stop, over thirty raw items with recorded replies
 	@$(RUN) -m tests.evaluation
+
+prove-mutants: install  ## What the fast tests find of small faults in the code, into docs/proofs/
+	@$(RUN) -m tools.mutants --chosen-at 4431311 --into docs/proofs/mutants.txt
+
+screenshots: install  ## The README's pictures, taken of a demo of its own in Chromium
+	@$(RUN) tools/screenshots.py
 
 lock: install  ## Write the lock files anew from pyproject.toml
 	$(RUN) tools/lock.py write

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -16,9 +15,11 @@ from rest_framework.authentication import BaseAuthentication
 
 from accounts import tokens
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, Detail
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
     from django.http import HttpRequest
@@ -72,7 +73,7 @@ class BearerToken(BaseAuthentication):
         text = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
         if text is None:
             raise Unauthenticated
-        now = datetime.now(UTC)
+        now = utc_now()
         token = tokens.find(text, now)
         # Only bad tokens are counted and only they are refused: a good one works from an address where another
         # client has a wrong one.

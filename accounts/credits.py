@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from accounts import audit, notices
 from accounts.models import CreditBalance, LedgerEntry, Workspace
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, Detail
 from config.ground.ids import encode
 from config.ground.moments import as_z
@@ -253,7 +254,7 @@ def adjust(
     """Give or take credits of the current month by hand; they count into its limit."""
     if not amount:
         return
-    now = now or datetime.now(UTC)
+    now = now or utc_now()
     with transaction.atomic():
         balance = _locked_balance(workspace.pk, now)
         _enter(
@@ -296,7 +297,7 @@ def is_used_up(workspace: Workspace) -> bool:
     if workspace.is_unlimited:
         return False
     balance: CreditBalance | None = getattr(workspace, "credits", None)
-    if balance is None or balance.period_start < month_of(datetime.now(UTC)):
+    if balance is None or balance.period_start < month_of(utc_now()):
         return False
     return balance.available <= 0
 

@@ -7,7 +7,6 @@ the audit log.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -30,10 +29,12 @@ from accounts.models import (
     Workspace,
 )
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Invalid
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
     from accounts.models import User
@@ -59,7 +60,7 @@ def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
     if " ".join(typed_name.split()) != " ".join(workspace.name.split()):
         message = _("Type the name exactly as it is: %(name)s") % {"name": workspace.name}
         raise Invalid.one(field="name", code="other_name", message=message)
-    now = datetime.now(UTC)
+    now = utc_now()
     deletes_at = now + limits.WORKSPACE_DELETED_AFTER
     with transaction.atomic():
         rows = Workspace.everywhere.filter(pk=workspace.pk, deletes_at=None, deleted_at=None)
@@ -88,7 +89,7 @@ def erase_some(*, now: datetime | None = None) -> int:
 
     Each batch is a transaction of its own, and what is left is found by looking: a killed hand leaves nothing to mend.
     """
-    now = now or datetime.now(UTC)
+    now = now or utc_now()
     with transaction.atomic():
         # One hand at a time, and the others don't wait for it: two would meet in each other's locks.
         over = Workspace.everywhere.select_for_update(of=("self",), no_key=True, skip_locked=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -12,11 +11,13 @@ from django.utils.module_loading import import_string
 
 from accounts import audit, credits
 from accounts.models import AuditEntry, LedgerEntry, Membership
+from config.ground.clock import utc_now
 from config.ground.ids import encode
 from config.ground.moments import as_z, as_z_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
     from pathlib import Path
 
     from django.db.models import QuerySet
@@ -121,7 +122,7 @@ def parts(workspace: Workspace) -> Iterator[Part]:
 
 
 def _workspace(workspace: Workspace) -> dict[str, Any]:
-    report = credits.usage(workspace, datetime.now(UTC))
+    report = credits.usage(workspace, utc_now())
     return {
         "id": workspace.public_id,
         "name": workspace.name,

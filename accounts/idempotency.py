@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from django.db import connection, transaction
 
 from accounts.models import IdempotencyKey
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import AppError, Detail, Invalid
 from config.ground.sealed import seal, unseal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from accounts.authentication import Caller
 
@@ -92,7 +93,7 @@ def run_once(
         return effect(), False
     with transaction.atomic():
         _refuse_while_in_flight(caller, key)
-        now = datetime.now(UTC)
+        now = utc_now()
         same_key = IdempotencyKey.everywhere.filter(workspace=caller.workspace, test=caller.test, key=key)
         kept: IdempotencyKey | None = same_key.first()
         if kept is not None and kept.created_at > now - limits.IDEMPOTENCY_KEPT:
@@ -122,7 +123,7 @@ def has_answer(caller: Caller, key_header: str | None) -> bool:
     key = read_key(key_header)
     if key is None:
         return False
-    fresh = datetime.now(UTC) - limits.IDEMPOTENCY_KEPT
+    fresh = utc_now() - limits.IDEMPOTENCY_KEPT
     same_key = IdempotencyKey.everywhere.filter(workspace=caller.workspace, test=caller.test, key=key)
     return bool(same_key.filter(created_at__gt=fresh).exists())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from allauth.account.models import EmailAddress
@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from accounts import audit, mails
 from accounts.models import Invitation, Membership, NoticeChoice, User, Workspace
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode
 
@@ -60,7 +61,7 @@ def pending(workspace: Workspace) -> QuerySet[Invitation]:
 def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitation:
     """Mail somebody a link that lets the person at this address in. Nobody else is ever shown the link."""
     email = email.strip().lower()
-    now = datetime.now(UTC)
+    now = utc_now()
     with transaction.atomic():
         _lock(workspace)
         if Membership.objects.of(workspace).filter(user__email__iexact=email).exists():
@@ -93,7 +94,7 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
 
 def resend(invitation: Invitation, *, by: User) -> None:
     """A new link for seven more days; the one before stops working."""
-    now = datetime.now(UTC)
+    now = utc_now()
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         _lock(invitation.workspace)
@@ -114,7 +115,7 @@ def resend(invitation: Invitation, *, by: User) -> None:
 def withdraw(invitation: Invitation, *, actor: str) -> bool:
     """Its link stops working; False where somebody has answered or withdrawn it meanwhile."""
     with transaction.atomic():
-        if not _pending(invitation).update(withdrawn_at=datetime.now(UTC)):
+        if not _pending(invitation).update(withdrawn_at=utc_now()):
             return False
         _note("invitation_withdrawn", invitation.workspace, actor, subject=invitation.email)
     return True
@@ -143,7 +144,7 @@ def find(token: str) -> Invitation | None:
         digest=_digest(token),
         accepted_at=None,
         withdrawn_at=None,
-        expires_at__gt=datetime.now(UTC),
+        expires_at__gt=utc_now(),
         workspace__deleted_at=None,
     ).first()
     return found
@@ -173,7 +174,7 @@ def accept(invitation: Invitation, user: User) -> Membership:
     if not may_accept(invitation, user):
         message = _("This invitation was sent to another address.")
         raise Conflict.because(code="other_address", message=message)
-    now = datetime.now(UTC)
+    now = utc_now()
     with transaction.atomic():
         _lock(workspace)
         if not _pending(invitation).filter(expires_at__gt=now).update(accepted_at=now):

@@ -21,6 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.requests import request_id
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def note(token_id: UUID, seen: Seen) -> None:
 
 def of(token_id: UUID, *, now: datetime | None = None) -> list[Seen] | None:
     """Newest first; None where the record can't be read just now."""
-    since = ((now or datetime.now(UTC)) - limits.KEY_REQUESTS_KEPT_FOR).timestamp()
+    since = ((now or utc_now()) - limits.KEY_REQUESTS_KEPT_FOR).timestamp()
     if not settings.REDIS_URL:
         with _lock:
             rows = list(_in_process.get(token_id, ()))

@@ -1,4 +1,4 @@
-"""What the hands do for accounts: tell people what happened, erase deleted workspaces."""
+"""What the hands do for accounts: tell people what happened, erase deleted workspaces, remove sample data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from django.conf import settings
 
-from accounts import erasure, notices
+from accounts import erasure, notices, samples
 from accounts.models import Notice, NoticeMessage
 from config.ground.hands import Batch, Kind, register
 
@@ -28,6 +28,7 @@ def _erase_workspaces() -> int:
 
 
 register(Batch(name="accounts.erasure", work=_erase_workspaces))
+register(Batch(name="accounts.samples", work=samples.remove_some))
 register(
     Kind(
         "accounts.notices",

@@ -8,7 +8,7 @@ import secrets
 import string
 import zlib
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
@@ -17,6 +17,7 @@ from django.db.models import Q
 from accounts import audit
 from accounts.models import ApiToken, AuditEntry
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode
 from config.ground.prepared import Prepared
@@ -72,7 +73,7 @@ def mint(
 ) -> Minted:
     """A new token; `actor` is what the audit log says where no person made it."""
     chosen = _chosen_scopes(scopes)
-    if expires_at is not None and expires_at <= datetime.now(UTC):
+    if expires_at is not None and expires_at <= utc_now():
         raise Invalid.one(
             field="expires_at", code="in_the_past", message="Give a time in the future, or none."
         )
@@ -196,7 +197,7 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
         current: ApiToken = (
             ApiToken.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=token.pk)
         )
-        now = datetime.now(UTC)
+        now = utc_now()
         if ApiToken.everywhere.filter(rotated_from=current, revoked_at=None).exists():
             message = "This key has a successor already; rotate that one, or revoke it first."
             raise Conflict.because(code="token_rotated", message=message, field=None)
@@ -228,7 +229,7 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
 
 def revoke(token: ApiToken, by: User) -> None:
     """It stops working with the next request; revoking again changes nothing."""
-    now = datetime.now(UTC)
+    now = utc_now()
     with transaction.atomic():
         if ApiToken.everywhere.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
             token.revoked_at = now
@@ -253,7 +254,7 @@ def unrevoke(token: ApiToken, by: User) -> None:
         own = AuditEntry.objects.of(current.workspace_id).filter(
             action="token.revoked", subject=subject, actor=by.email, created_at__gte=current.revoked_at
         )
-        if current.revoked_at <= datetime.now(UTC) - limits.TOKEN_UNDO or not own.exists():
+        if current.revoked_at <= utc_now() - limits.TOKEN_UNDO or not own.exists():
             message = "It is too late to take this back; make a new key."
             raise Conflict.because(code="undo_over", message=message, field=None)
         others = ApiToken.everywhere.filter(rotated_from=current.rotated_from_id, revoked_at=None)
@@ -268,7 +269,7 @@ def unrevoke(token: ApiToken, by: User) -> None:
 def revoke_all(workspace: Workspace, by: User) -> int:
     """Every token of a workspace stops working with the next request; returns how many did until now."""
     with transaction.atomic():
-        revoked = ApiToken.objects.of(workspace).filter(revoked_at=None).update(revoked_at=datetime.now(UTC))
+        revoked = ApiToken.objects.of(workspace).filter(revoked_at=None).update(revoked_at=utc_now())
         if revoked:
             audit.note(
                 "token.all_revoked",

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from accounts import audit, mails, workspaces
 from accounts.models import Membership, WhitelistRequest
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Invalid
 from config.ground.states import move
 
@@ -54,7 +54,7 @@ def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
 def approve(request: WhitelistRequest, actor: str) -> None:
     """Whitelist the workspace and tell its owners; raises `Conflict` where it was decided already."""
     with transaction.atomic():
-        move(request, "approved", decided_by=actor, decided_at=timezone.now())
+        move(request, "approved", decided_by=actor, decided_at=utc_now())
         workspaces.whitelist(request.workspace, actor)
         _note("whitelisting.approved", request, actor)
     _tell_owners("whitelisted", request)
@@ -67,7 +67,7 @@ def refuse(request: WhitelistRequest, reason: str, actor: str) -> None:
         said = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners are told it."
         raise Invalid.one(field="reason", code="length", message=said)
     with transaction.atomic():
-        move(request, "refused", reason=reason, decided_by=actor, decided_at=timezone.now())
+        move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())
         _note("whitelisting.refused", request, actor)
     _tell_owners("refused", request, page="settings/access")
 

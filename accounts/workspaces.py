@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -14,7 +14,9 @@ from django.utils.module_loading import import_string
 from accounts import audit, credits
 from accounts.models import Membership, Plan, Workspace
 from config.ground import limits
-from config.ground.errors import Invalid
+from config.ground.clock import utc_now
+from config.ground.errors import Conflict, Invalid
+from config.ground.ids import decode
 from config.ground.sealed import SealedTextField
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ def establish(workspace: Workspace, *, owner: User | None = None, actor: str | N
     refuse_unknown_timezone(workspace.timezone)
     with transaction.atomic():
         workspace.save(force_insert=True)
-        credits.open_account(workspace, datetime.now(UTC))
+        credits.open_account(workspace, utc_now())
         if owner is not None:
             Membership.everywhere.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
         for furnisher in settings.WORKSPACE_FURNISHERS:
@@ -66,6 +68,21 @@ def establish(workspace: Workspace, *, owner: User | None = None, actor: str | N
     return workspace
 
 
+def find(name: str) -> Workspace | None:
+    """The workspace of that name or `ws_…` id; None where there is none. Raises `Conflict` where several have the name."""
+    living = Workspace.everywhere.filter(deleted_at=None)
+    key = decode("ws", name)
+    if key is not None:
+        by_id: Workspace | None = living.filter(pk=key).first()
+        return by_id
+    # Two are enough to know that the name is not one workspace's.
+    named = list(living.filter(name=name.strip())[:2])
+    if len(named) > 1:
+        message = f"Several workspaces are named {name}; give the ws_ id instead."
+        raise Conflict.because(code="ambiguous", message=message, field="workspace")
+    return named[0] if named else None
+
+
 def memberships_of(user: User) -> list[Membership]:
     """A person's workspaces by name, without the deleted ones."""
     rows = (
@@ -76,11 +93,15 @@ def memberships_of(user: User) -> list[Membership]:
     return list(rows.order_by("workspace__name", "id"))
 
 
+@cache
+def _known_timezones() -> frozenset[str]:
+    """Read once: each call of the library looks at some hundred files."""
+    return frozenset(zoneinfo.available_timezones())
+
+
 def timezone_choices() -> list[tuple[str, str]]:
     """Every time zone that a workspace may have, for a form."""
-    places = sorted(
-        name for name in zoneinfo.available_timezones() if "/" in name and not name.startswith("Etc/")
-    )
+    places = sorted(name for name in _known_timezones() if "/" in name and not name.startswith("Etc/"))
     return [("UTC", "UTC"), *((name, name.replace("_", " ")) for name in places)]
 
 
@@ -92,7 +113,7 @@ def _refuse_bad_name(name: str) -> None:
 
 
 def refuse_unknown_timezone(name: str) -> None:
-    if name not in zoneinfo.available_timezones():
+    if name not in _known_timezones():
         raise Invalid.one(
             field="timezone",
             code="unknown_timezone",
@@ -109,7 +130,7 @@ def default_plan() -> Plan:
 
 def whitelist(workspace: Workspace, actor: str) -> bool:
     """Let its tokens work from the next request on; False where they already do."""
-    now = datetime.now(UTC)
+    now = utc_now()
     return _set(workspace, actor, "workspace.whitelisted", was={"whitelisted_at": None}, whitelisted_at=now)
 
 
@@ -201,7 +222,7 @@ def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
             if _ALLOWANCE & set(names)
             else 0
         )
-        now = datetime.now(UTC)
+        now = utc_now()
         if difference:
             # The month turns first and by the old allowance, or the difference would be given twice.
             credits.turn_month_if_over(workspace.pk, now)

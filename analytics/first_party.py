@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.connection import platform_if_known
-from pipeline.models import HitCount, Outlet
+from pipeline.models import HitKind, Outlet
 from pipeline.stages.short_links import counted_types
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from analytics.periods import Buckets
     from analytics.queries import Question
 
-NAMES: Final = {HitCount.CLICK: "clicks", HitCount.FETCH: "feed_fetches"}
+NAMES: Final = {HitKind.CLICK: "clicks", HitKind.FETCH: "feed_fetches"}
 
 
 def add_zeros(

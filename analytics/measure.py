@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from analytics import rollup
 from analytics.models import Measurement, Measuring
 from analytics.states import DONE
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.connection import connect, platform_of
 from pipeline.models import Publication
@@ -72,7 +72,7 @@ def next_moment(published_at: datetime, *, is_simulated: bool, now: datetime) ->
 def measure(row: Measuring, *, now: datetime | None = None) -> None:
     """Work one claimed row: ask the platform outside any transaction, then write under the lease."""
     crash_point("measure.claimed")
-    now = now or timezone.now()
+    now = now or utc_now()
     publication = _publication(row)
     if publication.status != "published" or publication.published_at is None or publication.outlet.deleted_at:
         # Removed there, or disconnected here: nobody can be asked any more, and what was counted stays.
@@ -93,7 +93,7 @@ def measure(row: Measuring, *, now: datetime | None = None) -> None:
 
 def give_up(row: Measuring, *, now: datetime | None = None) -> None:
     """Too many tries of one measurement failed: note it as unavailable, and wait for the next one's time."""
-    now = now or timezone.now()
+    now = now or utc_now()
     publication = _publication(row)
     if publication.published_at is None:
         _end(row)

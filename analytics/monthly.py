@@ -13,14 +13,13 @@ from zoneinfo import ZoneInfo
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from accounts import notices
-from accounts.models import Workspace
-from accounts.notices.kinds import MONTHLY
+from accounts.models import NoticeKind, Workspace
 from analytics.models import MonthlySummary
 from analytics.summary import month_after, month_before, summary_of
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 
 log = structlog.get_logger(__name__)
@@ -31,13 +30,13 @@ MOVED_WITHIN: Final = timedelta(days=2)
 
 def open_summary(workspace: Workspace) -> None:
     """What a new workspace is given."""
-    turn = next_turn(timezone.now(), workspace.timezone)
+    turn = next_turn(utc_now(), workspace.timezone)
     MonthlySummary.everywhere.create(workspace=workspace, due_at=turn, wake_at=turn)
 
 
 def work(row: MonthlySummary, *, now: datetime | None = None) -> None:
     """Work one claimed row; of a month without publications nothing is told."""
-    now = now or timezone.now()
+    now = now or utc_now()
     workspace = Workspace.everywhere.get(pk=row.workspace_id)
     if workspace.deleted_at is not None:
         row.sleep_until(None, attempts=0)
@@ -50,7 +49,7 @@ def work(row: MonthlySummary, *, now: datetime | None = None) -> None:
     with transaction.atomic():
         if found is not None:
             notices.record(
-                MONTHLY,
+                NoticeKind.MONTHLY,
                 workspace_id=workspace.pk,
                 key=f"{month:%Y-%m}",
                 title=found.title,
@@ -67,7 +66,7 @@ def work(row: MonthlySummary, *, now: datetime | None = None) -> None:
 
 def give_up(row: MonthlySummary) -> None:
     log.error("month_not_told", workspace=row.workspace_id.hex)
-    following = next_turn(timezone.now(), row.workspace.timezone)
+    following = next_turn(utc_now(), row.workspace.timezone)
     row.sleep_until(following, due_at=following, attempts=0)
 
 

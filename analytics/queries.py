@@ -32,7 +32,7 @@ from analytics.models import (
 )
 from analytics.periods import Buckets, buckets_of
 from analytics.spans import Spans, spans_of
-from pipeline.models import HitCount, Outlet
+from pipeline.models import HitCount, HitKind, Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -234,7 +234,7 @@ def hit_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Ite
     A fetch is of no item, so that it stands only where nothing but outlets and dates are told apart.
     """
     told_apart = ["slice", *columns(question)]
-    same = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitCount.CLICK}
+    same = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitKind.CLICK}
     if spans.live:
         yield facts.hit_groups(_live(HitCount, question, "start", buckets, spans, **same), told_apart)
     if spans.rolled:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from django.db import connection, transaction
 from django.db.models import Value
-from django.utils import timezone
 
 from analytics.facts import (
     COLUMNS,
@@ -37,6 +36,7 @@ from analytics.models import (
 )
 from analytics.periods import DateBuckets
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.models import HitCount
 from pipeline.platforms.base import METRICS
@@ -72,7 +72,7 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -
     days = sorted({(workspace, test, at.astimezone(UTC).date()) for workspace, test, at in facts})
     if not days:
         return
-    wake_at = timezone.now() + wait
+    wake_at = utc_now() + wait
     fields = {str(field.column): field for field in RollupDay._meta.concrete_fields}
     rows = [
         RollupDay(workspace_id=workspace, test=test, day=day, wake_at=wake_at, due_at=wake_at)
@@ -117,7 +117,7 @@ def give_up(row: RollupDay) -> None:
     """It stays to be answered from its facts, and is tried again after a day."""
     message = "Adding this day up failed again and again; the log has the reason."
     log.error("rollup_given_up", day=row.day.isoformat(), workspace=str(row.workspace_id))
-    row.sleep_until(timezone.now() + GIVEN_UP_FOR, attempts=0, last_error=message)
+    row.sleep_until(utc_now() + GIVEN_UP_FOR, attempts=0, last_error=message)
 
 
 class _Overtaken(Exception):

@@ -19,7 +19,7 @@ from analytics import queries
 from analytics.doing import Doing, doing
 from analytics.periods import Period, local_midnight
 from analytics.wording import number, seconds_said
-from pipeline.pages import buckets
+from pipeline.models import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ def read(question: queries.Question, first: date) -> Month:
         Part(row.dimensions.outlet.name, row.figures) for row in by_outlet.rows if row.dimensions.outlet
     )
     types = tuple(
-        Part(str(buckets.TOLD.get(kind, kind)), row.figures)
+        Part(str(dict(Bucket.choices).get(kind, kind)), row.figures)
         for row in by_type.rows
         if (kind := row.dimensions.content_type or "")
     )

@@ -1,10 +1,12 @@
-"""What the analytics give to a workspace's export, and what they erase at its end."""
+"""What the analytics give to a workspace's export, and what they erase at its end, or with its samples."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 from accounts.export import in_turn
+from analytics import rollup
 from analytics.models import (
     HitRollup,
     Measurement,
@@ -17,6 +19,7 @@ from analytics.models import (
 )
 from config.ground.ids import encode
 from config.ground.moments import as_z
+from pipeline.models import Publication
 from pipeline.platforms.base import METRICS
 
 if TYPE_CHECKING:
@@ -50,6 +53,26 @@ def _measurement(row: Measurement) -> dict[str, Any]:
         "at": as_z(row.at),
         **{name: getattr(row, name) for name in METRICS},
     }
+
+
+def remove_samples(workspace_id: UUID, rows: int) -> int:
+    """The facts of sample items' publications; whoever is about to write another one loses its lease first."""
+    publications = Publication.everywhere.filter(workspace_id=workspace_id, item__is_sample=True)
+    for model in (Measuring, Measurement, Outcome):
+        facts = model.everywhere.filter(publication_id__in=publications.values("pk"))
+        some = list(facts.order_by("pk").values_list("pk", flat=True)[:rows])
+        if some:
+            model.everywhere.filter(pk__in=some).delete()
+            return len(some)
+    return 0
+
+
+def add_up_again(workspace_id: UUID, rows: int) -> int:
+    """Have every day added up again: until then answers come from the facts that are left."""
+    del rows
+    days = RollupDay.objects.of(workspace_id).values_list("test", "day")
+    rollup.mark((workspace_id, test, datetime.combine(day, time(), UTC)) for test, day in days)
+    return 0
 
 
 def erase(workspace_id: UUID, rows: int) -> int:

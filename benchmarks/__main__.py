@@ -28,7 +28,7 @@ from tools.suite import find_postgres
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OURS = ("DATABASE_URL", "REDIS_URL", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS")
+OURS = ("DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS")
 PACKAGES = ("django", "djangorestframework", "gunicorn", "psycopg")
 
 
@@ -48,7 +48,12 @@ def scratch_postgres(address: str) -> Iterator[str]:
 def measure(surroundings: dict[str, str], *, is_quick: bool) -> dict[str, Any]:
     environment = {name: value for name, value in os.environ.items() if name not in OURS}
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        environment |= {"MODE": "development", "LOG_LEVEL": "WARNING", "DATA_DIR": folder, **surroundings}
+        environment |= {
+            "ENV_FILE": "tests/settings.env",
+            "LOG_LEVEL": "WARNING",
+            "DATA_DIR": folder,
+            **surroundings,
+        }
         environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
         command = [sys.executable, "-m", "benchmarks.measure", *(["--quick"] if is_quick else [])]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as measuring:

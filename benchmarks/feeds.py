@@ -193,7 +193,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         for name in OURS:
             os.environ.pop(name, None)
-        os.environ |= {"MODE": "development", "LOG_LEVEL": "ERROR", "DATA_DIR": folder}
+        os.environ |= {"ENV_FILE": "tests/settings.env", "LOG_LEVEL": "ERROR", "DATA_DIR": folder}
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
         with scratch_postgres(address) if address else nullcontext("") as own:
             if own:

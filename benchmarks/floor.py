@@ -275,7 +275,7 @@ class Floor:
         title, body = pushed["title"], pushed["body"]
         digest = hashlib.sha256(f"{title}\n{body}".encode()).hexdigest()
         key_in, json_in, at = self.key_in, self.json_in, self.moment_in(now)
-        raw, generation, event = uuid7(), uuid7(), uuid7()
+        raw, generation, item, event = uuid7(), uuid7(), uuid7(), uuid7()
         raw_key, generation_key = key_in(raw), key_in(generation)
         request_id = f"req_{uuid7().hex}"
         shown_at = self.moment_out(at)
@@ -296,6 +296,16 @@ class Floor:
             "metadata": {},
             "engines": engines,
             "variants": variants,
+            "outcomes": [
+                {
+                    "engine_output": "Short Post",
+                    "variant": 0,
+                    "outcome": "pending",
+                    "reason": None,
+                    "retryable": None,
+                    "generated_item": self.encode("gen", key_in(item)),
+                }
+            ],
             "persona": self.encode("per", persona),
             "near_duplicate": None,
             "withdrawn_at": None,
@@ -327,7 +337,7 @@ class Floor:
                 "brief", empty_object, 1, request_id, at,
             ),
             (
-                key_in(uuid7()), workspace_id, no, generation_key, source, raw_key, persona, "text", "Short Post", 1,
+                key_in(item), workspace_id, no, generation_key, source, raw_key, persona, "text", "Short Post", 1,
                 "queued", "", 0, 1, generation_key, 0, "", "", "", "text", empty_object, "", "", json_in(outlets),
                 empty_object, no, "", empty_object, empty_list, empty_list, at, at,
             ),

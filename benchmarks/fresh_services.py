@@ -30,7 +30,7 @@ def own_services(**surroundings: str) -> Iterator[None]:
         os.environ.clear()
         os.environ.update(environment)
         os.environ |= {
-            "MODE": "development",
+            "ENV_FILE": "tests/settings.env",
             "LOG_LEVEL": "ERROR",
             "DATA_DIR": folder,
             "DATABASE_URL": own,

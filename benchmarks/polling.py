@@ -176,7 +176,7 @@ def main() -> int:
         os.environ.clear()
         os.environ.update(environment)
         os.environ |= {
-            "MODE": "development",
+            "ENV_FILE": "tests/settings.env",
             "LOG_LEVEL": "ERROR",
             "DATA_DIR": folder,
             "DATABASE_URL": own,

@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
     def run(name: str, address: str) -> None:
         environment = {key: value for key, value in os.environ.items() if key not in OURS}
         with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-            environment |= {"MODE": "development", "LOG_LEVEL": "ERROR", "DATA_DIR": folder}
+            environment |= {"ENV_FILE": "tests/settings.env", "LOG_LEVEL": "ERROR", "DATA_DIR": folder}
             environment |= {"DJANGO_SETTINGS_MODULE": "config.settings"}
             environment |= {"DATABASE_URL": address} if address else {}
             command = [sys.executable, "-m", "benchmarks.reviewing", name, *quick]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-os.environ.setdefault("MODE", "development")
+os.environ["ENV_FILE"] = "tests/settings.env"
 os.environ.setdefault("LOG_LEVEL", "ERROR")
 django.setup()
 

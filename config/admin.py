@@ -11,7 +11,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
@@ -19,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import tokens, workspaces
 from config import overview, requeue, rows
 from config.admin_failing import stretch_in
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode
 
@@ -141,7 +141,7 @@ def workspace_overview(request: HttpRequest, public_id: str) -> HttpResponse:
     if request.method == "POST":
         _act(request, workspace)
         return HttpResponseRedirect(request.path)
-    told = overview.Overview(workspace, timezone.now())
+    told = overview.Overview(workspace, utc_now())
     context = {
         **admin.site.each_context(request),
         "title": workspace.name,

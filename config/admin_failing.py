@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -17,7 +16,9 @@ from django.views.decorators.http import require_safe
 
 from config import failing, rows
 from config.failing import Stretch
+from config.ground.clock import utc_now
 from pipeline import plugins
+from pipeline.models import PublicationStatus
 from pipeline.platforms.base import Platform
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ _HEADS: Final = {
 }
 _STATUSES: Final = {
     failing.LATE: gettext_lazy("Late"),
-    "failed": gettext_lazy("Failed"),
-    "unknown": gettext_lazy("Outcome not known"),
+    **dict(PublicationStatus.choices),
 }
 
 
@@ -91,7 +91,7 @@ def failing_page(request: HttpRequest) -> HttpResponse:
     kinds = [name for name in rows.DEAD if _may_view(request, name)]
     if "publications" not in kinds:
         raise PermissionDenied
-    now = timezone.now()
+    now = utc_now()
     form, stretch = stretch_in(request)
     if not request.GET:
         starts_at, ends_at = failing.last_days(DAYS, now)

@@ -18,7 +18,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
 from accounts import mails
-from accounts.notices.kinds import KINDS
+from accounts.models import NoticeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -214,7 +214,7 @@ _LABELS: Final[Mapping[str, Any]] = {
 
 def names() -> dict[str, Any]:
     """What the page offers, and how it is called there."""
-    told = {f"notice-{kind}": _("Notice: %(kind)s") % {"kind": KINDS[kind].label} for kind in _NOTICES}
+    told = {f"notice-{kind}": _("Notice: %(kind)s") % {"kind": NoticeKind(kind).label} for kind in _NOTICES}
     return told | dict(_LABELS)
 
 

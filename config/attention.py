@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db.models import F, Sum
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -16,6 +15,7 @@ from accounts.models import WhitelistRequest
 from config import platform_ages, rows
 from config.doctor import OLDEST_DUE_WARNS_SECONDS
 from config.ground import hands
+from config.ground.clock import utc_now
 from config.ground.money import MICRO, as_usd
 from pipeline.models import ModelCall
 from pipeline.stages import stopping
@@ -67,7 +67,7 @@ def _caps() -> Iterator[Need]:
     """Workspaces that have used most of their cap; one that is used up holds their runs until the month ends."""
     capped = (
         ModelCall.everywhere.filter(
-            created_at__gte=_month(timezone.now()), workspace__model_cap_micro_usd__isnull=False
+            created_at__gte=_month(utc_now()), workspace__model_cap_micro_usd__isnull=False
         )
         .values("workspace__id", "workspace__name", "workspace__model_cap_micro_usd")
         .annotate(spent=Sum("cost_micro_usd"))
@@ -88,7 +88,7 @@ def _instance_cap() -> Iterator[Need]:
     cap = settings.MODEL_DAILY_CAP_USD * MICRO
     if not cap:
         return
-    today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     calls = ModelCall.everywhere.filter(created_at__gte=today, is_own_key=False)
     spent = calls.aggregate(spent=Sum("cost_micro_usd"))["spent"] or 0
     if 100 * spent >= NEAR_PERCENT * cap:

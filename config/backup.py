@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,10 +13,12 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from config import archive, dumps, half_restored
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 PART: Final = ".part"
 LEFT_AFTER_SECONDS: Final = 24 * 3600.0
@@ -60,7 +61,7 @@ def back_up(path: Path) -> None:
 
 def named_now(folder: Path, *, now: datetime | None = None) -> Path:
     """Where the next backup of a folder goes; by their names they sort by age."""
-    return folder / f"pipeline-{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar.gz"
+    return folder / f"pipeline-{now or utc_now():%Y%m%dT%H%M%SZ}.tar.gz"
 
 
 def kept_in(folder: Path) -> list[Path]:
@@ -88,7 +89,7 @@ def _about() -> archive.About:
     applied = MigrationRecorder(connection).applied_migrations()
     return archive.About(
         vendor=connection.vendor,
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        made_at=utc_now().isoformat(timespec="seconds"),
         migrations=tuple(sorted(f"{app}.{name}" for app, name in applied)),
     )
 

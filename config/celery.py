@@ -14,12 +14,16 @@ from celery.apps.worker import Worker as CommandLineWorker
 from celery.beat import Scheduler
 from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from redis.exceptions import RedisError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if not apps.apps_ready:
     # `celery -A config` comes here first; everything else has set Django up before.
-    django.setup()
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        sys.exit(f"The settings can't be used: {error}")
 
 from config import half_restored, health, tallies
 from config.ground import hands, inproc  # noqa: F401  the transport registers itself

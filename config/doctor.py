@@ -22,7 +22,7 @@ from config import backup, half_restored, health, platform_ages, rows
 from config.ground.due import database_now
 from config.ground.outbound.guard import Policy, is_allowed
 from config.ground.sealed import CannotOpen, SealedTextField, unseal
-from pipeline.render import fonts
+from pipeline.render import scripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,12 +150,15 @@ def _media() -> Finding:
 
 
 def _fonts() -> Finding:
-    if fonts.CJK in fonts.order():
-        return Finding("fonts", "ok", "Pictures and films show Chinese, Japanese and Korean too.")
+    why = scripts.unshown_scripts()
+    names = ", ".join(one.name for one in scripts.SCRIPTS if one not in scripts.missing_scripts())
+    if why is None:
+        return Finding("fonts", "ok", f"Pictures and films show {names}.")
     return Finding(
         "fonts",
         "ok",
-        "Pictures and films can't show Chinese, Japanese or Korean; Debian's package fonts-noto-cjk is what they need.",
+        f"{why.reason} Pushes in them are told so, and get formats without pictures. They show {names}.",
+        f"Install Debian's package {scripts.CJK_PACKAGE}.",
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections import ChainMap
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,15 +22,40 @@ Value = TypeVar("Value")
 MAKE_A_KEY: Final = (
     'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
 )
+ROOT: Final = Path(__file__).resolve().parent.parent
+FILE: Final = ROOT / (os.environ.get("ENV_FILE") or ".env")
+"""Settings of a checkout, which `make install` writes; a container has none."""
+
+
+# The file's values stay out of `os.environ`: a child process that must not have them would inherit them.
+environ.Env.ENVIRON = ChainMap({}, os.environ)
+try:
+    with FILE.open(encoding="utf-8") as _file:
+        environ.Env.read_env(_file)
+except OSError as _error:
+    if os.environ.get("ENV_FILE") or not isinstance(_error, FileNotFoundError):
+        _message = f"The settings in {FILE} can't be read: {_error.strerror}."
+        raise ImproperlyConfigured(_message) from None
 _environment = environ.Env()
+
+
+def _missing(
+    name: str, reason: str = "it has no default in this mode. docs/settings.md says what it is for."
+) -> ImproperlyConfigured:
+    message = f"{name} must be set: {reason}"
+    if not FILE.exists() and _environment.ENVIRON.get("MODE") != "production":
+        message += (
+            " For development run `make install`, which writes .env;"
+            " for production set the variables that docs/running.md names."
+        )
+    return ImproperlyConfigured(message)
 
 
 def _read(name: str, kind: str, reader: Callable[[], Value]) -> Value:
     try:
         return reader()
     except ImproperlyConfigured:
-        message = f"{name} must be set: it has no default in this mode. docs/settings.md says what it is for."
-        raise ImproperlyConfigured(message) from None
+        raise _missing(name) from None
     except (ValueError, TypeError, KeyError):
         message = f"{name} must be {kind}, not {redacted(_environment.ENVIRON.get(name))!r}."
         raise ImproperlyConfigured(message) from None
@@ -39,8 +67,7 @@ def text(name: str, default: str | None = None) -> str:
     if given:
         return str(given)
     if default is None:
-        message = f"{name} must be set: it has no default in this mode. docs/settings.md says what it is for."
-        raise ImproperlyConfigured(message)
+        raise _missing(name)
     return default
 
 
@@ -121,9 +148,15 @@ def redis(name: str) -> str:
     return value
 
 
-def sealing_keys(name: str, default: Sequence[str]) -> list[str]:
+def sealing_keys(name: str) -> list[str]:
     """`id:key` pairs, the key as `Fernet.generate_key()` makes it."""
-    pairs = words(name, default)
+    pairs = words(name)
+    if not pairs:
+        raise _missing(
+            name,
+            "secrets in the database are sealed with it. "
+            f"It holds id:key pairs; make a key with: {MAKE_A_KEY}.",
+        )
     for pair in pairs:
         try:
             Fernet(pair.partition(":")[2])
@@ -131,12 +164,6 @@ def sealing_keys(name: str, default: Sequence[str]) -> list[str]:
             # The value itself is a secret, so it isn't quoted.
             message = f"{name} must hold id:key pairs; make a key with: {MAKE_A_KEY}"
             raise ImproperlyConfigured(message) from None
-    if not pairs:
-        message = (
-            f"{name} must be set in production: secrets in the database are sealed with it. "
-            f"It holds id:key pairs; make a key with: {MAKE_A_KEY}"
-        )
-        raise ImproperlyConfigured(message)
     return pairs
 
 

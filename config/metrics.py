@@ -11,11 +11,11 @@ from django.conf import settings
 from django.db import Error
 from django.db.models import Count
 from django.http import HttpResponse
-from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from config import health, rows, started, tallies
 from config.ground import hands
+from config.ground.clock import utc_now
 from config.ground.requests import error_response
 from pipeline.models import Publication
 from pipeline.stages import stopping
@@ -77,7 +77,7 @@ def _text() -> str:
 
 
 def _of_the_database() -> Iterable[str]:
-    now = timezone.now()
+    now = utc_now()
     waiting, dead = [*rows.waiting(), *rows.unread_events()], rows.dead_counts()
     late = {
         "publications": _lateness(Publication.everywhere.filter(status="scheduled"), now),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning, register  # noqa: A004  Django's name
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from config.ground.clock import utc_now
 from pipeline import plugins
 from pipeline.platforms.base import Platform
 
@@ -35,7 +35,7 @@ class Aging:
 
 def aging(today: date | None = None) -> list[Aging]:
     """What to do something about, platform by platform; nothing of a version that the operator has set by hand."""
-    today = today or timezone.now().date()
+    today = today or utc_now().date()
     found = []
     for platform in plugins.every("platforms", Platform):
         if platform.api is not None:

@@ -1,4 +1,4 @@
-"""Checks that the operator's settings of platforms name platforms that there are, and addresses that can be asked."""
+"""Checks that the operator's settings name plug-ins that there are, and addresses that can be asked."""
 
 from __future__ import annotations
 
@@ -10,9 +10,24 @@ from django.core.checks import CheckMessage, Error, register
 from pipeline import plugins
 from pipeline.platforms.base import Platform
 from pipeline.platforms.settings import is_web_address
+from pipeline.stages.availability import CAN_BE_DISABLED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+@register()
+def disabled_kinds_are_known(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[CheckMessage]:
+    del app_configs
+    known = {f"{family}/{kind}" for family in CAN_BE_DISABLED for kind in plugins.kinds(family)}
+    return [
+        Error(
+            f"DISABLED_KINDS names {name!r}, which is no kind that can be taken out: it has no effect.",
+            hint="Write the family and the kind, such as sources/tiktok; docs/settings.md lists them.",
+            id="availability.E001",
+        )
+        for name in sorted(settings.DISABLED_KINDS - known)
+    ]
 
 
 @register()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts import audit
 from config import rows
+from config.ground.clock import utc_now
 from config.ground.errors import NotFound
 from config.ground.ids import decode, encode
 from pipeline.stages import collect, drafting, publish, push, review
@@ -35,7 +35,7 @@ def requeue(name: str, public_id: str, *, actor: str) -> None:
     if found is None:
         raise NotFound
     with transaction.atomic():
-        _ACTS[name](found, actor, timezone.now())
+        _ACTS[name](found, actor, utc_now())
         audit.note(
             "row.requeued", workspace=found.workspace, actor=actor, subject=public_id, details={"kind": name}
         )

@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from accounts import audit
 from accounts.models import User, Workspace
-from config import archive, doctor, dumps, half_restored
+from config import archive, doctor, dumps, half_restored, squashed
 from config.ground import due, hands
 from config.ground.crash import crash_point
 from pipeline.models import Source
@@ -124,13 +124,18 @@ def _refuse_unless_ours(about: archive.About) -> None:
     if about.vendor != connection.vendor:
         message = f"The backup is of {about.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
         raise archive.Unusable(message)
-    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    newer = [name for name in about.migrations if name not in known]
+    had = [(app, name) for app, _, name in (one.partition(".") for one in about.migrations)]
+    known = set(MigrationLoader(None).disk_migrations).union(*squashed.replaced().values())
+    newer = [f"{app}.{name}" for app, name in had if (app, name) not in known]
     if newer:
         message = (
             f"The backup is of a newer version: this one doesn't know {', '.join(newer[:3])}. "
             "Install that version first. Nothing was changed."
         )
+        raise archive.Unusable(message)
+    reason = squashed.why_not(had)
+    if reason:
+        message = f"The backup can't be used. {reason}"
         raise archive.Unusable(message)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.contrib.sessions.models import Session
@@ -17,6 +16,7 @@ from accounts import idempotency, notices
 from analytics import rollup
 from config import media_sweep
 from config.ground import hands, limits
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.stages import (
     batches,
@@ -37,6 +37,7 @@ from webhooks import retention as webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime, timedelta
 
 EVERY_SECONDS: Final = 60.0
 AT_ONCE: Final = 500
@@ -141,7 +142,7 @@ def forget_some() -> int:
     # A tick comes every second; an idle one must not cost a query.
     if time.monotonic() < _idle_until["at"]:
         return 0
-    now, done = datetime.now(UTC), 0
+    now, done = utc_now(), 0
     for kept in TABLE:
         if kept.forget is None:
             continue

@@ -1,4 +1,4 @@
-"""The sample feed that a development instance reads: six entries about a library that does not exist."""
+"""What a development instance reads and tells: a feed of six entries about a library that doesn't exist, and a receiver."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import condition
 
 from config.ground.requests import error_response
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 PATH: Final = "/demo/feed.xml"
+RECEIVER_PATH: Final = "/demo/webhook"
 _FILE: Final = Path(__file__).with_name("sample_feed.xml")
 
 
@@ -30,3 +32,13 @@ def feed(request: HttpRequest) -> HttpResponse:
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
     return HttpResponse(_FILE.read_bytes(), content_type="application/rss+xml; charset=utf-8")
+
+
+@csrf_exempt
+def receiver(request: HttpRequest) -> HttpResponse:
+    """Takes every webhook of the demo and keeps none."""
+    if not settings.IS_DEVELOPMENT:
+        return error_response("not_found")
+    if request.method != "POST":
+        return error_response("method_not_allowed", headers={"Allow": "POST"})
+    return HttpResponse(status=204)

@@ -32,6 +32,8 @@ DRAIN_SECONDS: Final = 20.0
 """For the rows in hand after a SIGTERM, within the grace that the arbiter gives."""
 INTERRUPTED_DRAIN_SECONDS: Final = 3.0
 """The same after Ctrl-C: somebody sits and waits. A row that takes longer comes back when its lease runs out."""
+INTERRUPTED_REQUEST_SECONDS: Final = 2
+"""For the requests in hand after Ctrl-C."""
 PORT_FREED_SECONDS: Final = 4.0
 """Where nothing but polling tells a worker that its arbiter was killed, it keeps the port for some seconds more."""
 PR_SET_PDEATHSIG: Final = 1
@@ -99,12 +101,15 @@ def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
 
 class ThreadsWorker(ThreadWorker):
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        # Ctrl-C reaches the whole process group, and the arbiter then sends SIGQUIT as well. A second one in the
-        # middle of the first would wait for ever for the lock of the thread pool that the first one holds. Not SIG_IGN:
-        # Python prints a traceback for a signal that came before it is ignored and is looked at afterwards.
-        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        super().handle_quit(sig, frame)
+        """Leave by the loop, as after SIGTERM, with less time for the requests in hand.
+
+        gunicorn's own shuts the thread pool down from within the signal. Where the signal comes while the loop hands a
+        request to that pool, it waits for a lock that the interrupted frame holds, until the arbiter kills the worker.
+        """
+        self.cfg.set("graceful_timeout", INTERRUPTED_REQUEST_SECONDS)
+        if self.alive:
+            self.cfg.worker_int(self)
+        self.handle_exit(sig, frame)
 
 
 class EmbeddedServer(BaseApplication):

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,14 +17,14 @@ from redis.retry import Retry
 from config import env
 from config.ground import limits, logs
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = env.ROOT
 
 # --- Mode and place --------------------------------------------------------------------------------------------------
 
 MODE = env.one_of("MODE", ("development", "production"), "production")
 IS_DEVELOPMENT = MODE == "development"
 DEBUG = False
-DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "var"))).resolve()
+DATA_DIR = (BASE_DIR / env.text("DATA_DIR", "var")).resolve()
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 PORT = env.whole_number("PORT", 8000, least=1, most=65535)
 PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://127.0.0.1:{PORT}" if IS_DEVELOPMENT else None)
@@ -36,36 +34,10 @@ OPERATOR_CONTACT = env.text("OPERATOR_CONTACT", "operator@localhost" if IS_DEVEL
 
 # --- Keys ------------------------------------------------------------------------------------------------------------
 
-
-def _development_keys() -> dict[str, str]:
-    """Keys of a development instance, made once and kept beside its data so that sealed fields stay readable."""
-    from cryptography.fernet import Fernet  # noqa: PLC0415  production never needs it here
-
-    path = DATA_DIR / "development-keys.json"
-    if not path.exists():
-        keys = {
-            "secret_key": secrets.token_urlsafe(48),
-            "field_keys": f"dev:{Fernet.generate_key().decode()}",
-        }
-        partial = path.with_suffix(f".{secrets.token_hex(4)}.part")
-        partial.write_text(json.dumps(keys))
-        partial.chmod(0o600)
-        try:
-            # A link fails where another process was first; its keys are then the ones to use.
-            path.hardlink_to(partial)
-        except FileExistsError:
-            pass
-        finally:
-            partial.unlink()
-    kept: dict[str, str] = json.loads(path.read_text())
-    return kept
-
-
 SECRET_KEY_CHARACTERS = 32
-_keys = _development_keys() if IS_DEVELOPMENT else {}
-SECRET_KEY = env.text("SECRET_KEY", _keys.get("secret_key"))
+SECRET_KEY = env.text("SECRET_KEY")
 # `id:key` pairs, the first one seals, all of them open.
-FIELD_KEYS = env.sealing_keys("FIELD_KEYS", [_keys["field_keys"]] if _keys else [])
+FIELD_KEYS = env.sealing_keys("FIELD_KEYS")
 if len(SECRET_KEY) < SECRET_KEY_CHARACTERS:
     message = (
         f"SECRET_KEY must have at least {SECRET_KEY_CHARACTERS} characters; it signs sessions and cursors."
@@ -369,6 +341,9 @@ SOURCE_ENVIRONMENT: dict[str, str] = {
 }
 """What the operator sets for kinds of sources, by the names in their `environment`; where it is missing, theirs holds."""
 
+# What the operator has taken out, as sources/tiktok, engines/clipped_short, platforms/x or voices/system.
+DISABLED_KINDS: frozenset[str] = frozenset(env.words("DISABLED_KINDS"))
+
 VOICE_ENVIRONMENT: dict[str, str] = {
     # The path of a program that speaks; empty, and the system voice does.
     "VOICE_TOOL": env.text("VOICE_TOOL", ""),
@@ -430,12 +405,12 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "config.openapi.with_events",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "GeneratedItemStatus": "pipeline.api.inputs.GENERATED_STATUSES",
-        "Bucket": "pipeline.api.inputs.BUCKETS",
-        "SourceStatus": "pipeline.api.inputs.SOURCE_STATUSES",
-        "RawItemStatus": "pipeline.api.inputs.RAW_ITEM_STATUSES",
-        "PublicationStatus": "pipeline.api.inputs.PUBLICATION_STATUSES",
-        "OutletStatus": "pipeline.api.inputs.OUTLET_STATUSES",
+        "GeneratedItemStatus": "pipeline.models.GeneratedItemStatus.values",
+        "Bucket": "pipeline.models.Bucket.values",
+        "SourceStatus": "pipeline.models.SourceStatus.values",
+        "RawItemStatus": "pipeline.models.RawItemStatus.values",
+        "PublicationStatus": "pipeline.models.PublicationStatus.values",
+        "OutletStatus": "pipeline.models.OutletStatus.values",
     },
     "WEBHOOKS": "pipeline.api.event_documents.WEBHOOKS",
     "SERVERS": [{"url": PUBLIC_URL}],
@@ -470,6 +445,14 @@ WORKSPACE_ERASERS = [
     "webhooks.workspace_parts.erase",
     "pipeline.stages.erase.erase",
     "accounts.erasure.erase",
+]
+# What removes its sample data, readers first; called as those above. The last one has nothing to remove itself.
+SAMPLE_REMOVERS = [
+    "analytics.workspace_parts.remove_samples",
+    "webhooks.workspace_parts.remove_samples",
+    "pipeline.stages.samples.remove",
+    "accounts.samples.remove_members",
+    "analytics.workspace_parts.add_up_again",
 ]
 # Modules that register their kinds of due rows when they are imported.
 DUE_MODULES = ["pipeline.tasks", "webhooks.tasks", "analytics.tasks", "accounts.tasks", "config.retention"]

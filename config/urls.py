@@ -72,4 +72,7 @@ urlpatterns = [
 handler404 = "accounts.pages.entrance.nothing_here"
 handler500 = "accounts.pages.entrance.broken"
 if settings.IS_DEVELOPMENT:
-    urlpatterns.append(path("demo/feed.xml", sample.feed))
+    urlpatterns += [
+        path(sample.PATH.removeprefix("/"), sample.feed),
+        path(sample.RECEIVER_PATH.removeprefix("/"), sample.receiver),
+    ]

@@ -8,11 +8,11 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Sum
 from django.forms import CharField, ChoiceField, ModelForm, PasswordInput
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from accounts.admin import ReadOnlyAdmin, WorkspaceSearch
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.money import as_usd
 from pipeline import plugins
@@ -373,7 +373,7 @@ class OAuthAppAdmin(ModelAdmin):
     def save_model(self, request: HttpRequest, obj: OAuthApp, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change
         secret = form.cleaned_data["secret"]
-        oauth.register(obj, secret=secret, by=request.user.get_username(), now=timezone.now())
+        oauth.register(obj, secret=secret, by=request.user.get_username(), now=utc_now())
 
     def delete_model(self, request: HttpRequest, obj: OAuthApp) -> None:
         oauth.unregister(obj, by=request.user.get_username())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.canonical import plain_text
+from pipeline.wording import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,10 +18,6 @@ SLUG_CHARACTERS: Final = 60
 EXCERPT: Final = "excerpt"
 """The `form` of an article that only quotes its source; any other is one of its own words."""
 
-_WORD: Final = re.compile(r"\w+(?:['\u2019\-]\w+)*")
-_SPACELESS: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_SIGNS_OF_A_WORD: Final = 2
-"""Chinese and Japanese words have about two signs."""
 _FOLDED: Final = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "þ": "th", "ð": "d"}
 )
@@ -43,13 +39,6 @@ def slug_of(title: str) -> str:
     # Whole words, where that leaves most of it.
     whole = head if slug[SLUG_CHARACTERS] == "-" else head.rpartition("-")[0]
     return (whole if len(whole) > SLUG_CHARACTERS // 2 else head).strip("-")
-
-
-def count_words(text: str) -> int:
-    """Words; scripts that write without spaces are counted by their signs."""
-    signs = len(_SPACELESS.findall(text))
-    spaced = _SPACELESS.sub(" ", text) if signs else text
-    return len(_WORD.findall(spaced)) + math.ceil(signs / _SIGNS_OF_A_WORD)
 
 
 def reading_minutes(words: int) -> int:

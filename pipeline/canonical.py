@@ -12,15 +12,17 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from html import unescape
-from typing import TYPE_CHECKING, Final
+from html import escape, unescape
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 import idna
 from markdown_it import MarkdownIt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it.token import Token
 
 TRACKING_PARAMETERS: Final = frozenset(
     {
@@ -123,6 +125,49 @@ def plain_text(body: str, body_format: str) -> str:
     return _tidy(strip_invisible(body))
 
 
+class Reading(NamedTuple):
+    """What a body says to a person who sees it, and what it says where nobody sees it."""
+
+    seen: str
+    hidden: str
+
+
+def seen_text(body: str, body_format: str) -> str:
+    """What a body from outside says to a person who sees it: see `read_body`."""
+    return read_body(body, body_format).seen
+
+
+def read_body(body: str, body_format: str) -> Reading:
+    """The text of a body from outside, in one of the formats `text`, `markdown` and `html`.
+
+    As `plain_text`, and: comments and hidden text are none in all three, for HTML inside Markdown is markup too.
+    Blocks that hold no sentences are marked, a line each: `| cell | cell |`, `\u2022 item of a list`, `` `code` `` and
+    `[caption]`; `sentences.statements_in` passes them by.
+    """
+    if body_format == "html":
+        return _read_html(body, marks_blocks=True)
+    if body_format == "markdown" and len(body) <= MAX_MARKDOWN_CHARS:
+        try:
+            return _read_html(_source_renderer().render(body), marks_blocks=True)
+        except (RecursionError, ValueError, IndexError):
+            # The renderer chokes on a few malformed inputs; Markdown is readable as it is written.
+            pass
+    return _read_words(body)
+
+
+def _read_words(text: str) -> Reading:
+    """A comment that is never closed is none where nothing else is markup."""
+    seen: list[str] = []
+    hidden: list[str] = []
+    at = 0
+    while (opening := text.find("<!--", at)) != -1 and (closing := text.find("-->", opening)) != -1:
+        seen.append(text[at:opening])
+        hidden.append(text[opening + len("<!--") : closing])
+        at = closing + len("-->")
+    seen.append(text[at:])
+    return Reading(_tidy(strip_invisible(" ".join(seen))), _tidy(strip_invisible("\n\n".join(hidden))))
+
+
 def markdown_to_text(md: str) -> str:
     """Markdown as plain text; HTML inside it is shown as written, since the renderer has HTML switched off."""
     if len(md) > MAX_MARKDOWN_CHARS:
@@ -137,6 +182,40 @@ def markdown_to_text(md: str) -> str:
 @cache
 def _renderer() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table").enable("strikethrough")
+
+
+_TAG_NAME: Final = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])")
+_LEAST_PROSE: Final = 6
+"""Words a line from which on indented text is taken for prose."""
+
+
+@cache
+def _source_renderer() -> MarkdownIt:
+    """HTML in it is markup; what is no element that a page could have is words, as in "a list<int>"."""
+    renderer = MarkdownIt("commonmark", {"html": True}).enable("table").enable("strikethrough")
+    for kind in ("html_inline", "html_block"):
+        renderer.add_render_rule(kind, _markup_or_words)
+    renderer.add_render_rule("code_block", _indented)
+    return renderer
+
+
+def _markup_or_words(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
+    written = tokens[place].content
+    if written.startswith("<!--"):
+        return written
+    tag = _TAG_NAME.match(written.lstrip())
+    name = tag[1].lower() if tag else ""
+    # What is dropped with all that follows has to end where it stands.
+    is_closed = name not in DROPPED or f"</{name}" in written.lower()
+    return written if name in ELEMENTS and is_closed else escape(written)
+
+
+def _indented(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
+    """Code, unless the lines are as long as those of a letter."""
+    written = tokens[place].content
+    lines = [line for line in written.splitlines() if line.strip()]
+    is_prose = len(written.split()) >= _LEAST_PROSE * len(lines)
+    return f"<p>{escape(written)}</p>" if is_prose else f"<pre><code>{escape(written)}</code></pre>"
 
 
 # Zero-width, bidirectional and tag characters, variation selectors of the supplement, C0 and C1 controls. They are
@@ -183,6 +262,18 @@ DROPPED: Final = _words(
     "script style template noscript iframe object head title svg math canvas audio video textarea select noembed "
     "noframes xmp"
 )
+# Those of HTML's elements that stand in the middle of a text or frame one, beside the blocks.
+ELEMENTS: Final = (
+    VOID
+    | BLOCKS
+    | LINES
+    | CELLS
+    | DROPPED
+    | _words(
+        "a abbr acronym b bdi bdo big button cite code data del dfn em font i ins kbd label map mark meter nobr optgroup "
+        "output picture progress q rp rt ruby s samp slot small span strike strong sub sup time tt u var"
+    )
+)
 # Their content is not markup: it ends at their own end tag and nowhere else.
 RAW: Final = _words("script style iframe noembed noframes xmp textarea title")
 _RAW_ENDS: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in RAW}
@@ -195,7 +286,15 @@ _BARE_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,30})>")
 _COMMENT_END: Final = re.compile(r"--!?>")
 _UNSEEN_STYLE: Final = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse)|(?:font-size|opacity)\s*+:\s*+0(?![0-9]*+[.]?[0-9]*?[1-9])"
+    r"|font-size\s*+:\s*+(?:0?[.][0-9]|1)(?:[.][0-9]++)?px|clip\s*+:\s*+rect\(\s*+[01](?:px)?[\s,]"
+    r"|text-indent\s*+:\s*+-[0-9]{3}|(?<![-a-z])(?:left|top)\s*+:\s*+-[0-9]{3}"
 )
+_TINY: Final = re.compile(r"(?<![-a-z])(?:max-)?(?:height|width)\s*+:\s*+[01](?:px)?\s*+(?:;|$)")
+_CLIPPED: Final = re.compile(r"overflow\s*+:\s*+hidden")
+_WHITE: Final = re.compile(
+    r"(?<![-a-z])color\s*+:\s*+(?:white\b|transparent\b|#fff(?:f{3})?\b|rgb\(\s*+255\s*+,\s*+255\s*+,\s*+255\s*+\))"
+)
+_COLOURED_STYLE: Final = re.compile(r"(?<![-a-z])background(?:-color|-image)?\s*+:")
 # Python refuses to convert numbers of over 4,300 digits, and `html.unescape` doesn't expect that.
 _HUGE_REFERENCE: Final = re.compile(r"&#[0-9]{8,};?")
 
@@ -211,12 +310,30 @@ def html_to_text(html: str) -> str:
     styles, hidden nodes and invisible characters are left out, and so is what follows an unclosed tag or comment,
     as in a browser.
     """
+    return _read_html(html, marks_blocks=False).seen
+
+
+_CELL, _ITEM, _CODE, _CAPTION = "\x01", "\x02", "\x03", "\x04"
+"""Before a cell and an item, and at each line of code and caption, until `_marked`. No text holds them (`_INVISIBLE`)."""
+_SIGNS: Final = str.maketrans(dict.fromkeys(f"{_CELL}{_ITEM}{_CODE}{_CAPTION}", " "))
+_LONGEST_CELL: Final = 300
+"""Longer than this it holds a part of the page."""
+
+
+def _read_html(html: str, *, marks_blocks: bool) -> Reading:
     pieces: list[str] = []
+    hidden: list[str] = []
     page = _OpenElements()
     for token in _tokens(html):
         if isinstance(token, str):
             if page.is_visible:
-                pieces.append(_text_of(token, is_preformatted=page.is_preformatted))
+                text = _text_of(token, is_preformatted=page.is_preformatted)
+                pieces.append(page.marked(text) if marks_blocks else text)
+            elif page.is_veiled:
+                hidden.append(_text_of(token, is_preformatted=page.is_preformatted))
+            continue
+        if isinstance(token, _Comment):
+            hidden.append(f"\n\n{strip_invisible(_unescape(token.text))}\n\n")
             continue
         if token.is_end:
             page.close(token.name)
@@ -224,7 +341,27 @@ def html_to_text(html: str) -> str:
             page.open(token)
         if page.is_visible:
             pieces.append(_break_of(token))
-    return _tidy("".join(pieces))
+        elif page.is_veiled:
+            hidden.append(_break_of(token))
+    lines = _tidy("".join(pieces))
+    if not marks_blocks:
+        return Reading(lines, "")
+    return Reading(_tidy("\n".join(map(_marked, lines.split("\n")))), _tidy("".join(hidden)))
+
+
+def _marked(line: str) -> str:
+    """A line with the marks that a reader knows. Cells that stand alone in their row only lay a page out."""
+    words = " ".join(line.translate(_SIGNS).split())
+    if not words:
+        return ""
+    if _CODE in line:
+        return f"`{words}`"
+    if _CAPTION in line:
+        return f"[{words}]"
+    cells = [cell for one in line.split(_CELL) if (cell := " ".join(one.translate(_SIGNS).split()))]
+    if line.count(_CELL) > 1 and len(cells) > 1 and max(map(len, cells)) <= _LONGEST_CELL:
+        return f"| {' | '.join(cells)} |"
+    return f"\u2022 {words}" if line.startswith(_ITEM) else words
 
 
 def _text_of(token: str, *, is_preformatted: bool) -> str:
@@ -249,11 +386,21 @@ def _break_of(tag: _Tag) -> str:
     return "\n\n" if tag.name in BLOCKS else ""
 
 
+class _Comment(NamedTuple):
+    text: str
+
+
 @dataclass(frozen=True)
 class _Tag:
     name: str
     is_end: bool
     is_hidden: bool = False
+    is_white: bool = False
+    has_background: bool = False
+
+
+_MARKED: Final = _words("li ul ol td th tr table")
+"""Whose end ends what waits to be marked."""
 
 
 class _OpenElements:
@@ -263,18 +410,38 @@ class _OpenElements:
         self._names: list[str] = []
         self._counts: Counter[str] = Counter()
         self._hidden_from: int | None = None
+        self._coloured_from: int | None = None
+        self._mark = ""
 
     @property
     def is_visible(self) -> bool:
         return self._hidden_from is None
 
     @property
+    def is_veiled(self) -> bool:
+        """Whether its words are there, and only the page hides them."""
+        return self._hidden_from is not None and not any(self._counts[name] for name in DROPPED)
+
+    @property
     def is_preformatted(self) -> bool:
         return self._counts["pre"] > 0
+
+    def marked(self, text: str) -> str:
+        """Text with the signs of the cell or item that it opens, and of the code or caption that it stands in."""
+        sign = _CODE if self._counts["pre"] and self._counts["code"] else ""
+        sign = sign or (_CAPTION if self._counts["figcaption"] or self._counts["caption"] else "")
+        if not text.strip():
+            return text
+        before, self._mark = self._mark, ""
+        return f"{before}{sign}{text.replace(chr(10), chr(10) + sign)}" if sign else f"{before}{text}"
 
     def open(self, tag: _Tag) -> None:
         if tag.name in VOID:
             return
+        if tag.name in CELLS:
+            self._mark = _CELL
+        elif tag.name == "li":
+            self._mark = _ITEM
         top = self._names[-1] if self._names else ""
         # These end where the next one begins, with no end tag of their own.
         if (top == "p" and tag.name in BLOCKS) or (
@@ -283,12 +450,17 @@ class _OpenElements:
             self._pop_to(len(self._names) - 1)
         if len(self._names) >= MAX_DEPTH:
             return
-        if self._hidden_from is None and (tag.is_hidden or tag.name in DROPPED):
+        if self._coloured_from is None and tag.has_background:
+            self._coloured_from = len(self._names)
+        is_unseen = tag.is_hidden or (tag.is_white and self._coloured_from is None)
+        if self._hidden_from is None and (is_unseen or tag.name in DROPPED):
             self._hidden_from = len(self._names)
         self._names.append(tag.name)
         self._counts[tag.name] += 1
 
     def close(self, name: str) -> None:
+        if name in _MARKED:
+            self._mark = ""
         if not self._counts[name]:
             return
         lowest = max(0, len(self._names) - LOOK_BACK)
@@ -306,6 +478,8 @@ class _OpenElements:
         del self._names[length:]
         if self._hidden_from is not None and length <= self._hidden_from:
             self._hidden_from = None
+        if self._coloured_from is not None and length <= self._coloured_from:
+            self._coloured_from = None
 
 
 @lru_cache(maxsize=512)
@@ -313,7 +487,7 @@ def _bare_tag(name: str, *, is_end: bool) -> _Tag:
     return _Tag(name, is_end)
 
 
-def _tokens(html: str) -> Iterator[str | _Tag]:
+def _tokens(html: str) -> Iterator[str | _Comment | _Tag]:
     """Text and tags in order; each character is looked at a bounded number of times."""
     at = 0
     while at < len(html):
@@ -330,6 +504,8 @@ def _tokens(html: str) -> Iterator[str | _Tag]:
             continue
         after = _after_comment(html, opening)
         if after is not None:
+            if html.startswith("<!--", opening):
+                yield _Comment(html[opening + len("<!--") : after].removesuffix("-->"))
             at = after
             continue
         is_end = html.startswith("/", opening + 1)
@@ -360,16 +536,21 @@ def _after_comment(html: str, opening: int) -> int | None:
 
 
 def _tag_at(html: str, name: str, at: int, *, is_end: bool) -> tuple[_Tag, int]:
-    is_hidden = False
+    is_hidden = is_white = has_background = False
     while (attribute := _ATTRIBUTE.match(html, at)) is not None:
         at = attribute.end()
         if attribute[1]:
-            return _Tag(name, is_end, is_hidden), at
+            return _Tag(name, is_end, is_hidden, is_white, has_background), at
         if attribute[6]:
             break
-        value = attribute[3] or attribute[4] or attribute[5] or ""
-        is_hidden = is_hidden or _hides(attribute[2].lower(), value)
-    return _Tag(name, is_end, is_hidden), len(html)
+        key, value = attribute[2].lower(), attribute[3] or attribute[4] or attribute[5] or ""
+        is_hidden = is_hidden or _hides(key, value)
+        if key == "style":
+            style = _unescape(value).lower()
+            is_white = is_white or _WHITE.search(style) is not None
+            has_background = has_background or _COLOURED_STYLE.search(style) is not None
+        has_background = has_background or key in {"bgcolor", "background"}
+    return _Tag(name, is_end, is_hidden, is_white, has_background), len(html)
 
 
 def _hides(attribute: str, value: str) -> bool:
@@ -377,4 +558,8 @@ def _hides(attribute: str, value: str) -> bool:
         return True
     if attribute == "aria-hidden":
         return value.strip().lower() == "true"
-    return attribute == "style" and _UNSEEN_STYLE.search(_unescape(value).lower()) is not None
+    if attribute != "style":
+        return False
+    style = _unescape(value).lower()
+    is_nothing = _TINY.search(style) is not None and _CLIPPED.search(style) is not None
+    return is_nothing or _UNSEEN_STYLE.search(style) is not None

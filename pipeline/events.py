@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from config.ground import hands
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode, uuid7
 from config.ground.jsonio import dump
@@ -32,6 +32,7 @@ TYPES: Final[Mapping[str, bool]] = {
     "raw.failed": False,
     "raw.skipped": False,
     "generated.failed": False,
+    "engine.skipped": False,
     "source.failing": False,
     "outlet.needs_reconnect": False,
     "published.overdue": False,
@@ -51,7 +52,27 @@ class OutsideTransaction(RuntimeError):
     """A fact without its change: our own bug."""
 
 
-def record(
+def record(event_type: str, *, workspace_id: UUID, **facts: Any) -> Event:
+    """Write the fact in the transaction of the change, as `compose` makes it; refuses outside one."""
+    event = compose(event_type, workspace_id=workspace_id, **facts)
+    write([event])
+    return event
+
+
+def write(made: Sequence[Event]) -> None:
+    """Write facts that were composed, in the transaction of their changes and with one statement; refuses outside one."""
+    if not connection.in_atomic_block:
+        message = f"{', '.join(sorted({one.type for one in made}))} must be recorded in the transaction of its change."
+        raise OutsideTransaction(message)
+    if not made:
+        return
+    insert(made)
+    hands.nudge("webhooks.dispatch")
+    if any(one.type.startswith("published.") for one in made):
+        hands.nudge("analytics.count")
+
+
+def compose(
     event_type: str,
     *,
     workspace_id: UUID,
@@ -65,19 +86,16 @@ def record(
     will_retry: bool | None = None,
     request: str = "",
 ) -> Event:
-    """Write the fact in the transaction of the change; refuses outside one.
+    """A fact that isn't written yet.
 
     `data` is what the event's envelope holds; the bytes that will be signed are made here, once. `request` is the id
     of the request that caused it, by default the one that this thread is busy with.
     """
-    if not connection.in_atomic_block:
-        message = f"{event_type} must be recorded in the transaction of its change."
-        raise OutsideTransaction(message)
     if event_type not in TYPES:
         raise LookupError(event_type)
-    now = now or timezone.now()
+    now = now or utc_now()
     event_id = uuid7()
-    event = Event(
+    return Event(
         id=event_id,
         workspace_id=workspace_id,
         test=test,
@@ -91,11 +109,6 @@ def record(
         request_id=request or request_id(),
         created_at=now,
     )
-    insert([event])
-    hands.nudge("webhooks.dispatch")
-    if event_type.startswith("published."):
-        hands.nudge("analytics.count")
-    return event
 
 
 def envelope(
@@ -167,7 +180,7 @@ def dispatch_batch(
         if not events:
             # Another dispatcher held the lock and did them; there may be more of other workspaces.
             return 1 if _undispatched().exists() else 0
-        now = now or timezone.now()
+        now = now or utc_now()
         for place, event in enumerate(events, start=position.last + 1):
             event.position = place
             event.dispatched_at = now
@@ -231,8 +244,6 @@ def count_batch(
             return 0
         crash_point("count.claimed")
         write([event for event in events if event.type.startswith("published.")])
-        Event.everywhere.filter(pk__in=[event.pk for event in events]).update(
-            counted_at=now or timezone.now()
-        )
+        Event.everywhere.filter(pk__in=[event.pk for event in events]).update(counted_at=now or utc_now())
         crash_point("count.written")
     return len(events)

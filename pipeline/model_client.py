@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
+from config.ground.clock import utc_now
 from pipeline.call_limit import CallLimit
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.writers.asking import Ask, ModelChoice, Reply
@@ -36,6 +38,25 @@ _NO_MONEY: Final = frozenset(
     }
 )
 """Error codes that say so whatever their status is."""
+# Gateways answer 400 for what the vendor has statuses of its own for; their sentences are those in LiteLLM's issues,
+# read on 25 November 2026.
+_SPEAKS_OF_MONEY: Final = re.compile(
+    r"credit balance|budget[ _](?:has been )?exceeded|insufficient[ _](?:funds|credits?|quota|balance)",
+    re.IGNORECASE,
+)
+_SPEAKS_OF_KEY: Final = re.compile(
+    r"\bauth(?:entication|orization)?[ _]error\b|\bunauthori[sz]ed\b|\b(?:virtual|proxy|access)[ _]key\b"
+    r"|\b(?:invalid|incorrect|expired|missing|unknown|no|wrong)\b[^.\n]{0,40}\b(?:api[ _-]?key|x-api-key|token(?! (?:count|limit|budget|number))|credentials?)\b"
+    r"|\bapi[ _-]?key\b[^.\n]{0,40}\b(?:invalid|incorrect|expired|missing|required|not (?:valid|found|provided))\b",
+    re.IGNORECASE,
+)
+_SPEAKS_OF_MODEL: Final = re.compile(
+    r"\b(?:invalid|unknown|unrecogni[sz]ed|no such) ['\"]?model\b|\bmodel_not_found\b|\bkey_model_access_denied\b"
+    r"|\bno ['\"\\]*model_name\b|\bLLM provider not provided\b"
+    r"|\bmodel\b[^\n]{0,80}\b(?:not found|does(?:n't| not) exist|is(?:n't| not) (?:available|allowed|valid|found))\b",
+    re.IGNORECASE,
+)
+_READ_OF_REFUSAL: Final = 4_000
 _VENDOR_WORDS: Final = 200
 _NO_ASK: Final = Ask("", "", (), (), {}, 0, "", "")
 Cache = Literal["5m", "1h"] | None
@@ -241,18 +262,26 @@ def connect(
 def _status_failure(
     ask: Ask, error: APIStatusError, started: float, owner: Owner, *, keeps_record: bool = True
 ) -> Exception:
-    """Told by status, type and code; the vendor's sentences change, so none is looked into."""
+    """Told by status, type and code. The vendor's sentences change, so they are looked into only for a 400, by which
+    gateways mean keys, models and money too.
+    """
     status = error.status_code
+    said = error.response.text[:_READ_OF_REFUSAL] if status == 400 else ""
     after = _retry_after(error.response.headers)
     outcome = "failed"
     failure: TryLater | Refused | NeedsReconnect
-    if status == 402 or error.type == "billing_error" or error.error_code in _NO_MONEY:
+    if (
+        status == 402
+        or error.type == "billing_error"
+        or error.error_code in _NO_MONEY
+        or _SPEAKS_OF_MONEY.search(said)
+    ):
         message = _UNPAID[owner]
         failure = NeedsReconnect(message, code="model_unpaid", platform_status=status)
-    elif status in {401, 403}:
+    elif status in {401, 403} or _SPEAKS_OF_KEY.search(said):
         message = _KEY_REFUSED[owner]
         failure = NeedsReconnect(message, code="model_key_refused", platform_status=status)
-    elif status == 404:
+    elif status == 404 or _SPEAKS_OF_MODEL.search(said):
         message = f"The model {ask.model} isn't there for {_WHOSE[owner]}. {_ANOTHER_MODEL[owner]}"
         failure = NeedsReconnect(message, code="model_unknown", platform_status=status)
     elif status == 413:
@@ -267,8 +296,8 @@ def _status_failure(
         message = "The model's service is overloaded or out of order. It is asked again later."
         failure = TryLater(message, code="model_unavailable", after=after, platform_status=status)
     else:
-        said = " ".join((error.api_message or "no reason given").split())[:_VENDOR_WORDS]
-        message = f"The model's service declined the request with status {status}: {said}"
+        reason = " ".join((error.api_message or "no reason given").split())[:_VENDOR_WORDS]
+        message = f"The model's service declined the request with status {status}: {reason.rstrip('.')}."
         failure = Refused(message, code="model_request_declined", platform_status=status)
     record = _failed(ask, outcome, started, error.request_id or "", status)
     return accounted(failure, (record,) if keeps_record else ())
@@ -286,7 +315,7 @@ def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
             return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        seconds = (moment - datetime.now(UTC)).total_seconds()
+        seconds = (moment - utc_now()).total_seconds()
     most = RETRY_AFTER_MOST.total_seconds()
     # "nan" is a float to Python and a wait to nobody.
     return timedelta(seconds=min(max(seconds, 0.0), most)) if seconds == seconds else None  # noqa: PLR0124

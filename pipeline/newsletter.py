@@ -17,16 +17,28 @@ if TYPE_CHECKING:
 
 READ_MORE: Final[Mapping[str, str]] = {
     "en": "Read more",
+    "ar": "اقرأ المزيد",
+    "cs": "Číst dál",
     "da": "Læs mere",
     "de": "Weiterlesen",
     "es": "Leer más",
+    "fi": "Lue lisää",
     "fr": "Lire la suite",
+    "he": "להמשך קריאה",
     "it": "Continua a leggere",
+    "ja": "続きを読む",
+    "ko": "더 읽기",
     "nb": "Les mer",
     "nl": "Lees verder",
+    "no": "Les mer",
     "pl": "Czytaj dalej",
     "pt": "Ler mais",
+    "ru": "Читать далее",
     "sv": "Läs mer",
+    "th": "อ่านต่อ",
+    "tr": "Devamını oku",
+    "uk": "Читати далі",
+    "zh": "阅读全文",
 }
 """By primary language; English for the others."""
 

@@ -138,6 +138,7 @@ HOLDS: Final[Mapping[str, Any]] = {
     "approval_stale": _("It was edited after it was approved; approve it again."),
     "source_changed": _("Its source has changed since it was made; look at it again."),
     "source_withdrawn": _("Its source was withdrawn; approve it to publish it all the same."),
+    "instructions_in_source": _("Its source gives orders to a machine; read it, then approve it."),
 }
 """Why an item is held back, in words, by what holds it."""
 
@@ -387,6 +388,13 @@ def _publication(row: Any) -> Row:
     )
 
 
+def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> Call | None:
+    """None where it says that trying again can't help."""
+    if (error or {}).get("retryable") is False:
+        return None
+    return Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
+
+
 def _failed_items(rows: QuerySet[Any]) -> list[Row]:
     found = rows.order_by("-updated_at").values(
         "id", "title", "raw_item__title", "engine_output", "error", "updated_at"
@@ -397,7 +405,7 @@ def _failed_items(rows: QuerySet[Any]) -> list[Row]:
             at=row["updated_at"],
             about=row["engine_output"],
             reason=(row["error"] or {}).get("message", ""),
-            call=Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/retry"),
+            call=how_to_retry(row["id"], row["error"]),
             status="failed",
             link=page_of(row["id"]),
         )

@@ -187,6 +187,7 @@ RAW_ITEM_FIELDS: Final = (
     "url",
     "title",
     "language",
+    "language_guessed",
     "author",
     "published_at",
     "media",
@@ -198,6 +199,7 @@ RAW_ITEM_FIELDS: Final = (
     "content_version",
     "status",
     "reason",
+    "skipped",
     "near_duplicate",
     "withdrawn_at",
     "deleted_at",
@@ -206,7 +208,8 @@ RAW_ITEM_FIELDS: Final = (
 )
 
 
-def raw_item(row: Mapping[str, Any]) -> dict[str, Any]:
+def raw_item(row: Mapping[str, Any], *, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """`outcomes` are those of `stages.outcomes`: one for each engine and variant that was asked for."""
     return {
         "id": encode("raw", row["id"]),
         "status": row["status"],
@@ -218,12 +221,14 @@ def raw_item(row: Mapping[str, Any]) -> dict[str, Any]:
         "url": row["url"] or None,
         "title": row["title"],
         "language": row["language"] or None,
+        "language_guessed": row["language_guessed"],
         "author": row["author"] or None,
         "published_at": as_z_or_none(row["published_at"]),
         "media": row["media"],
         "metadata": row["metadata"],
         "engines": row["engines"],
         "variants": row["variants"],
+        "outcomes": list(outcomes),
         "persona": _id("per", row["persona_id"]),
         "near_duplicate": row["near_duplicate"],
         "withdrawn_at": as_z_or_none(row["withdrawn_at"]),
@@ -266,6 +271,7 @@ GENERATED_ITEM_LEAN_FIELDS: Final = (
     "approved_revision",
     "rejection",
     "generator",
+    "checks_revision",
     "error",
     "publish_at",
     "created_at",
@@ -299,6 +305,7 @@ def generated_item(
     publish_at = row["publish_at"]
     raw_item_id = row["raw_item_id"]
     inputs = [UUID(one) for one in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
+    is_checked = row["checks_revision"] == row["revision"]
     is_overdue = publish_at is not None and row["status"] in {"scheduled", "publishing"} and publish_at < now
     shown: dict[str, Any] = {
         "id": encode("gen", row["id"]),
@@ -338,7 +345,8 @@ def generated_item(
         "held": row["held"] or None,
         "flagged": row["flagged"] or None,
         "generator": row["generator"] or None,
-        "error": row["error"],
+        "checks_revision": row["checks_revision"] if is_checked else None,
+        "error": _run_error(row["error"]),
         "progress": None if progress is None else {"stage": progress[0], "percent": progress[1]},
         "test": row["test"],
         "created_at": as_z(row["created_at"]),
@@ -351,7 +359,7 @@ def generated_item(
     if "claims" in include:
         shown["claims"] = claim_map(row["body"], row["claims"])
     if "checks" in include:
-        shown["checks"] = row["checks"]
+        shown["checks"] = row["checks"] if is_checked else []
     if "provenance" in include:
         shown["provenance"] = {
             "raw_version": row["raw_version"],
@@ -361,6 +369,11 @@ def generated_item(
             "hint": row["hint"] or None,
         }
     return shown
+
+
+def _run_error(error: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """One that an earlier release kept doesn't say whether trying again can help: nothing speaks against it."""
+    return None if error is None else {"retryable": True, "action": "Try it again.", **error}
 
 
 ASSET_FIELDS: Final = (

@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,52 @@ class Problem:
     field: str | None
     code: str
     message: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a source or a platform was tested against, and the test that shows it.
+
+    `level` says how much that proves: `server` is the real software, running; `software` is a stand-in, or a document
+    of ours, that software which others wrote works with; `documents` is a stand-in written from the vendor's documents
+    alone; `none` is for what asks nothing outside of this service. `against` is a name and a version, or the month in
+    which the documents were read.
+    """
+
+    level: Literal["server", "software", "documents", "none"]
+    against: str = ""
+    test: str = ""
+    gap: str = ""
+    """What the test leaves to a stand-in."""
+
+    @property
+    def sentence(self) -> str:
+        """What a person is told who chooses a platform; empty where there is nothing to test."""
+        gap = f" Its {self.gap}: only against a stand-in." if self.gap else ""
+        return {
+            "server": f"Tested against a real server, {self.against}.{gap}",
+            "software": f"Tested with a stand-in and {self.against}, which others wrote. Not tested on a live account.",
+            "documents": f"Tested against a stand-in written from its documents of {self.against}."
+            " Not tested on a live account.",
+            "none": "",
+        }[self.level]
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """Something can't work on this instance: one sentence says why, one says what to do about it.
+
+    `field` is the setting that asks for it (`config.username`), None for the whole kind. `code` is for programs.
+    """
+
+    reason: str
+    remedy: str
+    code: str = "unavailable"
+    field: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.reason} {self.remedy}"
 
 
 class PluginError(Exception):

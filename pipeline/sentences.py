@@ -16,8 +16,10 @@ Span = tuple[int, int]
 _TITLES = word_set(
     "mr mrs ms mx dr prof st sr sra mme mlle gen col sgt capt lt cmdr maj sen rep gov pres rev hon fr "
     "messrs vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
-    "univ"
+    "univ vgl bspw inkl zzgl ggf evtl sog tel hr geb ul św ул dott sig dhr mevr srta núm pág"
 )
+# Amounts are cut short before what they count: "9,8 Mio. Euro".
+_AMOUNTS = word_set("mio mrd mill mld tsd tys mln тыс млн млрд")
 # After these it ends a sentence only where a word follows that usually opens one.
 _SHORT_FORMS = word_set(
     "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
@@ -29,9 +31,14 @@ _OPENERS = word_set(
     "so yet for when while after before as if with by from there here what who how why where meanwhile "
     "however although since last next now then still both each every some many most all no one two"
 )
+_GERMAN_OPENERS = word_set(
+    "der die das den dem ein eine einen er sie es wir ihr ich in im am an auf bei mit nach vor für von aus zu zum zur um "
+    "als wenn weil doch aber auch so nun dann da dort hier alle viele jeder beide damit davon dafür dabei danach"
+)
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
-_CLOSERS = "\"'\u2019\u201d\u00bb)\\]\u300d\u300f\uff09\u3011"
+# German closes with the mark that opens in English; after a full stop it only closes.
+_CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb)\\]\u300d\u300f\uff09\u3011"
 _ENDER = re.compile(
     rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{_CLOSERS}]*(?=\s|$)|[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*)"
 )
@@ -48,6 +55,18 @@ _LEAD = re.compile(
 _WORD = re.compile(r"\S+")
 _ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
 _BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
+# Each style closes within the longest sentence; single marks are apostrophes too, so they open after a space and close
+# before one. What is never closed holds nothing together.
+_QUOTED = re.compile(
+    r"\u201c[^\u201c\u201d]{1,600}\u201d|\u201e[^\u201e\u201c\u201d]{1,600}[\u201c\u201d]"
+    r"|\u00ab[^\u00ab\u00bb]{1,600}\u00bb|\u00bb[^\u00ab\u00bb]{1,600}\u00ab|\u300c[^\u300c\u300d]{1,600}\u300d"
+    r"|\"[^\"]{1,600}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{0,598}?\S\u2019(?![^\W_])"
+)
+# What `canonical.seen_text` marks: rows of tables, code and captions, a line each.
+_MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
+_ITEM = re.compile(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
+_ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{_CLOSERS}]*$")
+_GOES_ON = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
 _CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
 
 _LAST_SPACED = "\u2fff"
@@ -63,12 +82,12 @@ _SEGMENT = 150
 _SEGMENT_LEAST = 70
 
 
-def _ends_sentence(text: str, match: re.Match[str]) -> bool:
-    """Whether the marks that `match` found end a sentence, by the word before them and the word after."""
+def _ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
+    """Whether the marks that `match` found end a sentence at `end`, by the word before them and the word after."""
     marks = match.group()
     if marks[0] in "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f":
         return True
-    following = _FIRST_CHARACTER.match(text, match.end())
+    following = _FIRST_CHARACTER.match(text, end)
     word = following["word"] if following else ""
     if word[:1].islower():
         return False
@@ -85,6 +104,11 @@ def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
     if last.isdigit() and word.lower() in _GERMAN_MONTHS:
         return False
     name = last.lower()
+    if len(last) == 1 and last.islower():
+        # "z. B." and "г. Казань"; but a year ends with its "г.".
+        return not word or text[max(0, match.start() - 3) : match.start() - 1].strip().isdigit()
+    if name in _AMOUNTS:
+        return not word or word.lower() in _OPENERS | _GERMAN_OPENERS
     if name in _TITLES:
         # "No." is a short form only before a number.
         return name in {"no", "p", "v", "art"} and not word[:1].isdigit()
@@ -108,6 +132,8 @@ def _blocks(text: str) -> Iterator[Span]:
 
 def _separates(line: str, text: str, position: int) -> bool:
     following = text[position : position + 40]
+    if _MARKED.match(line) or _MARKED.match(text, position):
+        return True
     if not line.strip() or not following.strip() or _LINE_END.match(following.lstrip(" \t\u00a0")):
         return True
     if line.rstrip(f"{_CLOSERS} ")[-1:] in ".!?\u2026\u3002\uff01\uff1f\u061f\u0964" or _BULLET.match(
@@ -167,13 +193,30 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
     return (start, end) if start < end else None
 
 
+def _quotations(text: str, start: int, end: int) -> list[Span]:
+    """Where speech begins and ends, in order; straight marks of which one is left over tell neither."""
+    is_told = text.count('"', start, end) % 2 == 0
+    spans = (match.span() for match in _QUOTED.finditer(text, start, end))
+    return [span for span in spans if is_told or text[span[0]] != '"']
+
+
 def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
     position = start
     has_ended = False
+    quotations = _quotations(text, start, end)[::-1]
     for match in _ENDER.finditer(text, start, end):
-        if _ends_sentence(text, match):
-            yield from _limited(text, position, match.end(), is_punctuated=True)
-            position = match.end()
+        while quotations and quotations[-1][1] <= match.start():
+            quotations.pop()
+        sentence_end = match.end()
+        if quotations and quotations[-1][0] < match.start() and sentence_end < quotations[-1][1]:
+            closing = quotations[-1][1]
+            if text[sentence_end : closing - 1].strip():
+                # What somebody says in several sentences stays together.
+                continue
+            sentence_end = closing
+        if _ends_sentence(text, match, sentence_end):
+            yield from _limited(text, position, sentence_end, is_punctuated=True)
+            position = sentence_end
             has_ended = True
     if position < end:
         yield from _limited(text, position, end, is_punctuated=has_ended)
@@ -188,13 +231,37 @@ def _limited(text: str, start: int, end: int, *, is_punctuated: bool) -> Iterato
 
 def split_sentences(text: str) -> tuple[Span, ...]:
     """Where each sentence stands: `text[start:end]`, in order, without overlap, never empty."""
-    spans: list[Span] = []
+    return tuple(span for _, span in _spans(text))
+
+
+def statements_in(text: str) -> tuple[Span, ...]:
+    """The sentences that say something by themselves, as `split_sentences` finds them.
+
+    Not the rows of a table, nor code or a caption; an item of a list only where it ends as a sentence does.
+    """
+    return tuple(
+        (start, end)
+        for block_start, (start, end) in _spans(text)
+        if not _MARKED.match(text, block_start)
+        and (not _ITEM.match(text, block_start) or _ENDED.search(text, start, end))
+    )
+
+
+def _spans(text: str) -> Iterator[tuple[int, Span]]:
+    """Each sentence with where its block begins."""
     for block_start, block_end in _blocks(text):
         for start, end in _sentences(text, block_start, block_end):
             span = _trimmed(text, start, end)
             if span is not None:
-                spans.append(span)
-    return tuple(spans)
+                yield block_start, span
+
+
+def goes_on(text: str, end: int) -> bool:
+    """Whether what ends there goes on, within its line or in the one that it was wrapped into."""
+    if _ENDED.search(text, max(0, end - 8), end):
+        return False
+    following = _GOES_ON.match(text, end)
+    return following is not None and (not following["line"] or following["sign"].islower())
 
 
 def sentence_ends(text: str) -> tuple[int, ...]:
@@ -204,7 +271,7 @@ def sentence_ends(text: str) -> tuple[int, ...]:
         position = block_start
         for match in _ENDER.finditer(text, block_start, block_end):
             is_number = _ENTRY_NUMBER.fullmatch(text, position, match.start())
-            if not is_number and _ends_sentence(text, match):
+            if not is_number and _ends_sentence(text, match, match.end()):
                 ends.append(match.end())
                 position = match.end()
         is_paragraph = block_end == len(text) or _BLANK_LINE.match(text, block_end)

@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import UUID
 
 from django.conf import settings
-from django.utils import timezone
 
 from config.ground import ids
+from config.ground.clock import utc_now
 from config.ground.outbound import Client, Policy, Response, TimedOut
 from config.ground.prepared import insert
 from pipeline.models import SimulatedPost
@@ -31,7 +31,7 @@ SLOW_SECONDS = 2.0
 class SimulatedServer(Client):
     """Stands in for the guarded client; reaches only the table of simulated posts of one workspace."""
 
-    def __init__(self, workspace_id: UUID, *, clock: Callable[[], datetime] = timezone.now) -> None:
+    def __init__(self, workspace_id: UUID, *, clock: Callable[[], datetime] = utc_now) -> None:
         super().__init__(Policy(user_agent="simulated"))
         self.workspace_id = workspace_id
         self.clock = clock
@@ -62,7 +62,7 @@ class SimulatedServer(Client):
         word = str(script[played]) if played < len(script) else "ok"
         if len(str(post.get("body", ""))) > TEXT_LIMIT:
             word = "reject"
-        is_accepted = word in {"ok", "slow", "timeout_after_accept"}
+        is_accepted = word in {"ok", "slow", "timeout_after_accept", "silence"}
         row = SimulatedPost(
             workspace_id=self.workspace_id,
             outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
@@ -76,7 +76,7 @@ class SimulatedServer(Client):
         insert([row])
         if word == "slow":
             time.sleep(SLOW_SECONDS)
-        if word == "timeout_after_accept":
+        if word in {"timeout_after_accept", "silence"}:
             message = "The simulated platform took the post and never answered."
             raise TimedOut(message, may_have_reached=True)
         if word == "timeout_before_accept":
@@ -97,7 +97,10 @@ class SimulatedServer(Client):
         rows = SimulatedPost.everywhere.filter(
             workspace_id=self.workspace_id, ref=ref, is_accepted=True, removed_at=None
         )
-        return _answer(200, {"data": [_shown(row) for row in rows.order_by("id")]}, url)
+        posts = list(rows.order_by("id"))
+        if any(row.answer == "silence" for row in posts):
+            return _answer(503, {"error": "The platform can't look that up."}, url)
+        return _answer(200, {"data": [_shown(row) for row in posts]}, url)
 
     def _remove(self, wanted: str, url: str) -> Response:
         post_id = ids.decode("sim", wanted)

@@ -50,3 +50,16 @@ def moment_of(clock: WallClock) -> datetime:
     # With the offset from before the gap a skipped time moves on by the gap's length, whatever the other rule says.
     is_second = clock.on_overlap == "second" and not is_skipped(clock.local_time, zone)
     return clock.local_time.replace(tzinfo=zone, fold=int(is_second)).astimezone(UTC)
+
+
+def shift_of(clock: WallClock) -> str:
+    """A sentence where the zone's clocks skip the time, so that another one stands for it; else empty."""
+    zone = zone_named(clock.timezone)
+    if not is_skipped(clock.local_time, zone):
+        return ""
+    shown = moment_of(clock).astimezone(zone)
+    day = f"{clock.local_time.day} {clock.local_time:%B %Y}"
+    return (
+        f"The clocks of {clock.timezone} are put forward on {day} and skip {clock.local_time:%H:%M}: it is {shown:%H:%M} "
+        "in its place."
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Final
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -37,12 +39,32 @@ _QUALIFIERS = word_set(
     "but unless except not if only without although though however until nor while whereas provided "
     "despite rather which that who and or"
 )
+_ENDS_COUNTING = re.compile(r"\s+\S*\d\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
 # Control characters, overrides of the writing direction, halves of characters, lost ones, invisible tags.
 _UNSAFE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
     r"\ufff0-\uffff\U000e0000-\U000e007f]"
 )
 _PAIRS = (("\u201c", "\u201d"), ("(", ")"), ("[", "]"), ("\u300c", "\u300d"), ("\uff08", "\uff09"))
+
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
+# Chinese and Japanese words have about two signs; those of Thai, Lao, Burmese and Khmer about four with their vowels,
+# of which those above and below a letter are no word characters to a pattern.
+_SPACELESS: Final = (
+    (re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 2),
+    (re.compile(r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"), 4),
+)
+
+
+def count_words(text: str) -> int:
+    """Words, of every script; those that write without spaces are counted by their signs, a rest as one."""
+    words = 0
+    if not text.isascii():
+        for signs, in_a_word in _SPACELESS:
+            text, found = signs.subn(" ", text)
+            words += math.ceil(found / in_a_word)
+    return words + len(_WORD.findall(text))
 
 
 def collapse(text: str) -> str:
@@ -112,11 +134,16 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
 
 
 def first_words(text: str, limit: int) -> str:
-    """As many whole words as fit into `limit` characters, with an ellipsis where some are left out."""
+    """As many whole words as fit into `limit` characters, with an ellipsis where some are left out.
+
+    It isn't cut beside a number: "$12.4…" of "$12.4 million" would say another one.
+    """
     words = collapse(text)
     if len(words) <= limit:
         return words
     head = words[: limit - 1]
     # Scripts that write without spaces are cut anywhere.
     cut = head.rpartition(" ")[0] or head
+    while (counted := _ENDS_COUNTING.search(cut)) is not None and counted.start() > 0:
+        cut = cut[: counted.start()]
     return f"{cut.rstrip(' ,;:')}\u2026"

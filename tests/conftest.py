@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+import django
 import hypothesis
 import pytest
+import time_machine
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
+# Neither `.env` nor the data of `make up`, in this process and in those that a test starts.
+os.environ["ENV_FILE"] = "tests/settings.env"
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+django.setup()
+
 from config.ground import hands
 from pipeline.render import fonts
-from pipeline.stages import hits
-from tests import migrated
+from pipeline.stages import furnish, hits
+from tests import migrated, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # A machine that is busy for a moment has found no fault: nothing here is judged by the clock.
 hypothesis.settings.register_profile(
@@ -43,81 +56,85 @@ def pytest_configure():
             cache["LOCATION"] = own
 
 
-# What these hold asks no database, not even what it starts beside itself: on PostgreSQL it would say the same again.
-WITHOUT_A_DATABASE = (
-    "engines",
-    "grounding",
-    "platforms",
-    "real",
-    "render",
-    "sources",
-    "states",
-    "voices",
-    "writers",
-)
-# A browser shows the same pages on every database; tests/pages asks for each of them on both.
-SEEN_ONCE = ("browser",)
-# Minutes of kills and of invented requests, whose findings were the code's on every database so far. Where the ring on
-# PostgreSQL follows (tools/suite.py), SQLite leaves them to it; faults/test_crash_points.py and test_kills.py kill on both.
-LEFT_TO_POSTGRES = (
-    "contracts/test_rate_headers.py",
-    "faults/test_erasing.py",
-    "faults/test_mailing_kills.py",
-    "faults/test_model_kills.py",
-    "fuzzing/test_api.py",
-    "stages/test_never_twice.py",
-)
-# Files of the slow ring that one worker is busy with for minutes: begun last, they would keep it alone at the end.
-LONGEST = (
-    "fuzzing/test_api.py",
-    "operators/test_backup.py",
-    "faults/test_mailing_kills.py",
-    "faults/test_crash_points.py",
-    "operators/test_image.py",
-    "faults/test_kills.py",
-    "stages/test_never_twice.py",
-    "faults/test_model_kills.py",
-    "browser/test_every_page.py",
-    "browser/test_review.py",
-    "faults/test_webhook_kills.py",
-    "sources/test_rss_mutated.py",
-    "browser/test_admin_walk.py",
-)
-HERE = Path(__file__).parent
+RECORDED: Final = Path(os.environ["STATEMENTS"]) if "STATEMENTS" in os.environ else None
+"""Where the pass on SQLite leaves the statements of its tests, and the pass on PostgreSQL finds them."""
+_recorder: Final = statements.Recorder()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays to the end: the garbage collector would look through all of it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):
     # A stable order: the files of others, and the tests of a file, stay as they were.
-    items.sort(key=_longest_first)
-    says_the_same = _said_on_sqlite if settings.IS_POSTGRES else _to_be_said_on_postgres
-    left = [one for one in items if says_the_same(one)]
+    items.sort(key=_minutes, reverse=True)
+    is_needed = _choose_for_postgres(items) if settings.IS_POSTGRES else _is_for_sqlite
+    left = [one for one in items if not is_needed(one)]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [one for one in items if not says_the_same(one)]
+        items[:] = [one for one in items if is_needed(one)]
+    if RECORDED and not settings.IS_POSTGRES:
+        _recorder.start()
 
 
-def _name_of_file(item):
-    return item.path.relative_to(HERE).as_posix()
+def _minutes(item) -> float:
+    """For how long its file keeps one worker busy: such files begin first, or one would be alone at the end."""
+    marker = item.get_closest_marker("minutes")
+    return marker.args[0] if marker else 0
 
 
-def _longest_first(item):
-    name = _name_of_file(item)
-    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+def _is_for_sqlite(item) -> bool:
+    if item.get_closest_marker("postgres"):
+        return False
+    return "POSTGRES_FOLLOWS" not in os.environ or item.get_closest_marker("postgres_if_there") is None
 
 
-def _said_on_sqlite(item):
-    folder = item.path.relative_to(HERE).parts[0]
-    is_pure = folder in WITHOUT_A_DATABASE and "db" not in item.fixturenames
-    return is_pure or folder in SEEN_ONCE or item.get_closest_marker("sqlite") is not None
+def _choose_for_postgres(items) -> Callable[[pytest.Item], bool]:
+    """What is marked for it, what uses threads, and as many others as ask every statement once: tests/statements.py."""
+    recorded = statements.read(RECORDED) if RECORDED else {}
+    here = {item.nodeid for item in items}
+    chosen = statements.choose({name: one for name, one in recorded.items() if name in here})
+
+    def is_needed(item) -> bool:
+        if item.get_closest_marker("sqlite"):
+            return False
+        if any(item.get_closest_marker(name) for name in ("postgres", "postgres_if_there", "both_databases")):
+            return True
+        if "MARKED_ONLY" in os.environ:
+            return False
+        marker = item.get_closest_marker("django_db")
+        uses_threads = "transactional_db" in item.fixturenames or (
+            marker and marker.kwargs.get("transaction")
+        )
+        is_new = item.nodeid not in recorded and (marker is not None or "db" in item.fixturenames)
+        return bool(uses_threads or is_new or item.nodeid in chosen)
+
+    return is_needed
 
 
-def _to_be_said_on_postgres(item):
-    return (
-        "POSTGRES_FOLLOWS" in os.environ
-        and _name_of_file(item) in LEFT_TO_POSTGRES
-        and item.get_closest_marker("slow") is not None
-        and item.get_closest_marker("sqlite") is None
-    )
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    with _recorder.test(item.nodeid):
+        return (yield)
+
+
+def pytest_runtest_logreport(report):
+    if report.skipped:
+        # Skipped here, it may run there.
+        _recorder.leave_out(report.nodeid)
+
+
+def pytest_sessionfinish():
+    if RECORDED and not settings.IS_POSTGRES and _recorder.tests:
+        RECORDED.mkdir(parents=True, exist_ok=True)
+        _recorder.write(RECORDED / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.json")
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -131,12 +148,32 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings):
     migrated.begin_with_it()
+    migrated.empty_by_deleting()
+
+
+@pytest.fixture
+def one_minute():
+    """The clock stands: calls are counted by the minute, and the test must not cross one's end."""
+    with time_machine.travel(datetime.now(UTC), tick=False):
+        yield
+
+
+@pytest.fixture(scope="session")
+def anthropic_sdk():
+    """Loaded before a test stops the clock or looks at it: that takes a second or two."""
+    import anthropic  # noqa: F401
 
 
 @pytest.fixture(autouse=True)
 def no_looks_leave_the_test(monkeypatch):
     """Work is done where a test says so; a nudge to a broker would reach another test's worker."""
     monkeypatch.setitem(hands._sender, "look", lambda name: None)
+
+
+@pytest.fixture
+def quick_workspaces(monkeypatch):
+    """A new workspace makes a picture and a post of each push: no test waits for a film that it doesn't look at."""
+    monkeypatch.setattr(furnish, "STARTING_ENGINES", ("persona_tweet", "short_post"))
 
 
 @pytest.fixture(autouse=True)

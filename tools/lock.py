@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -17,21 +19,34 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 UV_VENV = ROOT / "var" / "tools" / "uv"
 UV_REQUIREMENT = "uv>=0.13.8,<0.14"
-LOCKS = {"requirements.lock": (), "requirements-dev.lock": ("dev",)}
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What a lock file pins: extras of pyproject.toml, with the project's own dependencies or without."""
+
+    extras: tuple[str, ...] = ()
+    is_whole: bool = True
+
+    def declared(self) -> list[str]:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        chosen: list[str] = list(project["dependencies"]) if self.is_whole else []
+        for extra in self.extras:
+            chosen += project["optional-dependencies"][extra]
+        return sorted(chosen)
+
+    def header(self) -> str:
+        digest = hashlib.sha256(json.dumps(self.declared()).encode()).hexdigest()
+        return f"# Written by `make lock` for the dependencies of pyproject.toml with sha256 {digest}.\n"
+
+
+# In this order: each file takes its versions from those before it.
+LOCKS = {
+    "requirements.lock": Lock(),
+    "requirements-dev.lock": Lock(("dev",)),
+    "requirements-extras.lock": Lock(("video", "voice"), is_whole=False),
+}
 PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^ ;\\]+)", re.MULTILINE)
-
-
-def declared(extras: tuple[str, ...]) -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    chosen: list[str] = list(project["dependencies"])
-    for extra in extras:
-        chosen += project["optional-dependencies"][extra]
-    return sorted(chosen)
-
-
-def header(extras: tuple[str, ...]) -> str:
-    digest = hashlib.sha256(json.dumps(declared(extras)).encode()).hexdigest()
-    return f"# Written by `make lock` for the dependencies of pyproject.toml with sha256 {digest}.\n"
 
 
 def pins(text: str) -> dict[str, set[str]]:
@@ -42,13 +57,13 @@ def pins(text: str) -> dict[str, set[str]]:
     return found
 
 
-def faults(name: str, extras: tuple[str, ...]) -> list[str]:
+def faults(name: str, lock: Lock) -> list[str]:
     text = (ROOT / name).read_text()
     held = pins(text)
     found = []
-    if not text.startswith(header(extras)):
+    if not text.startswith(lock.header()):
         found.append("it was not written for these dependencies of pyproject.toml")
-    for line in declared(extras):
+    for line in lock.declared():
         wanted = Requirement(line)
         versions = held.get(canonicalize_name(wanted.name), set())
         if not any(wanted.specifier.contains(version) for version in versions):
@@ -61,12 +76,18 @@ def faults(name: str, extras: tuple[str, ...]) -> list[str]:
 
 
 def check() -> int:
-    found = [fault for name, extras in LOCKS.items() for fault in faults(name, extras)]
-    runtime, development = (pins((ROOT / name).read_text()) for name in LOCKS)
+    found = [fault for name, lock in LOCKS.items() for fault in faults(name, lock)]
+    held = {name: pins((ROOT / name).read_text()) for name in LOCKS}
     found += [
-        f"requirements-dev.lock: {name} differs from requirements.lock"
-        for name, versions in runtime.items()
-        if development.get(name) != versions
+        f"requirements-dev.lock: {name} of requirements.lock is missing"
+        for name in held["requirements.lock"]
+        if name not in held["requirements-dev.lock"]
+    ]
+    found += [
+        f"{second}: {name} differs from {first}"
+        for first, second in combinations(LOCKS, 2)
+        for name in held[first].keys() & held[second].keys()
+        if held[first][name] != held[second][name]
     ]
     for fault in found:
         print(fault)
@@ -89,17 +110,25 @@ def uv() -> str:
 
 def write() -> int:
     command = [uv(), "pip", "compile", "--quiet", "--generate-hashes", "--universal", "--no-emit-index-url"]
-    command += ["--no-header", "--python-version", "3.11", "pyproject.toml"]
-    for name, extras in LOCKS.items():
-        chosen = [f"--extra={extra}" for extra in extras]
-        if extras:
-            chosen += ["--constraint", "requirements.lock"]
-        subprocess.run([*command, *chosen, "--output-file", name], cwd=ROOT, check=True)
+    command += ["--no-header", "--python-version", "3.11"]
+    constraints: list[str] = []
+    for name, lock in LOCKS.items():
+        chosen = (
+            ["pyproject.toml", *(f"--extra={extra}" for extra in lock.extras)] if lock.is_whole else ["-"]
+        )
+        subprocess.run(
+            [*command, *constraints, *chosen, "--output-file", name],
+            cwd=ROOT,
+            input="\n".join(lock.declared()),
+            text=True,
+            check=True,
+        )
+        constraints += ["--constraint", name]
         path = ROOT / name
         body = "".join(
             line for line in path.read_text().splitlines(keepends=True) if not line.startswith("# Written by")
         )
-        path.write_text(header(extras) + body)
+        path.write_text(lock.header() + body)
     return check()
 
 

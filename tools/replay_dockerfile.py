@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -260,11 +261,19 @@ def owners(leader: int) -> set[int]:
     left = [leader]
     while left:
         pid = left.pop()
-        said = Path(f"/proc/{pid}/status").read_text()
-        found |= {int(one) for one in re.search(r"^Uid:\s+(.*)$", said, re.MULTILINE)[1].split()}  # type: ignore[index]
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            left += [int(child) for child in (task / "children").read_text().split()]
+        # A short child, or a thread, may have ended meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            said = Path(f"/proc/{pid}/status").read_text()
+            found |= {int(one) for one in re.search(r"^Uid:\s+(.*)$", said, re.MULTILINE)[1].split()}  # type: ignore[index]
+            left += [child for task in Path(f"/proc/{pid}/task").iterdir() for child in children_of(task)]
     return found
+
+
+def children_of(task: Path) -> list[int]:
+    try:
+        return [int(child) for child in (task / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def status_of(port: int, path: str) -> int:

@@ -10,6 +10,7 @@ import getpass
 import hashlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -29,21 +30,41 @@ ROOT = Path(__file__).resolve().parent.parent
 # Two checkouts on one server must not share a test database.
 DATABASE = f"suite_{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"
 RINGS = {
-    "fast": [["-m", "not slow and not real", "-n", "2"]],
+    "fast": [["-m", "not slow and not real", "-n", "3"]],
     # Each of these starts processes of its own, and waits for them as often as it works; some of them measure time.
     "slow": [
         ["-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"],
-        ["-m", "alone"],
+        ["-m", "alone", "tests/faults"],
     ],
     # Servers that the world runs: WordPress and a PDS of Bluesky's, on this machine.
     "real": [["-m", "real", "-n", "2", "--dist", "loadfile"]],
+    "postgres": [["-m", "not slow and not real", "-n", "3"]],
     "coverage": [
         ["-m", "not slow and not real", "-n", "2", "--cov", "--cov-report=term-missing:skip-covered"]
     ],
 }
-SOME_TEST_FAILED = 1
+# What others' servers answer is the same on every database.
+ON_ONE_DATABASE = {"real", "coverage"}
 NO_TEST_WAS_CHOSEN = 5
-FAILURES_TRIED_AGAIN = 5
+SOME_FAILED = 1
+MOST_TRIED_AGAIN = 3
+# What takes too long for each run, at its full size (tests/sizes.py): `make prove-NAME`.
+PROOFS = {
+    "kills": ["tests/faults", "tests/operators/test_backup.py", "-m", "not alone"],
+    "fairness": ["tests/faults/test_fairness.py"],
+    "never-twice": ["tests/stages/test_never_twice.py"],
+    "fuzz": ["tests/fuzzing"],
+    "frames": ["tests/render/video/test_lengths.py"],
+    "feeds": ["tests/sources/test_rss_mutated.py", "tests/sources/test_rss_quick.py"],
+    "first-day": ["tests/first_day", "tests/stages/test_first_day.py"],
+    "properties": [
+        "tests/analytics",
+        "tests/stages/test_paid_once.py",
+        "tests/stages/test_simulation.py",
+        "tests/stages/planning",
+    ],
+}
+TOLD = re.compile(r"^(tests/\S+: |PASSED|FAILED|ERROR|\d+ passed|\d+ failed)")
 # Compiled modules are kept: hundreds of processes would spend most of their time in compiling the same ones.
 NOT_HERE = ("PYTHONDONTWRITEBYTECODE",)
 OURS = (
@@ -56,6 +77,9 @@ OURS = (
     "SECRET_KEY",
     "FIELD_KEYS",
     "POSTGRES_FOLLOWS",
+    "STATEMENTS",
+    "MARKED_ONLY",
+    "PROOF",
 )
 
 
@@ -90,12 +114,11 @@ def find_redis() -> tuple[str | None, str]:
 def run(title: str, ring: str, surroundings: dict[str, str]) -> bool:
     data_dir = ROOT / "var" / "test" / title.split(maxsplit=1)[0].lower()
     data_dir.mkdir(parents=True, exist_ok=True)
-    environment = {name: value for name, value in os.environ.items() if name not in OURS + NOT_HERE}
-    environment |= {"MODE": "development", "DATA_DIR": str(data_dir), **surroundings}
+    environment = environment_with({"DATA_DIR": str(data_dir), **surroundings})
     print(f"\n== {ring}: {title}", flush=True)
     started = time.monotonic()
     with migrated(data_dir, environment) as environment["MIGRATED"]:
-        codes = [pytest(number, options, data_dir, environment) for number, options in enumerate(RINGS[ring])]
+        codes = [pytest(options, environment) for options in RINGS[ring]]
     # A part that was named on the command line may have tests for one pass only.
     passed = 0 in codes and set(codes) <= {0, NO_TEST_WAS_CHOSEN}
     print(
@@ -137,41 +160,96 @@ def migrate(environment: dict[str, str]) -> None:
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
-def pytest(number: int, options: list[str], data_dir: Path, environment: dict[str, str]) -> int:
-    """The exit code of one pass. A few tests that failed are run again, with nothing beside them: processes are started,
-    killed and timed, servers are waited for, and a machine that is busy with something else for a while is no fault of
-    ours. What fails then has failed; what passes is named as passed at the second try, so that it can be mended.
+def pytest(options: list[str], environment: dict[str, str]) -> int:
+    """The exit code of one pass.
+
+    What failed is tried once more, alone, if it is at most MOST_TRIED_AGAIN tests: some wait for processes that a busy
+    machine starves. Tests that pass then are named as unsteady; they are to be mended, and the pass is not lost.
     """
-    cache = data_dir / f"cache-{number}"
+    cache = Path(environment["DATA_DIR"]) / "pytest"
     shutil.rmtree(cache, ignore_errors=True)
-    command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *sys.argv[2:]]
-    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-    failed = cache / "v" / "cache" / "lastfailed"
-    if code != SOME_TEST_FAILED or not failed.exists():
-        return code
-    names = sorted(json.loads(failed.read_text()))
-    if len(names) > FAILURES_TRIED_AGAIN:
-        return code
-    print(f"\n== {len(names)} that failed, once more with nothing beside them:", flush=True)
+    command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}"]
     code = subprocess.run(
-        [*command, "--last-failed", "-n", "0"], cwd=ROOT, env=environment, check=False
+        [*command, *options, *sys.argv[2:]], cwd=ROOT, env=environment, check=False
     ).returncode
-    if code == 0:
-        print("== passed at the second try:", *names, sep="\n   ", flush=True)
-    return code
+    failed = failed_tests(cache) if code == SOME_FAILED else []
+    if not 0 < len(failed) <= MOST_TRIED_AGAIN:
+        return code
+    print(f"\n== {len(failed)} failed: once more, alone", flush=True)
+    again = subprocess.run([*command, *failed], cwd=ROOT, env=environment, check=False).returncode
+    if again == 0:
+        print("\n".join(f"== UNSTEADY, passed only alone: {test}" for test in failed), flush=True)
+    return again
+
+
+def failed_tests(cache: Path) -> list[str]:
+    """What the last pass noted as failed: ids of tests, or of files that did not import."""
+    noted = cache / "v" / "cache" / "lastfailed"
+    return sorted(json.loads(noted.read_text())) if noted.is_file() else []
+
+
+def prove(name: str) -> int:
+    """Run a proof on every database that answers; its output, with date and commit, is docs/proofs/<name>.txt."""
+    database, _ = find_postgres()
+    broker, _ = find_redis()
+    both = {"DATABASE_URL": database, "REDIS_URL": broker}
+    passes = [("SQLite alone", {}), *([("PostgreSQL and Redis", both)] if database and broker else [])]
+    commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=ROOT, text=True).strip()
+    lines = [
+        f"make prove-{name}",
+        f"{time.strftime('%Y-%m-%d')}, commit {commit}, {os.cpu_count()} cores",
+        "",
+    ]
+    passed = True
+    for title, surroundings in passes:
+        data_dir = ROOT / "var" / "test" / f"proof-{title.split(maxsplit=1)[0].lower()}"
+        data_dir.mkdir(parents=True, exist_ok=True)
+        environment = environment_with({"PROOF": "1", "DATA_DIR": str(data_dir), **surroundings})
+        if database and broker and not surroundings:
+            environment["POSTGRES_FOLLOWS"] = "1"
+        began = time.monotonic()
+        with migrated(data_dir, environment) as environment["MIGRATED"]:
+            command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rA", *PROOFS[name]]
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, check=False, stdout=subprocess.PIPE, text=True
+            )
+        print(done.stdout, flush=True)
+        passed &= done.returncode in {0, NO_TEST_WAS_CHOSEN}
+        kept = [line for line in done.stdout.splitlines() if TOLD.match(line)]
+        lines += [f"== {title}, {time.monotonic() - began:.0f} s", *kept, ""]
+    path = ROOT / "docs" / "proofs" / f"{name}.txt"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines))
+    print(f"Written: {path.relative_to(ROOT)}")
+    return 0 if passed else 1
+
+
+def environment_with(own: dict[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in OURS + NOT_HERE}
+    return {**kept, "ENV_FILE": "tests/settings.env", **own}
 
 
 def main() -> int:
+    if sys.argv[1] == "prove":
+        return prove(sys.argv[2])
     ring = sys.argv[1]
     database, database_reason = find_postgres()
     broker, broker_reason = find_redis()
-    follows = bool(database and broker) and ring != "coverage"
-    # What tests/conftest.py leaves to the second pass.
-    passed = run("SQLite alone", ring, {"POSTGRES_FOLLOWS": "1"} if follows else {})
-    if ring == "coverage":
+    follows = bool(database and broker) and ring not in ON_ONE_DATABASE
+    # The second pass of the fast ring asks PostgreSQL each statement that the first asked SQLite; that of the others
+    # runs what is marked for it: tests/conftest.py.
+    statements = ROOT / "var" / "test" / "statements"
+    shutil.rmtree(statements, ignore_errors=True)
+    recording = {"STATEMENTS": str(statements)} if ring == "fast" else {}
+    second = recording or {"MARKED_ONLY": "1"}
+    if ring == "postgres":
+        passed, second = True, {}
+    else:
+        passed = run("SQLite alone", ring, {"POSTGRES_FOLLOWS": "1", **recording} if follows else {})
+    if ring in ON_ONE_DATABASE:
         return 0 if passed else 1
     if database and broker:
-        passed &= run("PostgreSQL and Redis", ring, {"DATABASE_URL": database, "REDIS_URL": broker})
+        passed &= run("PostgreSQL and Redis", ring, {"DATABASE_URL": database, "REDIS_URL": broker, **second})
     else:
         missing = " and ".join(reason for reason in (database_reason, broker_reason) if reason)
         print(f"\n== {ring}: NOT RUN on PostgreSQL and Redis: {missing}.", flush=True)

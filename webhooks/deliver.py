@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.conf import settings
-from django.utils import timezone
 
 from config.ground import due, hands, limits, logs, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode
 from config.ground.outbound import Client, OutboundError, Policy, TimedOut
@@ -85,7 +85,7 @@ _HEALTH: Final[Prepared[Endpoint]] = Prepared(
 def deliver(delivery: Delivery, *, now: datetime | None = None) -> None:
     """Work one claimed delivery; writes nothing where the lease is lost meanwhile."""
     crash_point("deliver.claimed")
-    now = now or timezone.now()
+    now = now or utc_now()
     try:
         if monotonic() - delivery.read_at > READ_LASTS_SECONDS:
             read([delivery])

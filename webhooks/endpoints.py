@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from django.db import transaction
-from django.db.models import F
-from django.utils import timezone
+from django.db.models import Exists, F, OuterRef
 
 from accounts import audit
 from config.ground import due, limits, states
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode, uuid7
 from pipeline.events import envelope
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
     from uuid import UUID
+
+    from django.db.models import QuerySet
 
     from accounts.models import Workspace
 
@@ -125,7 +127,7 @@ def rotate_secret(
         raise Invalid.one(
             field="overlap", code="out_of_range", message=f"Choose an overlap from 0 to {days} days."
         )
-    now = now or timezone.now()
+    now = now or utc_now()
     secret = signing.make_secret()
     with transaction.atomic():
         # Two rotations at once must not both keep the same old secret and lose one of the new ones.
@@ -153,7 +155,7 @@ def switch_off(endpoint: Endpoint, *, actor: str) -> None:
 
 def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: datetime | None = None) -> int:
     """Send again; with `release` what was held meanwhile too, the oldest first. Returns how many that were."""
-    now = now or timezone.now()
+    now = now or utc_now()
     released = 0
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
@@ -177,7 +179,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
 
 def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> None:
     """The endpoint gets nothing more and its secrets are erased; its log stays. What waits for it fails."""
-    now = now or timezone.now()
+    now = now or utc_now()
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
@@ -203,7 +205,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
 
     Where an attempt is in flight at this moment, its outcome isn't recorded and the receiver may get it twice.
     """
-    now = now or timezone.now()
+    now = now or utc_now()
     with transaction.atomic():
         # Locked before the delivery, as everywhere.
         endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=delivery.endpoint_id)
@@ -228,7 +230,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:
     """A `webhook.test` for this endpoint alone; it isn't in the feed of events and isn't counted."""
-    now = now or timezone.now()
+    now = now or utc_now()
     event_id = uuid7()
     data = {"endpoint": encode("whe", endpoint.pk), "message": "This endpoint receives events."}
     with transaction.atomic():
@@ -260,15 +262,30 @@ def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) ->
     return delivery
 
 
-def disabled_hosts(workspace_id: UUID) -> list[str]:
-    """Where the endpoints are that were switched off for their failures; a person's own switch is no news."""
-    urls = (
+@dataclass(frozen=True)
+class Disabled:
+    """An endpoint that the service switched off; `is_gone` where it answered 410, else it failed for days."""
+
+    host: str
+    address: str
+    is_gone: bool
+
+
+def disabled(workspace_id: UUID) -> list[Disabled]:
+    """The newest five that were switched off for what they answered; a person's own switch is no news."""
+    rows = (
         Endpoint.objects.of(workspace_id)
         .filter(status="disabled", is_on=True, deleted_at=None)
         .order_by("-id")
-        .values_list("url", flat=True)
+        .annotate(is_gone=Exists(answered_410(OuterRef("pk"))))
+        .only("url")
     )
-    return list(dict.fromkeys(urlsplit(url).hostname or url for url in urls[:5]))
+    return [Disabled(urlsplit(row.url).hostname or row.url, row.address, row.is_gone) for row in rows[:5]]
+
+
+def answered_410(endpoint: Any) -> QuerySet[Delivery]:
+    """What is held because an endpoint, or one of a query, said that it is gone: the delivery that was told so."""
+    return Delivery.everywhere.filter(endpoint=endpoint, status="held", last_status=410)
 
 
 def _refuse_removed(endpoint: Endpoint) -> None:

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import notices
 from config.ground import limits, states, tallies
+from config.ground.clock import utc_now
 from config.ground.ids import encode
 from config.ground.moments import as_z
 from config.ground.prepared import Prepared, insert, update_each
@@ -193,7 +192,7 @@ def _record_together(done: Sequence[Success]) -> bool:
             transaction.set_rollback(True)
             return False
         insert(attempts)
-        now = timezone.now()
+        now = utc_now()
         well = [
             ({"pk": one.pk}, {"last_success_at": latest[one.pk], "updated_at": now})
             for one in endpoints
@@ -280,7 +279,7 @@ def note_health(endpoint: Endpoint, sent: Sent) -> None:
 
 
 def _tell_people(endpoint: Endpoint, sent: Sent, now: datetime) -> None:
-    words = {"host": urlsplit(endpoint.url).hostname or endpoint.url, "failures": endpoint.failures}
+    words = {"host": endpoint.address, "failures": endpoint.failures}
     if endpoint.status == "disabled":
         title = _("The webhook endpoint at %(host)s was switched off") % words
         text = _("Its events are held until you switch it on again.")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from django.db import IntegrityError, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from accounts import audit
 from config.ground import due, hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode, first_of, uuid7
@@ -54,7 +54,7 @@ def start(
     What hasn't arrived is what failed, what is held, and what waits for a later try; with `is_everything` also what was
     delivered. What happens from now on is none of it.
     """
-    now = now or timezone.now()
+    now = now or utc_now()
     if since > now:
         raise Invalid.one("since", "in_the_future", "Choose a time that is past.")
     # Contents from before then are gone.
@@ -92,7 +92,7 @@ def start(
 def stop(recovery: Recovery, *, actor: str, now: datetime | None = None) -> None:
     """Nothing more is put in line; what is in line is sent. Raises `MoveRefused` where it has ended."""
     with transaction.atomic():
-        states.move(recovery, "stopped", wake_at=None, ended_at=now or timezone.now(), **due.overtake())
+        states.move(recovery, "stopped", wake_at=None, ended_at=now or utc_now(), **due.overtake())
         _note("endpoint.recovery_stopped", recovery, actor)
 
 
@@ -123,7 +123,7 @@ def work(recovery: Recovery) -> None:
 
 
 def give_up(recovery: Recovery) -> None:
-    states.move(recovery, "stopped", under_lease=True, wake_at=None, attempts=0, ended_at=timezone.now())
+    states.move(recovery, "stopped", under_lease=True, wake_at=None, attempts=0, ended_at=utc_now())
 
 
 def _put_in_line(recovery: Recovery) -> bool:

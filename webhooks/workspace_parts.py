@@ -1,10 +1,12 @@
-"""What the webhooks give to a workspace's export, and what they erase at its end."""
+"""What the webhooks give to a workspace's export, and what they erase at its end, or with its samples."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from accounts import notices
 from accounts.export import in_turn
+from config.ground.clock import utc_now
 from config.ground.ids import encode
 from config.ground.moments import as_z
 from webhooks.models import Delivery, Endpoint
@@ -12,6 +14,8 @@ from webhooks.models import Delivery, Endpoint
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from uuid import UUID
+
+    from django.db.models import QuerySet
 
     from accounts.export import Part
     from accounts.models import Workspace
@@ -36,8 +40,20 @@ def _endpoint(row: Endpoint) -> dict[str, Any]:
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
+    return _erase(Endpoint.everywhere.filter(workspace_id=workspace_id), rows)
+
+
+def remove_samples(workspace_id: UUID, rows: int) -> int:
+    endpoints = Endpoint.everywhere.filter(workspace_id=workspace_id, is_sample=True)
+    # First nothing is added to what is being removed.
+    endpoints.filter(deleted_at=None).update(deleted_at=utc_now())
+    notices.forget_about(workspace_id, endpoints.values_list("pk", flat=True))
+    return _erase(endpoints, rows)
+
+
+def _erase(endpoints: QuerySet[Endpoint], rows: int) -> int:
     """Deliveries before their endpoint, found by its log's index; their attempts go with them."""
-    for endpoint in Endpoint.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True):
+    for endpoint in endpoints.values_list("pk", flat=True):
         some = list(Delivery.everywhere.filter(endpoint_id=endpoint).values_list("pk", flat=True)[:rows])
         if some:
             Delivery.everywhere.filter(pk__in=some).delete()

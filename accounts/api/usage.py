@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -21,6 +20,7 @@ from config.ground.api import (
     respond_with_tag,
     weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.ids import encode
 from config.ground.moments import as_z
 
@@ -93,7 +93,7 @@ class UsageView(WorkspaceResource):
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
         workspace = self.caller.workspace
-        report = credits.usage(workspace, datetime.now(UTC))
+        report = credits.usage(workspace, utc_now())
         is_limited = not workspace.is_unlimited
         body = {
             "limits": limits_of(workspace),

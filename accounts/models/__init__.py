@@ -5,7 +5,15 @@ from accounts.models.audit import AuditEntry
 from accounts.models.idempotency import IdempotencyKey
 from accounts.models.invitation import Invitation
 from accounts.models.ledger import CreditBalance, LedgerEntry
-from accounts.models.notice import Notice, NoticeChoice, NoticeDigest, NoticeMessage
+from accounts.models.notice import (
+    Notice,
+    NoticeChannel,
+    NoticeChoice,
+    NoticeDigest,
+    NoticeKind,
+    NoticeMessage,
+    NoticeMessageStatus,
+)
 from accounts.models.plan import Plan
 from accounts.models.rate_bucket import RateBucket
 from accounts.models.user import User
@@ -21,9 +29,12 @@ __all__ = [
     "LedgerEntry",
     "Membership",
     "Notice",
+    "NoticeChannel",
     "NoticeChoice",
     "NoticeDigest",
+    "NoticeKind",
     "NoticeMessage",
+    "NoticeMessageStatus",
     "Plan",
     "RateBucket",
     "User",

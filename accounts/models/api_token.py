@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models.workspace import Workspace
 from accounts.tenancy import WorkspaceQuerySet
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 
 
@@ -30,7 +30,7 @@ class ApiToken(models.Model):
     last_used_from = models.GenericIPAddressField(null=True, blank=True)
     rotated_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
     objects = WorkspaceQuerySet["ApiToken"].as_manager()

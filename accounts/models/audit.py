@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models.workspace import Workspace
 from accounts.tenancy import WorkspaceQuerySet
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 
 
@@ -22,7 +22,7 @@ class AuditEntry(models.Model):
     subject = models.CharField(max_length=200, blank=True)
     details = models.JSONField(default=dict)
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
     objects = WorkspaceQuerySet["AuditEntry"].as_manager()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import models
-from django.utils import timezone
 
 from accounts.models.workspace import Workspace
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 
 
@@ -23,7 +23,7 @@ class IdempotencyKey(models.Model):
     status = models.PositiveSmallIntegerField()
     body = models.BinaryField()
     headers = models.JSONField(default=dict)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
 

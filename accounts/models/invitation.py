@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Lower
-from django.utils import timezone
 
 from accounts.models.workspace import Membership, Workspace
 from accounts.tenancy import WorkspaceQuerySet
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 
 
@@ -23,11 +23,11 @@ class Invitation(models.Model):
     """SHA-256 of the newest link's token: it has full entropy, so a slow hash would add nothing."""
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     sends = models.PositiveIntegerField(default=1)
-    sent_at = models.DateTimeField(default=timezone.now)
+    sent_at = models.DateTimeField(default=utc_now)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
     objects = WorkspaceQuerySet["Invitation"].as_manager()
@@ -50,4 +50,4 @@ class Invitation(models.Model):
 
     @property
     def is_expired(self) -> bool:
-        return self.expires_at <= timezone.now()
+        return self.expires_at <= utc_now()

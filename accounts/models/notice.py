@@ -6,17 +6,49 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
 from config.ground.sealed import SealedTextField
+
+
+class NoticeKind(models.TextChoices):
+    POST_FAILED = "post_failed", _("A post failed")
+    POST_HANDED_OVER = "post_handed_over", _("A post is yours to publish")
+    REVIEWS_WAITING = "reviews_waiting", _("Items wait for review")
+    ITEM_FLAGGED = "item_flagged", _("A published item’s source changed")
+    SOURCE_FAILING = "source_failing", _("A source fails or is gone")
+    RECURRENCE_STOPPED = "recurrence_stopped", _("An item doesn’t come back any more")
+    FEW_TOPICS = "few_topics", _("A brand lane runs out of topics")
+    OUTLET_RECONNECT = "outlet_reconnect", _("An outlet has to be reconnected")
+    WEBHOOK = "webhook", _("A webhook endpoint fails")
+    QUOTA = "quota", _("Credits run out")
+    MONTHLY = "monthly", _("A month in numbers")
+    DIGEST = "digest", _("The daily digest")
+    TEST = "test", _("A test")
+
+
+class NoticeChannel(models.TextChoices):
+    MAIL = "mail", _("Mail")
+    SLACK = "slack", _("Slack")
+    TELEGRAM = "telegram", _("Telegram")
+
+
+class NoticeMessageStatus(models.TextChoices):
+    PENDING = "pending", _("Pending")
+    GATHERED = "gathered", _("Waits for the digest")
+    TOLD = "told", _("Told in a digest")
+    SENT = "sent", _("Sent")
+    FAILED = "failed", _("Failed")
+    DROPPED = "dropped", _("Dropped")
 
 
 class Notice(WorkspaceRow, DueModel):
     """One happening. `wake_at` is set until its messages are written."""
 
-    kind = models.CharField(max_length=20)
+    kind = models.CharField(max_length=20, choices=NoticeKind)
     key = models.CharField(max_length=120)
     """What makes the happening one: telling of it again is the same row."""
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -25,7 +57,7 @@ class Notice(WorkspaceRow, DueModel):
     text = models.TextField(blank=True)
     path = models.CharField(max_length=200, blank=True)
     """Of the page to look at, below the workspace's own address."""
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "notice"
@@ -45,11 +77,11 @@ class NoticeMessage(WorkspaceRow, DueModel):
 
     notice = models.ForeignKey(Notice, on_delete=models.CASCADE, related_name="messages")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    channel = models.CharField(max_length=10)
-    status = models.CharField(max_length=10, default="pending")
+    channel = models.CharField(max_length=10, choices=NoticeChannel)
+    status = models.CharField(max_length=10, choices=NoticeMessageStatus, default=NoticeMessageStatus.PENDING)
     failures = models.PositiveSmallIntegerField(default=0)
     error = models.CharField(max_length=300, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     sent_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -75,7 +107,7 @@ class NoticeChoice(WorkspaceRow):
     """Slack's incoming webhook: who knows the address may post there."""
     telegram_token = SealedTextField(null=True)
     telegram_chat = models.CharField(max_length=64, blank=True)
-    updated_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "notice_choice"

@@ -9,7 +9,7 @@ from django.db import models
 
 class Plan(models.Model):
     name = models.CharField(max_length=60, unique=True)
-    credits_per_month = models.PositiveIntegerField(default=1000)
+    credits_per_month = models.PositiveIntegerField(default=5000)
     active_sources_most = models.PositiveIntegerField(default=20)
     poll_interval_minutes_least = models.PositiveIntegerField(default=15)
     is_default = models.BooleanField(default=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models.workspace import Workspace
 from accounts.tenancy import WorkspaceQuerySet
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 
 
@@ -28,7 +28,7 @@ class WhitelistRequest(models.Model):
     asked_by = models.CharField(max_length=200)
     decided_by = models.CharField(max_length=200, blank=True)
     decided_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
     objects = WorkspaceQuerySet["WhitelistRequest"].as_manager()

@@ -15,6 +15,13 @@ from config.ground.sealed import ClosedTextField
 
 
 class Workspace(models.Model):
+    class Samples(models.TextChoices):
+        NONE = ""
+        FILLING = "filling"
+        FILLED = "filled"
+        REMOVING = "removing"
+        REMOVED = "removed"
+
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=120)
     timezone = models.CharField(max_length=64, default="UTC")
@@ -35,6 +42,10 @@ class Workspace(models.Model):
     """What people recognise the key by."""
     model_cap_micro_usd = models.PositiveBigIntegerField(null=True, blank=True)
     """What its calls to the model may cost in a month, in millionths of a US dollar; None for no cap."""
+    samples = models.CharField(
+        max_length=10, choices=Samples, default=Samples.NONE, db_default=Samples.NONE, blank=True
+    )
+    """How far its sample data is; see `accounts.samples`."""
     created_at = models.DateTimeField(default=now)
     deletes_at = models.DateTimeField(null=True, blank=True)
     """When it will be deleted, if nobody undoes that; until then it rests."""
@@ -55,6 +66,8 @@ class Workspace(models.Model):
                 name="workspace_to_erase",
                 condition=models.Q(deletes_at__isnull=False, erased_at__isnull=True),
             ),
+            # Read once a second: are there samples to remove?
+            models.Index(fields=["id"], name="workspace_to_clear", condition=models.Q(samples="removing")),
         ]
 
     def __str__(self) -> str:
@@ -91,6 +104,8 @@ class Membership(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role)
+    is_sample = models.BooleanField(default=False, db_default=False)
+    """Part of the sample data, which is removed as a whole."""
     created_at = models.DateTimeField(default=now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()

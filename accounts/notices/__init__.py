@@ -3,15 +3,14 @@
 from accounts.notices.choices import Choice, choice_of, choose, lately_told
 from accounts.notices.digest import Line, next_morning, open_digest, put_together
 from accounts.notices.digest import give_up as give_up_digest
-from accounts.notices.kinds import CHANNELS, KINDS
+from accounts.notices.kinds import KINDS
 from accounts.notices.leaving import address_to_leave, switch, way_of
 from accounts.notices.record import record, send_test
-from accounts.notices.retention import forget
+from accounts.notices.retention import forget, forget_about
 from accounts.notices.spread import give_up_spreading, spread
 from accounts.notices.tell import give_up, tell
 
 __all__ = [
-    "CHANNELS",
     "KINDS",
     "Choice",
     "Line",
@@ -19,6 +18,7 @@ __all__ = [
     "choice_of",
     "choose",
     "forget",
+    "forget_about",
     "give_up",
     "give_up_digest",
     "give_up_spreading",

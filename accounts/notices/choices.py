@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts import audit
 from accounts.models import Membership, NoticeChoice, NoticeMessage
 from accounts.notices.kinds import KINDS, OFF
+from config.ground.clock import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ def choose(
         "slack_url": slack_url or None,
         "telegram_token": telegram_token or None,
         "telegram_chat": telegram_chat,
-        "updated_at": timezone.now(),
+        "updated_at": utc_now(),
     }
     with transaction.atomic():
         NoticeChoice.everywhere.update_or_create(workspace=workspace, user=user, defaults=values)

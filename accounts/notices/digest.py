@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.models import NoticeDigest, NoticeMessage
+from accounts.models import NoticeDigest, NoticeKind, NoticeMessage
 from accounts.notices.choices import choices_of
-from accounts.notices.kinds import DAILY, DIGEST
+from accounts.notices.kinds import DAILY
 from accounts.notices.record import record
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def next_morning(after: datetime, zone: str) -> datetime:
 
 def open_digest(workspace: Workspace) -> None:
     """What a new workspace is given."""
-    morning = next_morning(timezone.now(), workspace.timezone)
+    morning = next_morning(utc_now(), workspace.timezone)
     NoticeDigest.everywhere.create(workspace=workspace, due_at=morning, wake_at=morning)
 
 
@@ -55,7 +55,7 @@ def put_together(row: NoticeDigest, lines: Sequence[Line], *, now: datetime | No
 
     `lines` is what was counted now; a person sees those whose kind they chose daily.
     """
-    now = now or timezone.now()
+    now = now or utc_now()
     workspace = row.workspace
     if workspace.deleted_at is not None:
         row.sleep_until(None, attempts=0)
@@ -73,7 +73,7 @@ def put_together(row: NoticeDigest, lines: Sequence[Line], *, now: datetime | No
 
 
 def give_up(row: NoticeDigest) -> None:
-    morning = next_morning(timezone.now(), row.workspace.timezone)
+    morning = next_morning(utc_now(), row.workspace.timezone)
     row.sleep_until(morning, due_at=morning, attempts=0)
 
 
@@ -97,7 +97,7 @@ def _write(row: NoticeDigest, choice: Choice, counted: Sequence[Line], now: date
         on = (row.due_at or now).astimezone(ZoneInfo(row.workspace.timezone)).date()
         count = ngettext("%(count)d thing", "%(count)d things", len(lines)) % {"count": len(lines)}
         record(
-            DIGEST,
+            NoticeKind.DIGEST,
             workspace_id=row.workspace_id,
             key=f"{choice.user.pk.hex}:{on}",
             title=_("%(count)s from %(workspace)s") % {"count": count, "workspace": row.workspace.name},

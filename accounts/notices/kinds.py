@@ -21,12 +21,13 @@ _OWNERS_AT_ONCE: Final[Mapping[str, str]] = {_Role.OWNER: NOW}
 
 @dataclass(frozen=True)
 class Kind:
-    """`defaults` by role; a role that isn't named is told nothing. `is_counted` ones exist in digests alone.
+    """What a person can choose to be told. `defaults` by role; a role that isn't named is told nothing.
+
+    `is_counted` ones exist in digests alone.
 
     `is_monthly` ones come by themselves when a month is over, so that they are either wanted or not.
     """
 
-    label: Any
     help: Any
     defaults: Mapping[str, str]
     is_counted: bool = False
@@ -35,58 +36,47 @@ class Kind:
 
 KINDS: Final[Mapping[str, Kind]] = {
     "post_failed": Kind(
-        _("A post failed"),
         _("It was not published, and is not tried again by itself."),
         _OWNERS_AT_ONCE,
     ),
     "post_handed_over": Kind(
-        _("A post is yours to publish"),
         _("Its place has no interface for programs: its words and files are ready to copy."),
         {_Role.OWNER: NOW, _Role.EDITOR: NOW},
     ),
     "reviews_waiting": Kind(
-        _("Items wait for review"),
         _("How many, and for how long the oldest has waited."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
         is_counted=True,
     ),
     "item_flagged": Kind(
-        _("A published item’s source changed"),
         _("The entry that it was made of was edited or withdrawn after it was published."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
     ),
     "source_failing": Kind(
-        _("A source fails or is gone"),
         _("Three polls in a row failed, or its server says that it is gone."),
         _OWNERS_AT_ONCE,
     ),
     "recurrence_stopped": Kind(
-        _("An item doesn’t come back any more"),
         _("Its source is gone or paused, or what it was made of was erased; it says why."),
         {_Role.OWNER: DAILY, _Role.EDITOR: DAILY},
     ),
     "few_topics": Kind(
-        _("A brand lane runs out of topics"),
         _("Fewer than seven topics of its pool may be taken; told once a week."),
         _OWNERS_AT_ONCE,
     ),
     "outlet_reconnect": Kind(
-        _("An outlet has to be reconnected"),
         _("Its platform refuses the log-in, so nothing is published there."),
         _OWNERS_AT_ONCE,
     ),
     "webhook": Kind(
-        _("A webhook endpoint fails"),
         _("It was slowed down after failures, or switched off."),
         _OWNERS_AT_ONCE,
     ),
     "quota": Kind(
-        _("Credits run out"),
         _("80 % of the month's credits are used, and when all of them are."),
         _OWNERS_AT_ONCE,
     ),
     "monthly": Kind(
-        _("A month in numbers"),
         _(
             "On the first of the month: what was published, what became of it, and how punctual it was. Left out when "
             "nothing was published."
@@ -95,9 +85,3 @@ KINDS: Final[Mapping[str, Kind]] = {
         is_monthly=True,
     ),
 }
-CHANNELS: Final[Mapping[str, Any]] = {"mail": _("Mail"), "slack": "Slack", "telegram": "Telegram"}
-
-# Beside the kinds that people choose: these go to the one person that they are for.
-MONTHLY: Final = "monthly"
-DIGEST: Final = "digest"
-TEST: Final = "test"

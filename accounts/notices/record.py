@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.models import Notice
-from accounts.notices.kinds import DIGEST, KINDS, MONTHLY, TEST
+from accounts.models import Notice, NoticeKind
 from config.ground import hands
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 from config.ground.prepared import insert_unless_there
 
@@ -44,9 +43,9 @@ def record(
     if not connection.in_atomic_block:
         message = f"A notice ({kind}) must be recorded in the transaction of its change."
         raise TransactionManagementError(message)
-    if kind not in {*KINDS, DIGEST, TEST}:
+    if kind not in NoticeKind.values:
         raise LookupError(kind)
-    now = now or timezone.now()
+    now = now or utc_now()
     is_new = insert_unless_there(
         Notice(
             id=uuid7(),
@@ -56,7 +55,7 @@ def record(
             user_id=user_id,
             # A platform's own words may hold what no line of a mail must.
             title=" ".join(title.split())[:TITLE_CHARACTERS],
-            text=text if kind in {DIGEST, MONTHLY} else text[:TEXT_CHARACTERS],
+            text=text if kind in {NoticeKind.DIGEST, NoticeKind.MONTHLY} else text[:TEXT_CHARACTERS],
             path=path,
             due_at=now,
             wake_at=now,
@@ -72,7 +71,7 @@ def send_test(workspace: Workspace, user: User, once: str) -> None:
     """A message by every channel that is open; the same `once` sends it once."""
     with transaction.atomic():
         record(
-            TEST,
+            NoticeKind.TEST,
             workspace_id=workspace.pk,
             key=f"{user.pk.hex}:{once or uuid7().hex}"[:120],
             title=_("This is how a notice from %(workspace)s looks") % {"workspace": workspace.name},

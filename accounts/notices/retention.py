@@ -1,4 +1,4 @@
-"""Notices that are old enough to be forgotten."""
+"""Notices that are forgotten: those that are old enough, and those about what is removed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from accounts.models import Notice
 from config.ground import limits
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
+    from uuid import UUID
 
 ROWS: Final = 500
 """Of one statement: a short lock, however much is too old."""
@@ -21,3 +23,10 @@ def forget(now: datetime) -> int:
     if ids:
         Notice.everywhere.filter(pk__in=ids).delete()
     return len(ids)
+
+
+def forget_about(workspace_id: UUID, things: Collection[UUID]) -> None:
+    """Delete the notices about these rows: a key begins with the id of what the notice is about."""
+    wanted = {key.hex for key in things}
+    rows = Notice.objects.of(workspace_id).values_list("pk", "key")
+    Notice.everywhere.filter(pk__in=[pk for pk, key in rows if key.partition(":")[0] in wanted]).delete()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from accounts.models import Notice, NoticeMessage
 from accounts.notices.choices import choice_of, choices_of
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
 from config.ground import hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _HOUR: Final = timedelta(hours=1)
 
 def spread(notice: Notice, *, now: datetime | None = None) -> None:
     """Work one claimed notice: all of its messages are written, and the notice is done, in one transaction."""
-    now = now or timezone.now()
+    now = now or utc_now()
     people = _people(notice)
     with transaction.atomic():
         messages = [one for choice in people for one in _messages(notice, choice, now)]

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.conf import settings
-from django.utils import timezone
 
 from accounts import mails
-from accounts.models import Notice, NoticeMessage
+from accounts.models import Notice, NoticeKind, NoticeMessage
 from accounts.notices.choices import choice_of
-from accounts.notices.kinds import DIGEST, MONTHLY
 from accounts.notices.leaving import address_to_leave
 from config.ground import hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode
 from config.ground.outbound import Client, OutboundError, Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from accounts.notices.choices import Choice
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 TELEGRAM_CHARACTERS: Final = 4096
 SLACK_CHARACTERS: Final = 3000
-_TEMPLATES: Final = {DIGEST: "digest", MONTHLY: "monthly"}
+_TEMPLATES: Final[Mapping[str, str]] = {NoticeKind.DIGEST: "digest", NoticeKind.MONTHLY: "monthly"}
 _ANSWER_BYTES: Final = 64 * 1024
 _TIMEOUT_SECONDS: Final = 15
 
@@ -42,7 +42,7 @@ class NotTaken(Exception):
 
 def tell(message: NoticeMessage, *, now: datetime | None = None) -> None:
     """Work one claimed message. Who has left, or has closed the channel, is told nothing."""
-    now = now or timezone.now()
+    now = now or utc_now()
     try:
         _tell(message, now)
     except states.Overtaken:
@@ -108,7 +108,7 @@ def _by_mail(notice: Notice, choice: Choice) -> None:
         "off_address": off_address,
     }
     message = mails.render(template, choice.user.email, context)
-    if notice.kind == MONTHLY:
+    if notice.kind == NoticeKind.MONTHLY:
         # The button of a mail program (RFC 8058).
         message.extra_headers["List-Unsubscribe"] = f"<{off_address}>"
         message.extra_headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"

@@ -10,6 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from accounts import notices
+from accounts.models import NoticeKind
 from accounts.notices import KINDS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def leave(request: HttpRequest, token: str) -> HttpResponse:
         if request.method == "POST":
             notices.switch(way, is_on=request.POST.get("act") == "come_back")
             way = notices.way_of(token) or way
-        context = {"way": way, "kind": KINDS[way.kind]}
+        context = {"way": way, "kind": KINDS[way.kind], "label": NoticeKind(way.kind).label}
         answer = render(request, "pages/notices_off.html", context)
     answer["X-Robots-Tag"] = "noindex, nofollow"
     return answer

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts import notices
+from accounts.models import NoticeChannel, NoticeKind
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
 from accounts.pages import typed
 from accounts.pages.place import Place, page
@@ -76,7 +77,7 @@ class NoticesForm(forms.Form):
         super().__init__(*arguments, **named)
         for name, kind in KINDS.items():
             self.fields[name] = forms.ChoiceField(
-                label=kind.label,
+                label=NoticeKind(name).label,
                 help_text=kind.help,
                 choices=_whens(kind),
             )
@@ -140,7 +141,7 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
         "place": place,
         "choice": choice,
         "lately": notices.lately_told(place.workspace, place.user),
-        "channels": notices.CHANNELS,
+        "channels": dict(NoticeChannel.choices),
         "hour": f"{limits.DIGEST_HOUR:02}:00",
         "most": limits.NOTICES_AT_ONCE_MOST,
     }
@@ -154,7 +155,7 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
         messages.error(request, _("No channel is ticked. Tick one, save, and try again."))
         return redirect(place.address("notices"))
     notices.send_test(place.workspace, place.user, request.POST.get("once", ""))
-    said = ", ".join(str(notices.CHANNELS[name]) for name in channels)
+    said = ", ".join(str(NoticeChannel(name).label) for name in channels)
     count = len(channels)
     messages.success(
         request,

@@ -36,6 +36,7 @@ urlpatterns = [
     page_path("settings/workspace/key", workspace.model_key, "workspace_key"),
     page_path("settings/workspace/key/remove", workspace.remove_model_key, "workspace_key_remove"),
     page_path("settings/workspace/cap", workspace.model_cap, "workspace_cap"),
+    page_path("settings/workspace/samples", workspace.remove_samples, "samples_remove"),
     page_path("settings/workspace/export", workspace.exported, "workspace_export"),
     page_path("settings/workspace/delete", workspace.delete, "workspace_delete"),
     page_path("settings/workspace/keep", workspace.keep, "workspace_keep"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -15,11 +14,12 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import erasure, export, workspaces
+from accounts import erasure, export, samples, workspaces
 from accounts.pages import typed
 from accounts.pages.members import SureForm
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 
 if TYPE_CHECKING:
@@ -94,7 +94,13 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("workspace"))
     # Its key is left out of what a page of a workspace reads.
     last_four = row.model_key_last_four
-    context = {"place": place, "form": form, "last_four": last_four, "cap": _dollars(row.model_cap_micro_usd)}
+    context = {
+        "place": place,
+        "form": form,
+        "last_four": last_four,
+        "cap": _dollars(row.model_cap_micro_usd),
+        "has_samples": samples.has_samples(row),
+    }
     return render(request, "pages/workspace.html", context)
 
 
@@ -135,13 +141,23 @@ def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/workspace_cap.html", {"place": place, "form": form})
 
 
+@page("manage")
+def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
+    form = SureForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        if samples.remove(place.workspace, actor=place.user.email):
+            messages.success(request, _("The sample data is being removed."))
+        return redirect(place.address("home"))
+    return render(request, "pages/samples_remove.html", {"place": place, "form": form})
+
+
 @page("manage", methods=("POST",))
 def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
     every = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
     if not cache.add(f"exported:{place.workspace.pk}", 1, every):
         messages.error(request, _("An export was begun a moment ago. Wait a minute, then download again."))
         return redirect(place.address("workspace"))
-    name = export.file_name(place.workspace, datetime.now(UTC))
+    name = export.file_name(place.workspace, utc_now())
     pieces = export.begin(place.workspace, actor=place.user.email)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(pieces, content_type="application/zip", headers=headers)

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from zoneinfo import ZoneInfo
 
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
@@ -15,6 +14,7 @@ from accounts.api.base import WorkspaceResource, answers, documented
 from analytics import queries
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
 from analytics.api.spreadsheet import CsvRenderer
+from analytics.models import Attribution
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
 from analytics.told import figures, told
@@ -31,10 +31,11 @@ from config.ground.api import (
     unknown_names,
     weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.errors import Invalid
 from config.ground.jsonio import Dumped, JsonRenderer, dump
 from config.ground.moments import as_z, as_z_or_none, read_moment
-from pipeline.engines.base import BUCKETS
+from pipeline.models import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,7 +117,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
         description="The IANA name of the time zone whose dates are meant, such as Europe/Berlin. Default: UTC.",
     ),
     "outlet": _repeatable(public_id("out"), "Only these outlets."),
-    "content_type": _described(choices(*BUCKETS), "Only these buckets."),
+    "content_type": _described(choices(*Bucket.values), "Only these buckets."),
     "group_by": Parameter(
         _read_dimensions,
         description=f"The dimensions of a row, with commas between: {', '.join(DIMENSIONS)}. Default: "
@@ -124,7 +125,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
         schema={"type": "string", "pattern": f"^({_DIMENSION})(,({_DIMENSION}))*$"},
     ),
     "attribution": _described(
-        choice("received", "published"),
+        choice(*Attribution.values),
         "Which date the platforms' numbers count for: the one on which they were counted (received, the default) or "
         "the one of publication.",
     ),
@@ -235,7 +236,7 @@ class AnalyticsView(WorkspaceResource):
         ],
     )
     def list(self, request: Request) -> Response:
-        question = _question(request, self.caller, timezone.now())
+        question = _question(request, self.caller, utc_now())
         self.dimensions = question.group_by
         if getattr(request, "accepted_media_type", _JSON) != _CSV:
             body = _as_json(question)

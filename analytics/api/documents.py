@@ -10,7 +10,7 @@ from rest_framework import serializers
 from analytics.folding import NULLABLE, REASONS
 from analytics.periods import INTERVALS
 from config.ground.api import MomentField, PublicIdField
-from pipeline.engines.base import BUCKETS
+from pipeline.models import Bucket
 
 
 @extend_schema_field(
@@ -82,7 +82,7 @@ class AnalyticsRowSerializer(FiguresSerializer):
     """Has the dimensions that `group_by` names."""
 
     outlet = AnalyticsOutletSerializer(required=False)
-    content_type = serializers.CharField(required=False, help_text=f"The bucket: {', '.join(BUCKETS)}.")
+    content_type = serializers.CharField(required=False, help_text=f"The bucket: {', '.join(Bucket.values)}.")
     date = serializers.CharField(
         required=False,
         help_text="The bucket's first day in the time zone asked for; of hours the first moment, with its offset.",

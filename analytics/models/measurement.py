@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+from pipeline.models import Bucket
+
+
+class MeasuringStatus(models.TextChoices):
+    WAITING = "waiting", _("Waiting")
+    DONE = "done", _("Done")
 
 
 class Measuring(WorkspaceRow, DueModel):
@@ -18,7 +25,7 @@ class Measuring(WorkspaceRow, DueModel):
     publication = models.OneToOneField(
         "pipeline.Publication", on_delete=models.CASCADE, related_name="measuring"
     )
-    status = models.CharField(max_length=10, default="waiting")
+    status = models.CharField(max_length=10, choices=MeasuringStatus, default=MeasuringStatus.WAITING)
     measured = models.PositiveSmallIntegerField(default=0)
     """How many of its moments have been measured."""
     last_error = models.CharField(max_length=300, blank=True)
@@ -36,10 +43,10 @@ class Measurement(WorkspaceRow):
         "pipeline.Publication", on_delete=models.CASCADE, related_name="measurements"
     )
     number = models.PositiveSmallIntegerField()
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=utc_now)
     published_at = models.DateTimeField()
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
-    content_type = models.CharField(max_length=10)
+    content_type = models.CharField(max_length=10, choices=Bucket)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
     engine_output = models.CharField(max_length=60)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")

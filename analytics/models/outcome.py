@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from accounts.tenancy import WorkspaceRow
+from pipeline.models import Bucket
 
 
 class Outcome(WorkspaceRow):
@@ -20,7 +21,7 @@ class Outcome(WorkspaceRow):
     """False: it failed for good."""
     at = models.DateTimeField()
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
-    content_type = models.CharField(max_length=10)
+    content_type = models.CharField(max_length=10, choices=Bucket)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
     engine_output = models.CharField(max_length=60)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
 from config.ground.due import DueModel, claim_indexes
+from pipeline.models import Bucket, HitKind
 
 QUARTER: Final = 900
 DAY: Final = 86_400
 """The units of rollups, in seconds."""
+
+
+class Attribution(models.TextChoices):
+    """By which moment a platform's numbers count."""
+
+    RECEIVED = "received", _("On the day of counting")
+    PUBLISHED = "published", _("On the day of publication")
 
 
 class RollupDay(WorkspaceRow, DueModel):
@@ -40,7 +49,7 @@ class Rollup(WorkspaceRow):
     start = models.BigIntegerField()
     """In seconds since 1970; with `unit` the time that it adds up."""
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
-    content_type = models.CharField(max_length=10)
+    content_type = models.CharField(max_length=10, choices=Bucket)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
     engine_output = models.CharField(max_length=60)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
@@ -65,8 +74,7 @@ class OutcomeRollup(Rollup):
 
 
 class MeasurementRollup(Rollup):
-    attribution = models.CharField(max_length=9)
-    """By which moment: `received` or `published`."""
+    attribution = models.CharField(max_length=9, choices=Attribution)
     availability = models.JSONField(default=dict)
     impressions = models.BigIntegerField(null=True)
     views = models.BigIntegerField(null=True)
@@ -88,7 +96,7 @@ class MeasurementRollup(Rollup):
 class HitRollup(Rollup):
     """Clicks by the dimensions of their items; a fetch is of no item, and both its texts are empty."""
 
-    kind = models.CharField(max_length=5)
+    kind = models.CharField(max_length=5, choices=HitKind)
     count = models.BigIntegerField()
 
     class Meta(Rollup.Meta):

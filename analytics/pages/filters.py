@@ -13,12 +13,12 @@ from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
 from analytics.folding import METRICS
+from analytics.models import Attribution
 from analytics.periods import Period, local_midnight
 from analytics.queries import Question
 from config.ground import limits
 from config.ground.ids import decode, encode
-from pipeline.models import Outlet
-from pipeline.pages import buckets
+from pipeline.models import Bucket, Outlet
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
@@ -55,10 +55,6 @@ METRIC_NAMES: Final = {
     "engagements": gettext_lazy("Engagements"),
     "engagement_rate": gettext_lazy("Engagement rate"),
 }
-ATTRIBUTIONS: Final = {
-    "received": gettext_lazy("On the day of counting"),
-    "published": gettext_lazy("On the day of publication"),
-}
 _DAY_INPUT: Final = {"type": "date"}
 
 
@@ -78,7 +74,7 @@ class AnalyticsFilter(forms.Form):
     content_type = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,
-        choices=[("", gettext_lazy("Every kind")), *buckets.TOLD.items()],
+        choices=[("", gettext_lazy("Every kind")), *Bucket.choices],
     )
     metric = forms.ChoiceField(
         label=gettext_lazy("Number"),
@@ -94,7 +90,7 @@ class AnalyticsFilter(forms.Form):
         label=gettext_lazy("Time zone"), required=False, choices=lazy(workspaces.timezone_choices, list)
     )
     attribution = forms.ChoiceField(
-        label=gettext_lazy("Platforms' numbers count"), required=False, choices=[*ATTRIBUTIONS.items()]
+        label=gettext_lazy("Platforms' numbers count"), required=False, choices=Attribution.choices
     )
 
     def __init__(self, *args: Any, workspace: Workspace, now: datetime, **kwargs: Any) -> None:
@@ -159,7 +155,7 @@ class AnalyticsFilter(forms.Form):
             workspace_id=self.workspace.pk,
             test=False,
             period=given["period"],
-            attribution=given["attribution"] or "received",
+            attribution=given["attribution"] or Attribution.RECEIVED,
             outlets=None if outlet is None else (outlet,),
             content_types=(given["content_type"],) if given["content_type"] else None,
         )

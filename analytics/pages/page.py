@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages.place import Place, page
@@ -17,6 +16,7 @@ from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
 from analytics.report import report
 from analytics.told import as_csv, told
 from analytics.wording import number, seconds_said
+from config.ground.clock import utc_now
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -87,7 +87,7 @@ def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
         given["range"] = "chosen" if given.get("start") else "30"
     if not given.get("tz"):
         given["tz"] = place.workspace.timezone
-    return AnalyticsFilter(given, workspace=place.workspace, now=timezone.now())
+    return AnalyticsFilter(given, workspace=place.workspace, now=utc_now())
 
 
 def _charts(found: Report) -> list[showing.Shown]:

@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.pages.live import look_again
@@ -22,6 +21,7 @@ from analytics import queries
 from analytics.doing import punctuality
 from analytics.periods import Period
 from analytics.wording import seconds_said
+from config.ground.clock import utc_now
 from pipeline.pages.flow import flow
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
     chosen = request.GET.get("span", "day")
     if chosen not in SPANS:
         chosen = "day"
-    now = timezone.now()
+    now = utc_now()
     label, span = SPANS[chosen]
     seen = flow(place.workspace, span=span, now=now)
     context: dict[str, Any] = {"place": place, "flow": seen, "span": label, "public_url": settings.PUBLIC_URL}
@@ -74,7 +74,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _rates(place: Place, span: timedelta) -> Rates:
-    now = timezone.now().astimezone(UTC)
+    now = utc_now().astimezone(UTC)
     period = Period(now - span, now, "day", ZoneInfo(place.workspace.timezone))
     question = queries.Question(place.workspace.pk, test=False, period=period, group_by=())
     did = punctuality(question)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from analytics.folding import METRICS
 from analytics.pages.filters import METRIC_NAMES
 from analytics.wording import number
-from pipeline.pages import buckets
+from pipeline.models import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -129,8 +129,8 @@ def day_said(label: str) -> str:
 
 
 def type_said(line: Line) -> str:
-    return str(buckets.TOLD.get(line.name, line.name))
+    return str(dict(Bucket.choices).get(line.name, line.name))
 
 
 def part_said(part: Part) -> str:
-    return str(buckets.TOLD.get(part.about, part.about))
+    return str(dict(Bucket.choices).get(part.about, part.about))

@@ -6,7 +6,6 @@ What is about tokens, rates and idempotency stands in `accounts.api.base`, one f
 from __future__ import annotations
 
 import base64
-import difflib
 import hashlib
 import hmac
 import re
@@ -28,6 +27,7 @@ from config.ground import ids, limits
 from config.ground.errors import AppError, Detail, Invalid
 from config.ground.jsonio import Dumped, dump, raw_body, refuse_unless_json
 from config.ground.moments import as_z, read_date_or_moment, read_moment
+from config.ground.nearest import hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,13 +41,11 @@ if TYPE_CHECKING:
 def unknown_names(given: Iterable[str], known: Iterable[str], *, what: str) -> list[Detail]:
     """A detail for each name that isn't known, with the nearest that is: a mistyped filter must not return all."""
     names = sorted(known)
-    details = []
     # Somebody who sends half a million names gets the first few told, at the price of a few.
-    for name in sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD]:
-        near = difflib.get_close_matches(name[: limits.NAME_CHARACTERS], names, n=1, cutoff=0.6)
-        hint = f" Did you mean {near[0]}?" if near else f" Known are: {', '.join(names) or 'none'}."
-        details.append(Detail(name, f"unknown_{what}", f"There is no {what} {name}.{hint}"))
-    return details
+    return [
+        Detail(name, f"unknown_{what}", f"There is no {what} {name}. {hint(name, names)}")
+        for name in sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD]
+    ]
 
 
 class StrictSerializer(serializers.Serializer[Any]):

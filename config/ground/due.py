@@ -11,7 +11,6 @@ import hashlib
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 from uuid import UUID
@@ -19,11 +18,13 @@ from uuid import UUID
 from django.db import connection, models, transaction
 from django.db.models import F
 
-from config.ground import tallies
+from config.ground import clock, tallies
+from config.ground.clock import utc_now
 from config.ground.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from django.db.models import QuerySet
 
@@ -75,13 +76,13 @@ def overtake() -> dict[str, Any]:
 
 
 def database_now() -> datetime:
-    """The database's clock, so that leases of several machines are measured by one."""
-    if connection.vendor == "postgresql":
+    """The database's clock, so that leases of several machines are measured by one; or the one that is handed in."""
+    if clock.handed_in() is None and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
             now: datetime = cursor.fetchone()[0]
             return now
-    return datetime.now(UTC)
+    return utc_now()
 
 
 Row = TypeVar("Row", bound=DueModel)

@@ -30,6 +30,8 @@ CODES: Final[Mapping[str, ErrorCode]] = {
     "idempotency_in_progress": ErrorCode(
         409, "The first request with this Idempotency-Key is still running."
     ),
+    "source_unavailable": ErrorCode(409, "Such a source can't work on this service now; detail says why."),
+    "engine_unavailable": ErrorCode(409, "This service can't run such an engine now; detail says why."),
     "version_conflict": ErrorCode(
         412, "The object has changed since the version in If-Match; read it again."
     ),

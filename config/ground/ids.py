@@ -7,8 +7,9 @@ from uuid import UUID
 
 from uuid_utils import compat
 
+from config.ground import clock
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -51,7 +52,11 @@ PREFIXES: Final = {
     "recurrence_turn": "rct",
 }
 
-uuid7: Final[Callable[[], UUID]] = compat.uuid7
+
+def uuid7() -> UUID:
+    """A new id; its time is the one that `clock.set_to()` hands in, else the present."""
+    moment = clock.handed_in()
+    return compat.uuid7() if moment is None else compat.uuid7(nanoseconds=int(moment.timestamp() * 10**9))
 
 
 def first_of(moment: datetime) -> UUID:

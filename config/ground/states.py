@@ -8,9 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from django.utils import timezone
-
 from config.ground import tallies
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail
 from config.ground.prepared import update, update_each
 
@@ -125,7 +124,7 @@ def _change(
         expected["lease_token"] = thing.lease_token  # type: ignore[attr-defined]
     values: dict[str, Any] = {"status": to, **changes}
     if "updated_at" in _names(type(thing)):
-        values.setdefault("updated_at", timezone.now())
+        values.setdefault("updated_at", utc_now())
     return expected, values
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.urls import NoReverseMatch
-from django.utils import timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import credits as credit_account
+from config.ground.clock import utc_now
 from pipeline import overview
 from pipeline.stages import stopping
 from webhooks import endpoints
@@ -59,7 +59,7 @@ def _stopped(place: Place) -> list[Banner]:
 
 def _publishing(place: Place) -> list[Banner]:
     """The workspace's own hold or, without one, what is late: by the clock alone, so that it shows without a worker."""
-    now = timezone.now()
+    now = utc_now()
     reason, late = overview.in_the_way(place.workspace.pk, now=now)
     if reason is not None:
         text = _("%(reason)s Nothing goes out until somebody lets go.") % {"reason": f"{reason.rstrip('.')}."}
@@ -101,17 +101,34 @@ def _outlets(place: Place) -> list[Banner]:
 
 
 def _endpoints(place: Place) -> list[Banner]:
-    hosts = endpoints.disabled_hosts(place.workspace.pk)
-    if not hosts:
-        return []
-    title = ngettext(
-        "The webhook endpoint at %(hosts)s is switched off.",
-        "The webhook endpoints at %(hosts)s are switched off.",
-        len(hosts),
-    )
-    text = _("It failed for days. Its events are held until an owner switches it on again.")
+    """One banner for each cause. Whoever can't manage them sees no paths: some receivers' are secrets."""
+    found = endpoints.disabled(place.workspace.pk)
     address = _address(place, "webhooks") if place.may_manage else ""
-    return [Banner(title % {"hosts": ", ".join(hosts)}, text, address, _("See the endpoints"))]
+    banners = []
+    for is_gone in (True, False):
+        there = [one for one in found if one.is_gone is is_gone]
+        names = list(dict.fromkeys(one.address if place.may_manage else one.host for one in there))
+        if not names:
+            continue
+        title = ngettext(
+            "The webhook endpoint at %(names)s is switched off.",
+            "The webhook endpoints at %(names)s are switched off.",
+            len(names),
+        )
+        cause = (
+            ngettext("It answered 410: it is gone.", "They answered 410: they are gone.", len(names))
+            if is_gone
+            else ngettext("It failed for days.", "They failed for days.", len(names))
+        )
+        after = ngettext(
+            "Its events are held until an owner switches it on again.",
+            "Their events are held until an owner switches them on again.",
+            len(names),
+        )
+        banners.append(
+            Banner(title % {"names": ", ".join(names)}, f"{cause} {after}", address, _("See the endpoints"))
+        )
+    return banners
 
 
 def _address(place: Place, name: str, **more: Any) -> str:

@@ -10,6 +10,7 @@ from django import template
 from django.conf import settings
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 
@@ -42,6 +43,15 @@ def icon(name: str, extra: str = "") -> SafeString:
         extra,
         _shapes(name),
     )
+
+
+@register.simple_tag
+def sample(row: object) -> SafeString:
+    """The badge of what is part of the sample data; nothing for everything else."""
+    is_sample = row.get("is_sample") if isinstance(row, dict) else getattr(row, "is_sample", False)
+    if not is_sample:
+        return mark_safe("")
+    return format_html('<span class="badge" title="{}">{}</span>', _("Part of the sample data"), _("Sample"))
 
 
 @register.simple_tag

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django.db.models import Value
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 from accounts import credits as credit_account
 from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
 from accounts.models import CreditBalance
 from config.ground import ids
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, NotFound
 from config.ground.prepared import Prepared
 from pipeline.models import WorkspaceDefaults
@@ -75,7 +75,7 @@ class PipelineResource(WorkspaceResource):
         try:
             yield
         except Conflict as conflict:
-            workspace, now = self.caller.workspace, timezone.now()
+            workspace, now = self.caller.workspace, utc_now()
             if self.caller.test or workspace.is_unlimited:
                 raise
             report = credit_account.usage(workspace, now)

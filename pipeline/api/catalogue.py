@@ -1,4 +1,4 @@
-"""/v1/outlets, /v1/personas and /v1/engines: what there is to publish to, to speak as and to make."""
+"""/v1/outlets, /v1/engines and /v1/source-types: what there is to publish to, to make and to take from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pipeline import payloads, plugins
 from pipeline.api import documents
 from pipeline.api.base import PipelineResource, path_id
 from pipeline.engines.base import Engine
-from pipeline.models import Outlet, Persona
+from pipeline.models import Outlet
+from pipeline.sources.base import Source as SourceKind
+from pipeline.stages import availability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from rest_framework.request import Request
     from rest_framework.response import Response
+
+    from pipeline.plugins import Unavailable
 
 
 class OutletView(PipelineResource):
@@ -69,58 +73,17 @@ class OutletView(PipelineResource):
         )
 
 
-class PersonaView(PipelineResource):
-    scopes: ClassVar[Mapping[str, str | None]] = {"list": "generated:read", "retrieve": "generated:read"}
-
-    def _rows(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = Persona.objects.of(self.caller.workspace).filter(deleted_at=None)
-        return rows
-
-    @extend_schema(
-        operation_id="personas_list",
-        summary="List personas",
-        parameters=documented(PAGING),
-        responses=answers(
-            {200: documents.listing(documents.Persona), 304: OpenApiResponse(description="Unchanged.")}
-        ),
-    )
-    def list(self, request: Request) -> Response:
-        query = read_query(request, PAGING)
-        default_id = self.defaults().persona_id
-        found = page(request, self._rows().values(*payloads.PERSONA_FIELDS), query)
-        return found.respond(
-            request, [payloads.persona(row, is_default=row["id"] == default_id) for row in found.rows]
-        )
-
-    @extend_schema(
-        operation_id="personas_retrieve",
-        summary="Read a persona",
-        parameters=[path_id("per")],
-        responses=answers({200: documents.Persona, 304: OpenApiResponse(description="Unchanged.")}, 404),
-    )
-    def retrieve(self, request: Request, id: str) -> Response:
-        row = self.find(self._rows(), "per", id)
-        read_query(request, {})
-        is_default = row.pk == self.defaults().persona_id
-        return respond_with_tag(
-            request,
-            payloads.persona(payloads.row_of(row), is_default=is_default),
-            tag=strong_tag(row.version, int(is_default)),
-        )
-
-
 class EngineView(PipelineResource):
     scopes: ClassVar[Mapping[str, str | None]] = {"list": None}
 
     @extend_schema(
         operation_id="engines_list",
-        summary="List engine outputs and their prices",
+        summary="List engine outputs, their prices, and whether they can be run here",
         responses=answers(
             {200: documents.listing(documents.Engine), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
     def list(self, request: Request) -> Response:
-        read_query(request, {})
         data = [
             {
                 "name": engine.name,
@@ -128,8 +91,53 @@ class EngineView(PipelineResource):
                 "credits": engine.credits,
                 "made_from": list(engine.made_from),
                 "version": engine.version,
+                **_standing(availability.of_engine(engine)),
+                "restrictions": [_restriction(one) for one in availability.restrictions_of(engine)],
             }
             for engine in plugins.every("engines", Engine)
         ]
-        body = {"data": data, "has_more": False, "next_cursor": None}
-        return respond_with_tag(request, body, tag=weak_tag(body))
+        return _whole(request, data)
+
+
+class SourceTypeView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {"list": None}
+
+    @extend_schema(
+        operation_id="source_types_list",
+        summary="List types of sources, and whether they can work here",
+        responses=answers(
+            {200: documents.listing(documents.SourceType), 304: OpenApiResponse(description="Unchanged.")}
+        ),
+    )
+    def list(self, request: Request) -> Response:
+        data = [
+            {
+                "type": kind.kind,
+                "label": kind.label,
+                "fetches": kind.fetches,
+                **_standing(availability.of_source(kind)),
+                "restrictions": [_restriction(one) for one in availability.settings_of_source(kind).values()],
+                "config_schema": kind.config_schema,
+            }
+            for kind in plugins.every("sources", SourceKind)
+        ]
+        return _whole(request, data)
+
+
+def _whole(request: Request, data: list[dict[str, Any]]) -> Response:
+    """A list that is always one page."""
+    read_query(request, {})
+    body = {"data": data, "has_more": False, "next_cursor": None}
+    return respond_with_tag(request, body, tag=weak_tag(body))
+
+
+def _standing(why: Unavailable | None) -> dict[str, Any]:
+    return {
+        "available": why is None,
+        "reason": why.reason if why is not None else None,
+        "remedy": why.remedy if why is not None else None,
+    }
+
+
+def _restriction(why: Unavailable) -> dict[str, Any]:
+    return {"code": why.code, "field": why.field, "reason": why.reason, "remedy": why.remedy}

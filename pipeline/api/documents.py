@@ -9,12 +9,26 @@ from rest_framework import serializers
 
 from config.ground.api import MomentField, PublicIdField
 from pipeline import plugins
-from pipeline.api import inputs
-from pipeline.api.inputs import BODY_FORMATS, BUCKETS, GENERATED_STATUSES, SOURCE_TYPES, FirstPollField
-from pipeline.models.publication import LATE_POLICIES
-from pipeline.models.source_entry import DECIDED_BY, DECISIONS
+from pipeline.api.inputs import SOURCE_TYPES, FirstPollField
+from pipeline.models import (
+    AttemptStatus,
+    BodyFormat,
+    BrandPickDecision,
+    BrandSlotStatus,
+    Bucket,
+    DecidedBy,
+    GeneratedItemStatus,
+    GenerationStage,
+    LatePolicy,
+    OutletStatus,
+    PublicationStatus,
+    RawItemStatus,
+    SourceEntryDecision,
+    SourceStatus,
+    UploadKind,
+)
 
-PREVIEW_DECISIONS = tuple("duplicate" if one == "unchanged" else one for one in DECISIONS)
+PREVIEW_DECISIONS = tuple("duplicate" if one == "unchanged" else one for one in SourceEntryDecision.values)
 """To who has no such source yet, an entry that is there already is a duplicate."""
 
 
@@ -27,8 +41,18 @@ class Reason(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     stage = serializers.CharField(required=False)
+    retryable = serializers.BooleanField(required=False, help_text="Whether trying again can end otherwise.")
+    action = serializers.CharField(required=False, help_text="What to do about it.")
     at = MomentField(required=False)
     by = serializers.CharField(required=False)
+
+
+class RunError(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    stage = serializers.CharField()
+    retryable = serializers.BooleanField(help_text="Whether trying again can end otherwise.")
+    action = serializers.CharField(help_text="What to do about it.")
 
 
 def listing(child: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
@@ -70,7 +94,7 @@ class Source(serializers.Serializer[Any]):
     name = serializers.CharField()
     type = serializers.ChoiceField(choices=SOURCE_TYPES)
     config = ObjectField()
-    status = serializers.ChoiceField(choices=inputs.SOURCE_STATUSES)
+    status = serializers.ChoiceField(choices=SourceStatus.values)
     last_error = Reason(allow_null=True)
     engines = _texts()
     variants = serializers.IntegerField()
@@ -101,8 +125,8 @@ class SourceEntry(serializers.Serializer[Any]):
     url = serializers.CharField(allow_null=True)
     title = serializers.CharField(allow_blank=True)
     published_at = MomentField(allow_null=True)
-    decision = serializers.ChoiceField(choices=DECISIONS)
-    decided_by = serializers.ChoiceField(choices=DECIDED_BY)
+    decision = serializers.ChoiceField(choices=SourceEntryDecision.values)
+    decided_by = serializers.ChoiceField(choices=DecidedBy.values)
     code = serializers.CharField()
     message = serializers.CharField(allow_blank=True)
     raw_item = PublicIdField("raw", allow_null=True)
@@ -119,7 +143,7 @@ class BrandPick(serializers.Serializer[Any]):
     topic = PublicIdField("top", allow_null=True)
     title = serializers.CharField(help_text="The topic's, as it was.")
     angle = serializers.CharField(allow_null=True)
-    decision = serializers.ChoiceField(choices=("taken", "used", "too_near", "failed"))
+    decision = serializers.ChoiceField(choices=BrandPickDecision.values)
     reason = PickReason(allow_null=True)
     discarded = serializers.CharField(allow_null=True, help_text="The words that were discarded.")
     generated_item = PublicIdField("gen", allow_null=True)
@@ -129,7 +153,7 @@ class BrandPick(serializers.Serializer[Any]):
 class BrandSlot(serializers.Serializer[Any]):
     id = PublicIdField("slt")
     source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
-    status = serializers.ChoiceField(choices=("waiting", "waiting_quota", "picked", "empty", "skipped"))
+    status = serializers.ChoiceField(choices=BrandSlotStatus.values)
     due_at = MomentField()
     eligible = serializers.IntegerField(allow_null=True, help_text="How many topics could have been taken.")
     note = Note(allow_null=True, help_text="Why nothing was made, or soon won't.")
@@ -145,7 +169,7 @@ class PreviewedEntry(serializers.Serializer[Any]):
     published_at = MomentField(allow_null=True)
     excerpt = serializers.CharField(allow_blank=True, help_text="Of its text, without markup.")
     decision = serializers.ChoiceField(choices=PREVIEW_DECISIONS)
-    decided_by = serializers.ChoiceField(choices=DECIDED_BY)
+    decided_by = serializers.ChoiceField(choices=DecidedBy.values)
     code = serializers.CharField()
     message = serializers.CharField(allow_blank=True)
 
@@ -175,7 +199,7 @@ class Media(serializers.Serializer[Any]):
 
 class Upload(serializers.Serializer[Any]):
     id = PublicIdField("upl")
-    kind = serializers.ChoiceField(choices=["image", "audio", "video", "text"])
+    kind = serializers.ChoiceField(choices=UploadKind.values)
     type = serializers.CharField(help_text="The MIME type, by the bytes.")
     name = serializers.CharField(help_text="What the sender called it.", allow_blank=True)
     url = serializers.CharField(allow_null=True, help_text="Null for text.")
@@ -188,9 +212,28 @@ class Upload(serializers.Serializer[Any]):
     created_at = MomentField()
 
 
+class OutcomeReason(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField(allow_blank=True)
+    stage = serializers.CharField(allow_blank=True)
+
+
+class Outcome(serializers.Serializer[Any]):
+    """What came of one engine and variant that was asked for."""
+
+    engine_output = serializers.CharField()
+    variant = serializers.IntegerField(help_text="From 0, as in the generated item's variant.index.")
+    outcome = serializers.CharField(help_text="pending, made, skipped or failed; there may be more.")
+    reason = OutcomeReason(allow_null=True, help_text="Why it was skipped or failed.")
+    retryable = serializers.BooleanField(
+        allow_null=True, help_text="Of what was skipped or failed: whether trying again can end otherwise."
+    )
+    generated_item = PublicIdField("gen", allow_null=True)
+
+
 class RawItem(serializers.Serializer[Any]):
     id = PublicIdField("raw")
-    status = serializers.ChoiceField(choices=inputs.RAW_ITEM_STATUSES)
+    status = serializers.ChoiceField(choices=RawItemStatus.values)
     reason = Reason(allow_null=True)
     version = serializers.IntegerField()
     content_version = serializers.IntegerField()
@@ -199,12 +242,14 @@ class RawItem(serializers.Serializer[Any]):
     url = serializers.CharField(allow_null=True)
     title = serializers.CharField(allow_blank=True)
     language = serializers.CharField(allow_null=True)
+    language_guessed = serializers.BooleanField()
     author = serializers.CharField(allow_null=True)
     published_at = MomentField(allow_null=True)
     media = Media(many=True)
     metadata = ObjectField()
     engines = _texts()
     variants = serializers.IntegerField()
+    outcomes = Outcome(many=True, help_text="One for each engine and variant that was asked for.")
     persona = PublicIdField("per", allow_null=True)
     near_duplicate = NearDuplicate(allow_null=True)
     withdrawn_at = MomentField(allow_null=True)
@@ -277,14 +322,14 @@ class PublicationInItem(serializers.Serializer[Any]):
     revision = serializers.IntegerField()
     outlet = PublicIdField("out")
     platform = serializers.CharField()
-    status = serializers.ChoiceField(choices=inputs.PUBLICATION_STATUSES)
+    status = serializers.ChoiceField(choices=PublicationStatus.values)
     external_id = serializers.CharField(allow_null=True)
     url = serializers.CharField(allow_null=True)
     attempts = serializers.IntegerField()
     error = PublicationError(allow_null=True)
     due_at = MomentField(allow_null=True)
     scheduled_for = ScheduledFor(allow_null=True)
-    late_policy = serializers.ChoiceField(choices=LATE_POLICIES)
+    late_policy = serializers.ChoiceField(choices=LatePolicy.values)
     max_lateness_minutes = serializers.IntegerField(allow_null=True)
     overdue_seconds = serializers.IntegerField()
     waits_for = WaitsFor(allow_null=True, help_text="Why it goes out later than promised.")
@@ -334,7 +379,9 @@ class Generator(serializers.Serializer[Any]):
     prompt_version = serializers.CharField()
     input_tokens = serializers.IntegerField()
     output_tokens = serializers.IntegerField()
-    cost_usd = serializers.CharField()
+    cost_usd = serializers.CharField(
+        help_text="What models cost in all, for tries that failed before too, in US dollars."
+    )
     credits = serializers.IntegerField()
 
 
@@ -362,27 +409,24 @@ class Provenance(serializers.Serializer[Any]):
     hint = serializers.CharField(allow_null=True)
 
 
-STAGES: Final = ("brief", "draft", "render", "write")
-
-
 class Progress(serializers.Serializer[Any]):
     """How far an item is that is being made; `percent` is of what is drawn and filmed."""
 
-    stage = serializers.ChoiceField(choices=STAGES)
+    stage = serializers.ChoiceField(choices=GenerationStage.values)
     percent = serializers.IntegerField()
 
 
 class GeneratedItem(serializers.Serializer[Any]):
     id = PublicIdField("gen")
-    bucket = serializers.ChoiceField(choices=BUCKETS)
+    bucket = serializers.ChoiceField(choices=Bucket.values)
     engine_output = serializers.CharField()
-    status = serializers.ChoiceField(choices=GENERATED_STATUSES)
+    status = serializers.ChoiceField(choices=GeneratedItemStatus.values)
     revision = serializers.IntegerField()
     version = serializers.IntegerField()
     variant = Variant()
     title = serializers.CharField(allow_blank=True)
     body = serializers.CharField(allow_blank=True)
-    body_format = serializers.ChoiceField(choices=BODY_FORMATS)
+    body_format = serializers.ChoiceField(choices=BodyFormat.values)
     excerpt = serializers.CharField(allow_blank=True)
     language = serializers.CharField(allow_null=True)
     assets = Asset(many=True)
@@ -401,7 +445,11 @@ class GeneratedItem(serializers.Serializer[Any]):
     held = serializers.CharField(allow_null=True)
     flagged = serializers.CharField(allow_null=True)
     generator = Generator(allow_null=True)
-    error = Reason(allow_null=True)
+    checks_revision = serializers.IntegerField(
+        allow_null=True,
+        help_text="The revision that `checks` belong to: the present one; null where it wasn't checked yet.",
+    )
+    error = RunError(allow_null=True)
     progress = Progress(allow_null=True)
     test = serializers.BooleanField()
     created_at = MomentField()
@@ -436,7 +484,7 @@ class Explanation(serializers.Serializer[Any]):
     """Empty `blockers`: the next look of a worker publishes it."""
 
     generated_item = PublicIdField("gen")
-    status = serializers.ChoiceField(choices=GENERATED_STATUSES)
+    status = serializers.ChoiceField(choices=GeneratedItemStatus.values)
     blockers = Blocker(many=True)
 
 
@@ -463,12 +511,12 @@ class Rehearsal(serializers.Serializer[Any]):
     platform = serializers.CharField()
     publish_at = MomentField()
     ok = serializers.BooleanField()
-    credentials = serializers.ChoiceField(choices=inputs.OUTLET_STATUSES)
+    credentials = serializers.ChoiceField(choices=OutletStatus.values)
     problems = ErrorEntry(many=True)
     length = Length()
     title = serializers.CharField(allow_blank=True)
     body = serializers.CharField(allow_blank=True)
-    body_format = serializers.ChoiceField(choices=BODY_FORMATS)
+    body_format = serializers.ChoiceField(choices=BodyFormat.values)
     parts = serializers.ListField(
         child=serializers.CharField(allow_blank=True),
         help_text="The posts of a thread; one where it is none.",
@@ -484,6 +532,13 @@ class DryRun(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField()
     generated_item = PublicIdField("gen")
     outlets = Rehearsal(many=True)
+    notes = Note(many=True, help_text="What became of the wish, such as `time_moved`.")
+
+
+class PublishedItem(GeneratedItem):
+    """The item as it is now, and what is to be known of its schedule."""
+
+    notes = Note(many=True, help_text="What became of the wish, such as `time_moved`.")
 
 
 class Receipt(serializers.Serializer[Any]):
@@ -491,7 +546,7 @@ class Receipt(serializers.Serializer[Any]):
 
     title = serializers.CharField(allow_blank=True)
     body = serializers.CharField(allow_blank=True)
-    body_format = serializers.ChoiceField(choices=BODY_FORMATS)
+    body_format = serializers.ChoiceField(choices=BodyFormat.values)
     parts = serializers.ListField(child=serializers.CharField(allow_blank=True))
     steps = FittingStep(many=True)
     disclosure = ObjectField()
@@ -506,7 +561,7 @@ class Attempt(serializers.Serializer[Any]):
     publication = PublicIdField("pub")
     number = serializers.IntegerField()
     revision = serializers.IntegerField(help_text="Of the item, as it was sent.")
-    status = serializers.ChoiceField(choices=("started", "succeeded", "failed", "unknown"))
+    status = serializers.ChoiceField(choices=AttemptStatus.values)
     error = PublicationError(allow_null=True)
     receipt = Receipt(allow_null=True)
     started_at = MomentField()
@@ -563,8 +618,8 @@ class Outlet(serializers.Serializer[Any]):
     id = PublicIdField("out")
     name = serializers.CharField()
     platform = serializers.ChoiceField(choices=plugins.kinds("platforms"))
-    buckets = serializers.ListField(child=serializers.ChoiceField(choices=BUCKETS))
-    status = serializers.ChoiceField(choices=inputs.OUTLET_STATUSES)
+    buckets = serializers.ListField(child=serializers.ChoiceField(choices=Bucket.values))
+    status = serializers.ChoiceField(choices=OutletStatus.values)
     last_error = Reason(allow_null=True)
     limits = OutletLimits()
     account = OutletAccount(allow_null=True)
@@ -605,17 +660,44 @@ class Persona(serializers.Serializer[Any]):
     updated_at = MomentField()
 
 
-class Engine(serializers.Serializer[Any]):
+class Restriction(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    field = serializers.CharField(
+        allow_null=True, help_text="The setting that can't be used, such as `config.username`."
+    )
+    reason = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class _Standing(serializers.Serializer[Any]):
+    available = serializers.BooleanField(help_text="Whether it can work on this service.")
+    reason = serializers.CharField(allow_null=True, help_text="Why it can't; null where it can.")
+    remedy = serializers.CharField(allow_null=True, help_text="What to do about it.")
+    restrictions = Restriction(many=True, help_text="What of it can't work, where the rest can.")
+
+
+class Engine(_Standing):
     name = serializers.CharField()
-    bucket = serializers.ChoiceField(choices=BUCKETS)
+    bucket = serializers.ChoiceField(choices=Bucket.values)
     credits = serializers.IntegerField(help_text="Price of one variant.")
     made_from = _texts()
     version = serializers.IntegerField()
 
 
+class SourceType(_Standing):
+    type = serializers.CharField()
+    label = serializers.CharField(  # type: ignore[assignment]  # the API's name
+        help_text="As people read it."
+    )
+    fetches = serializers.BooleanField(
+        help_text="Whether it is polled; else it is pushed to, or has a clock."
+    )
+    config_schema = ObjectField(help_text="JSON Schema of a source's `config`.")
+
+
 class EngineEstimate(serializers.Serializer[Any]):
     name = serializers.CharField()
-    bucket = serializers.ChoiceField(choices=BUCKETS)
+    bucket = serializers.ChoiceField(choices=Bucket.values)
     credits = serializers.IntegerField(help_text="Price of one variant.")
     variants = serializers.IntegerField()
 

@@ -17,6 +17,7 @@ _DATA: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
     "published": {"generated_item": documents.GeneratedItem, "publication": documents.Publication},
     "source": {"source": documents.Source},
     "outlet": {"outlet": documents.Outlet},
+    "engine": {"raw_item": documents.RawItem, "outcome": documents.Outcome},
 }
 _SUMMARIES: Final = {
     "raw.ingested": "A new raw item entered the queue.",
@@ -24,6 +25,7 @@ _SUMMARIES: Final = {
     "raw.skipped": "A raw item is kept but not worked on; it says why.",
     "generated.ready": "A variant is ready for review; once per item.",
     "generated.failed": "A variant could not be made; it says why.",
+    "engine.skipped": "A format that a raw item was asked for can't be made of it; it says why.",
     "published.success": "One outlet has the item.",
     "published.failed": "One attempt failed; `will_retry` says whether another follows.",
     "published.overdue": "A publication still waits 15 minutes after it was promised; once per promise.",

@@ -8,7 +8,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.db.models import Exists, OuterRef, Value
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
@@ -31,6 +30,7 @@ from config.ground.api import (
     strong_tag,
     weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.errors import Detail, Invalid
 from config.ground.moments import as_z, as_z_or_none
 from config.ground.prepared import Prepared
@@ -39,8 +39,6 @@ from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import (
-    BUCKETS,
-    GENERATED_STATUSES,
     GeneratedItemChanges,
     PublishInput,
     RegenerateInput,
@@ -49,9 +47,18 @@ from pipeline.api.inputs import (
     refuse_unless_schedulable,
 )
 from pipeline.connection import account_of, platform_of
-from pipeline.models import Asset, GeneratedItem, Publication, made_of, runs_telling
-from pipeline.stages import publish, push, review
+from pipeline.models import (
+    Asset,
+    Bucket,
+    GeneratedItem,
+    GeneratedItemStatus,
+    Publication,
+    made_of,
+    runs_telling,
+)
+from pipeline.stages import publish, push, retry_rules, review
 from pipeline.stages.publish import Wish
+from pipeline.wall_clock import shift_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -95,8 +102,8 @@ def _variant_group() -> Parameter:
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
     "source": public_id("src"),
-    "status": choices(*GENERATED_STATUSES),
-    "bucket": choice(*BUCKETS),
+    "status": choices(*GeneratedItemStatus.values),
+    "bucket": choice(*Bucket.values),
     "engine_output": plain_text(60),
     "raw_item": public_id("raw"),
     "persona": public_id("per"),
@@ -104,6 +111,8 @@ FILTERS: Final[Mapping[str, Parameter]] = {
     "variant_group": _variant_group(),
     "created_after": moment_or_date(),
     "created_before": moment_or_date(),
+    "from": moment_or_date(),
+    "to": moment_or_date(),
     "updated_after": moment_or_date(),
     "updated_before": moment_or_date(),
     "publish_after": moment_or_date(),
@@ -124,8 +133,21 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "publish_after": "publish_at__gte",
     "publish_before": "publish_at__lt",
 }
+_SHORT: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
+"""As `GET /analytics` says it."""
 _ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
 """Filters by what other tables know of an item."""
+
+
+def _in_full(query: dict[str, Any]) -> dict[str, Any]:
+    """The same filters by their long names; raises `Invalid` where one is given by both."""
+    for short, name in _SHORT.items():
+        if short in query:
+            if name in query:
+                message = f"Give {short} or {name}: they mean the same."
+                raise Invalid.one(field=short, code="conflict", message=message)
+            query[name] = query.pop(short)
+    return query
 
 
 class GeneratedItemView(PipelineResource):
@@ -156,7 +178,7 @@ class GeneratedItemView(PipelineResource):
         ),
     )
     def list(self, request: Request) -> Response:
-        query = read_query(request, FILTERS)
+        query = _in_full(read_query(request, FILTERS))
         include = tuple(query.get("include", ()))
         filters = {name: value for name, value in query.items() if name in _COLUMNS or name in _ELSEWHERE}
 
@@ -176,10 +198,11 @@ class GeneratedItemView(PipelineResource):
             )
 
         found = page_by(request, ask, query, key_of=itemgetter("id"))
-        now = timezone.now()
+        now = utc_now()
         keys = [row["id"] for row in found.rows]
         publications, assets = _publications(keys), _assets(keys)
         progress = _progress([row["id"] for row in found.rows if row["status"] == "generating"])
+        rows = retry_rules.with_current_errors(self.caller.workspace, found.rows)
         data = [
             payloads.generated_item(
                 row,
@@ -189,7 +212,7 @@ class GeneratedItemView(PipelineResource):
                 include=include,
                 progress=progress.get(row["id"]),
             )
-            for row in found.rows
+            for row in rows
         ]
         return found.respond(request, data)
 
@@ -225,7 +248,7 @@ class GeneratedItemView(PipelineResource):
                 row,
                 changes,
                 by=self.caller.actor,
-                now=timezone.now(),
+                now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
         except Overtaken as error:
@@ -242,7 +265,7 @@ class GeneratedItemView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_nothing(request)
-        review.erase(row, now=timezone.now())
+        review.erase(row, now=utc_now())
         return Response(status=204)
 
     @extend_schema(
@@ -255,7 +278,7 @@ class GeneratedItemView(PipelineResource):
     def approve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        return self._answer(review.approve(row, by=self.caller.actor, now=timezone.now()), 200)
+        return self._answer(review.approve(row, by=self.caller.actor, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_reject",
@@ -267,7 +290,7 @@ class GeneratedItemView(PipelineResource):
     def reject(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         reason = self.read_body(request, RejectInput).get("reason", "")
-        return self._answer(review.reject(row, reason=reason, by=self.caller.actor, now=timezone.now()), 200)
+        return self._answer(review.reject(row, reason=reason, by=self.caller.actor, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_restore",
@@ -279,7 +302,7 @@ class GeneratedItemView(PipelineResource):
     def restore(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        return self._answer(review.restore(row, now=timezone.now()), 200)
+        return self._answer(review.restore(row, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_retry",
@@ -292,7 +315,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
         with self.quota_first(push.engine_named(row.engine_output).credits):
-            queued = review.retry(row, workspace=self.caller.workspace, now=timezone.now())
+            queued = review.retry(row, workspace=self.caller.workspace, now=utc_now())
         return self._answer(queued, 202)
 
     @extend_schema(
@@ -307,7 +330,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows(), "gen", id)
         hint = self.read_body(request, RegenerateInput).get("hint", "")
         with self.quota_first(push.engine_named(row.engine_output).credits):
-            variant = review.regenerate(row, workspace=self.caller.workspace, now=timezone.now(), hint=hint)
+            variant = review.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
         return self._answer(variant, 202)
 
     @extend_schema(
@@ -315,18 +338,20 @@ class GeneratedItemView(PipelineResource):
         summary="Publish now, schedule or re-time",
         parameters=[path_id("gen"), *POST],
         request=PublishInput,
-        responses=answers({202: documents.GeneratedItem, 200: documents.DryRun}, 404, 409, 413, 415, 422),
+        responses=answers({202: documents.PublishedItem, 200: documents.DryRun}, 404, 409, 413, 415, 422),
     )
     def publish(self, request: Request, id: str) -> Response:
         """Publish now, schedule or re-time; `dry_run` runs every rule and stores nothing."""
         row = self.find(self._rows().select_related("workspace"), "gen", id)
         given = self.read_body(request, PublishInput)
-        now = timezone.now()
+        now = utc_now()
         wish = self._wish(given, now)
         if given.get("dry_run"):
-            return Response(_rehearsed(row, publish.dry_run(row, wish, now=now)))
+            rehearsed = _rehearsed(row, publish.dry_run(row, wish, now=now))
+            return Response({**rehearsed, "notes": _notes_on(wish)})
         item, _ = publish.request(row, wish, by=self.caller.actor, now=now)
-        return self._answer(item, 202)
+        shown = shown_whole(item)
+        return Response({**shown, "notes": _notes_on(wish)}, status=202, headers={"ETag": _tag(item, shown)})
 
     @extend_schema(
         operation_id="generated_cancel",
@@ -338,7 +363,7 @@ class GeneratedItemView(PipelineResource):
         """Cancel what is scheduled."""
         row = self.find(self._rows(), "gen", id)
         self.read_nothing(request)
-        return self._answer(publish.cancel(row, now=timezone.now()), 200)
+        return self._answer(publish.cancel(row, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_explain",
@@ -350,7 +375,7 @@ class GeneratedItemView(PipelineResource):
         """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""
         row = self.find(self._rows().select_related("workspace", "raw_item"), "gen", id)
         read_query(request, {})
-        shown = _explained(row, publish.explain(row, now=timezone.now()))
+        shown = _explained(row, publish.explain(row, now=utc_now()))
         return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     def _wish(self, given: dict[str, Any], now: Any) -> Wish:
@@ -375,6 +400,12 @@ class GeneratedItemView(PipelineResource):
         return answered(item, status)
 
 
+def _notes_on(wish: Wish) -> list[dict[str, str]]:
+    """What became of the wish on its way, such as a time that the clocks skip."""
+    moved = shift_of(wish.clock) if wish.clock is not None else ""
+    return [{"code": "time_moved", "message": moved}] if moved else []
+
+
 def answered(item: GeneratedItem, status: int) -> Response:
     """The whole item, as every call answers that changed it."""
     shown = shown_whole(item)
@@ -383,11 +414,12 @@ def answered(item: GeneratedItem, status: int) -> Response:
 
 def shown_whole(item: GeneratedItem) -> dict[str, Any]:
     publications, assets = _publications([item.pk]), _assets([item.pk])
+    (row,) = retry_rules.with_current_errors(item.workspace, [payloads.row_of(item)])
     return payloads.generated_item(
-        payloads.row_of(item),
+        row,
         publications=publications.get(item.pk, ()),
         assets=assets.get(item.pk, ()),
-        now=timezone.now(),
+        now=utc_now(),
         progress=_progress([item.pk] if item.status == "generating" else []).get(item.pk),
     )
 
@@ -406,11 +438,14 @@ def _tag(item: GeneratedItem, shown: Mapping[str, Any]) -> str:
     there = sum(one["version"] for one in shown["publications"])
     late = shown["overdue_seconds"]
     far = shown["progress"]
+    is_final = shown["error"] is not None and not shown["error"]["retryable"]
     return strong_tag(
         item.version,
         *([there] if there else []),
         *([late] if late else []),
         *([far["stage"], far["percent"]] if far else []),
+        # Whether trying again helps depends on what else has changed.
+        *(["final"] if is_final else []),
     )
 
 

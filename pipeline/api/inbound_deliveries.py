@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db.models.functions import Substr
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -25,24 +24,23 @@ from config.ground.api import (
     page,
     read_query,
 )
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict
 from config.ground.ids import encode
 from config.ground.moments import as_z, as_z_or_none
 from pipeline.api.base import POST, PipelineResource, path_id
 from pipeline.api.documents import ObjectField, listing
 from pipeline.api.inputs import JsonObjectField, OpenObjectField
-from pipeline.models import InboundDelivery, Source
+from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source
 from pipeline.sources.webhook import DEFAULTS, MAPPING, ONLY_IF
 from pipeline.stages.receiving import secrets, trying
-from pipeline.states import INBOUND_DELIVERY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rest_framework.request import Request
 
-STATUSES = tuple(INBOUND_DELIVERY)
-FILTERS = {**PAGING, "status": choices(*STATUSES)}
+FILTERS = {**PAGING, "status": choices(*InboundDeliveryStatus.values)}
 DELIVERY_ID = OpenApiParameter(
     "delivery",
     {"type": "string", "pattern": "^ind_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
@@ -114,7 +112,7 @@ class DeliveryNote(serializers.Serializer[Any]):
 class InboundDeliveryDocument(serializers.Serializer[Any]):
     id = PublicIdField("ind")
     source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
-    status = serializers.ChoiceField(choices=STATUSES)
+    status = serializers.ChoiceField(choices=InboundDeliveryStatus.values)
     reason = DeliveryNote(allow_null=True, help_text="Why it was refused or ignored, or made nothing.")
     verification = serializers.CharField()
     sender_key = serializers.CharField(allow_null=True, help_text="The sender's own id of it.")
@@ -204,7 +202,7 @@ class InboundDeliveryView(PipelineResource):
     def replay(self, request: Request, id: str, delivery: str) -> Response:
         row = self._delivery(self._source(id), delivery)
         self.read_body(request, NoFields)
-        replayed = trying.replay(row, now=timezone.now()).delivery
+        replayed = trying.replay(row, now=utc_now()).delivery
         return Response(shown(_row_of(replayed)) if replayed else None)
 
     @extend_schema(
@@ -226,7 +224,7 @@ class InboundDeliveryView(PipelineResource):
             payload=given.get("payload"),
             delivery=self._delivery(source, encode("ind", delivery)) if delivery else None,
             wishes={name: given[name] for name in trying.WISHES if name in given},
-            now=timezone.now(),
+            now=utc_now(),
         )
         return Response(_tried(trial))
 

@@ -22,9 +22,11 @@ from config.ground.api import (
     StrictIntegerField,
     StrictSerializer,
 )
+from config.ground.nearest import hint
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.models.publication import LATE_POLICIES, LATENESS_MINUTES, LATENESS_MINUTES_MOST
+from pipeline.models import BodyFormat, GapChoice, LatePolicy, OverlapChoice
+from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
 from pipeline.sources.base import Source as SourceKind
 from pipeline.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOURCE_TYPES: Final = plugins.kinds("sources")
-BODY_FORMATS: Final = ("text", "markdown", "html")
 
 
 def _whole(most: int, least: int = 1, **kwargs: Any) -> StrictIntegerField:
@@ -99,9 +100,7 @@ def _known_engines() -> list[str]:
 class EngineNamesField(BoundedListField):
     """Names of engine outputs, such as `Short Post`."""
 
-    default_error_messages: ClassVar = {
-        "unknown_engine": "There is no engine output {name}. Known are: {known}."
-    }
+    default_error_messages: ClassVar = {"unknown_engine": "There is no engine output {name}. {hint}"}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
@@ -118,7 +117,7 @@ class EngineNamesField(BoundedListField):
         known = _known_engines()
         for name in names:
             if name not in known:
-                self.fail("unknown_engine", name=name, known=", ".join(known))
+                self.fail("unknown_engine", name=name, hint=hint(name, known))
         return list(dict.fromkeys(names))
 
 
@@ -294,7 +293,6 @@ def _something_in(*names: str) -> dict[str, Any]:
     least = {
         "title": {"minLength": 1},
         "body": {"minLength": 1},
-        "url": {},
         "media": {"minItems": 1},
         "source": {},
     }
@@ -302,17 +300,17 @@ def _something_in(*names: str) -> dict[str, Any]:
 
 
 class RawItemInput(StrictSerializer):
-    schema_rules: ClassVar[Mapping[str, Any]] = _something_in("title", "body", "url", "media")
+    schema_rules: ClassVar[Mapping[str, Any]] = _something_in("title", "body", "media")
 
     source = PublicIdField(  # type: ignore[assignment]  # the contract's name
         "src", required=False, help_text="Default: the workspace's own push source."
     )
     external_id = StrictCharField(max_length=limits.EXTERNAL_ID_CHARACTERS, required=False)
-    url = WebAddressField(required=False)
+    url = WebAddressField(required=False, help_text="Where it stands. Nothing is fetched from there.")
     title = StrictCharField(max_length=limits.TITLE_CHARACTERS, required=False, allow_blank=True)
     body = StrictCharField(required=False, allow_blank=True, help_text="Text, Markdown or HTML.")
     body_format = StrictChoiceField(
-        choices=BODY_FORMATS, required=False, help_text="Default: seen from the body."
+        choices=BodyFormat.values, required=False, help_text="Default: seen from the body."
     )
     language = PatternField(
         r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
@@ -330,10 +328,17 @@ class RawItemInput(StrictSerializer):
     persona = PublicIdField("per", required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if not any(attrs.get(name) for name in ("title", "body", "url", "media")):
-            message = "Give at least one of title, body, url, media."
-            raise serializers.ValidationError(message, code="empty")
-        return attrs
+        if any(attrs.get(name) for name in ("title", "body", "media")):
+            return attrs
+        if attrs.get("url"):
+            # A call that may wait for a stranger's server would hold its transaction, and a batch a hundred of them.
+            message = (
+                "An address alone isn't fetched here. Send the page's words as body; or let a source of the type scraper "
+                "read the address: POST /v1/sources."
+            )
+            raise serializers.ValidationError({"url": [serializers.ErrorDetail(message, "address_alone")]})
+        message = "Give at least one of title, body, media."
+        raise serializers.ValidationError(message, code="empty")
 
 
 class UncheckedField(serializers.JSONField):
@@ -355,7 +360,7 @@ class RawBatchInput(StrictSerializer):
 class EstimateInput(RawItemInput):
     """A raw item's body; or a source alone, for what one item of it would cost."""
 
-    schema_rules: ClassVar[Mapping[str, Any]] = _something_in("title", "body", "url", "media", "source")
+    schema_rules: ClassVar[Mapping[str, Any]] = _something_in("title", "body", "media", "source")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.get("source") and not any(attrs.get(name) for name in ("title", "body", "url", "media")):
@@ -461,15 +466,15 @@ class PublishInput(StrictSerializer):
     timezone = StrictCharField(
         max_length=64, required=False, help_text="IANA name; default: the workspace's."
     )
-    on_gap = StrictChoiceField(choices=("shift", "reject"), required=False)
-    on_overlap = StrictChoiceField(choices=("first", "second"), required=False)
+    on_gap = StrictChoiceField(choices=GapChoice.values, required=False)
+    on_overlap = StrictChoiceField(choices=OverlapChoice.values, required=False)
     queue = StrictChoiceField(
         choices=("next",), required=False, help_text="Each outlet's next free slot of its queue."
     )
     overrides = OverridesField(child=OutletOverrideNow(), required=False)
     keep_siblings = StrictBooleanField(required=False)
     late_policy = StrictChoiceField(
-        choices=LATE_POLICIES, required=False, help_text="Default: the workspace's, with its minutes."
+        choices=LatePolicy.values, required=False, help_text="Default: the workspace's, with its minutes."
     )
     max_lateness_minutes = _whole(LATENESS_MINUTES_MOST, required=False)
     dry_run = StrictBooleanField(required=False)
@@ -537,31 +542,3 @@ def _from_wall_clock(given: dict[str, Any], workspace_zone: str) -> tuple[dateti
         message = f"The clocks of {name} skip this time; give another, or on_gap: shift."
         raise serializers.ValidationError({"local_time": message}, code="gap")
     return moment, clock
-
-
-BUCKETS: Final = ("video", "image", "text", "blog", "newsletter")
-GENERATED_STATUSES: Final = (
-    "queued",
-    "generating",
-    "ready",
-    "failed",
-    "rejected",
-    "scheduled",
-    "publishing",
-    "published",
-    "partially_published",
-    "publish_failed",
-    "removed",
-)
-SOURCE_STATUSES: Final = ("active", "paused", "failing", "gone")
-RAW_ITEM_STATUSES: Final = ("queued", "processing", "processed", "waiting_quota", "skipped", "failed")
-PUBLICATION_STATUSES: Final = (
-    "scheduled",
-    "publishing",
-    "published",
-    "failed",
-    "unknown",
-    "cancelled",
-    "removed",
-)
-OUTLET_STATUSES: Final = ("ok", "needs_reconnect", "disabled")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -23,6 +22,7 @@ from config.ground.api import (
     respond_with_tag,
     weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict
 from config.ground.moments import as_z, as_z_or_none
 from pipeline.api.base import POST, PipelineResource, path_id
@@ -165,7 +165,7 @@ class PlanView(PipelineResource):
     )
     def create(self, request: Request) -> Response:
         """Best first, neighbours as different as can be, within every cap, gap, rest and blackout."""
-        given, now = self.read_body(request, PlanInput), timezone.now()
+        given, now = self.read_body(request, PlanInput), utc_now()
         if "entries" in given:
             entries = [
                 planning.Entry(one["generated_item"], one["version"], one["outlet"], one["at"])
@@ -205,7 +205,7 @@ class PlanView(PipelineResource):
         """What went out, or was changed since, stays and is told."""
         row = self.find(self.rows(WeekPlan), "pln", id)
         self.read_body(request, NoFields)
-        done = planning.undo(row, by=self.caller.actor, now=timezone.now())
+        done = planning.undo(row, by=self.caller.actor, now=utc_now())
         kept = [{**_entry(entry), "reason": why} for entry, why in done.kept]
         return Response({**_shown(done.plan), "kept": kept})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
@@ -19,11 +18,12 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
+from config.ground.clock import utc_now
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import POST, PipelineResource, path_id
-from pipeline.api.inputs import PUBLICATION_STATUSES, SettleInput
-from pipeline.models import Attempt, Publication
+from pipeline.api.inputs import SettleInput
+from pipeline.models import Attempt, Publication, PublicationStatus
 from pipeline.stages import publish
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FILTERS = {
     **PAGING,
-    "status": choices(*PUBLICATION_STATUSES),
+    "status": choices(*PublicationStatus.values),
     "generated_item": public_id("gen"),
     "outlet": public_id("out"),
 }
@@ -69,7 +69,7 @@ class PublicationView(PipelineResource):
         if "outlet" in query:
             rows = rows.filter(outlet_id=query["outlet"])
         found = page(request, rows.values(*payloads.PUBLICATION_FIELDS), query)
-        now = timezone.now()
+        now = utc_now()
         return found.respond(request, [payloads.publication(row, now=now) for row in found.rows])
 
     @extend_schema(
@@ -81,7 +81,7 @@ class PublicationView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(Publication), "pub", id)
         read_query(request, {})
-        shown = payloads.publication(payloads.row_of(row), now=timezone.now())
+        shown = payloads.publication(payloads.row_of(row), now=utc_now())
         # How late it is changes by itself.
         late = shown["overdue_seconds"]
         return respond_with_tag(request, shown, tag=strong_tag(row.version, *([late] if late else [])))
@@ -112,7 +112,7 @@ class PublicationView(PipelineResource):
         """Have an unknown outcome looked up at once."""
         row = self.find(self.rows(Publication), "pub", id)
         self.read_body(request, NoFields)
-        now = timezone.now()
+        now = utc_now()
         return _accepted(publish.reconcile_now(row, now=now), now)
 
     @extend_schema(
@@ -126,7 +126,7 @@ class PublicationView(PipelineResource):
         """Try a failed publication again at once."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
-        now = timezone.now()
+        now = utc_now()
         return _accepted(publish.retry(row, by=self.caller.actor, now=now), now)
 
     @extend_schema(
@@ -140,7 +140,7 @@ class PublicationView(PipelineResource):
         """Have the post deleted at its platform; it is `removed` when that has worked, and stays published until then."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
-        now = timezone.now()
+        now = utc_now()
         return _accepted(publish.remove(row, now=now), now)
 
     @extend_schema(
@@ -154,7 +154,7 @@ class PublicationView(PipelineResource):
         """Say whether a publication that was handed over, or whose outcome is unknown, is published."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         given = self.read_body(request, SettleInput)
-        now = timezone.now()
+        now = utc_now()
         settled = publish.settle(
             row, was_sent=given["published"], url=given.get("url", ""), by=self.caller.actor, now=now
         )

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -25,11 +24,12 @@ from config.ground.api import (
     respond_with_tag,
     weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.moments import as_z, as_z_or_none
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.models import Outlet, Publication, PublishQueue
+from pipeline.models import Outlet, OverlapChoice, Publication, PublishQueue, SlotGapChoice
 from pipeline.stages import publish
 from pipeline.stages.publish import halting
 
@@ -66,8 +66,10 @@ class Queue(serializers.Serializer[Any]):
     timezone = serializers.CharField()
     slots = WeeklySlot(many=True)
     blackouts = Blackout(many=True, help_text="Stretches in which it gives no slots.")
-    on_gap = serializers.ChoiceField(choices=("shift", "skip"), help_text="For a time that the clocks skip.")
-    on_overlap = serializers.ChoiceField(choices=("first", "second"), help_text="For one that comes twice.")
+    on_gap = serializers.ChoiceField(
+        choices=SlotGapChoice.values, help_text="For a time that the clocks skip."
+    )
+    on_overlap = serializers.ChoiceField(choices=OverlapChoice.values, help_text="For one that comes twice.")
     default = serializers.BooleanField()
     paused = serializers.BooleanField()
     outlets = serializers.ListField(child=PublicIdField("out"), help_text="Those that use it.")
@@ -134,7 +136,7 @@ class QueueView(PipelineResource):
         return found
 
     def _next_slots(self, queue: PublishQueue, outlets: Sequence[str]) -> Sequence[dict[str, Any]]:
-        now = timezone.now()
+        now = utc_now()
         slots = tuple(islice(publish.moments_of(queue, after=now), SLOTS_SHOWN))
         taken: defaultdict[Any, Any] = defaultdict(tuple)
         rows = self.rows(Publication).filter(
@@ -224,11 +226,11 @@ class HoldView(PipelineResource):
     )
     def destroy(self, request: Request) -> Response:
         self.read_nothing(request)
-        halting.release(self.caller.workspace, by=self.caller.actor, now=timezone.now())
+        halting.release(self.caller.workspace, by=self.caller.actor, now=utc_now())
         return Response(status=204)
 
     def _told(self, row: PublishHold | None) -> dict[str, Any]:
-        coming, has_more = halting.coming(self.caller.workspace, test=self.caller.test, now=timezone.now())
+        coming, has_more = halting.coming(self.caller.workspace, test=self.caller.test, now=utc_now())
         return {
             "held": row is not None,
             "reason": row.reason if row else None,

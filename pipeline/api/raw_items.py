@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -24,16 +23,18 @@ from config.ground.api import (
     read_query,
     respond_with_tag,
     strong_tag,
+    weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.errors import CODES, AppError, Detail, Invalid
 from config.ground.ids import encode
 from config.ground.jsonio import flattened, raw_body, refuse_unless_json
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import RAW_ITEM_STATUSES, EstimateInput, RawBatchInput, RawItemInput
-from pipeline.models import GeneratedItem, Generation, Persona, RawItem, Source, made_of
-from pipeline.stages import push, uploads
+from pipeline.api.inputs import EstimateInput, RawBatchInput, RawItemInput
+from pipeline.models import GeneratedItem, Generation, Persona, RawItem, RawItemStatus, Source, made_of
+from pipeline.stages import outcomes, push, uploads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,12 +47,14 @@ if TYPE_CHECKING:
 FILTERS = {
     **PAGING,
     "source": public_id("src"),
-    "status": choices(*RAW_ITEM_STATUSES),
+    "status": choices(*RawItemStatus.values),
     "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
     "created_after": moment_or_date(),
     "created_before": moment_or_date(),
 }
 _ANY_WORDS = "A sentence that an item of this source may well begin with."
+_ANY_STORY = " ".join([_ANY_WORDS] * 12)
+"""As long as every engine of words needs it."""
 _PUSH_BODY = PolymorphicProxySerializer(
     component_name="RawPush", serializers=[RawItemInput, RawBatchInput], resource_type_field_name=None
 )
@@ -89,7 +92,7 @@ class RawItemView(PipelineResource):
         if "created_before" in query:
             rows = rows.filter(created_at__lt=query["created_before"])
         found = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
-        return found.respond(request, [payloads.raw_item(row) for row in found.rows])
+        return found.respond(request, outcomes.shown_each(self.caller.workspace, found.rows))
 
     @extend_schema(
         operation_id="raw_push",
@@ -156,11 +159,13 @@ class RawItemView(PipelineResource):
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
         open_runs = runs.filter(status__in=["queued", "running"]).exists()
         shown = {
-            **payloads.raw_item(payloads.row_of(row)),
+            **outcomes.shown(row),
             "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],
             "complete": not open_runs and row.status not in {"queued", "processing", "waiting_quota"},
         }
-        tag = strong_tag(row.version, len(shown["generated"]), int(shown["complete"]))
+        # What became of each changes without the raw item.
+        outcome = weak_tag(shown["outcomes"])[3:-1]
+        tag = strong_tag(row.version, len(shown["generated"]), int(shown["complete"]), outcome)
         return respond_with_tag(request, shown, tag=tag)
 
     @extend_schema(
@@ -175,8 +180,8 @@ class RawItemView(PipelineResource):
         self.read_body(request, NoFields)
         price = sum(push.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_first(price):
-            again = push.retry(row, workspace=self.caller.workspace, now=timezone.now())
-        return Response(payloads.raw_item(payloads.row_of(again)), status=202)
+            again = push.retry(row, workspace=self.caller.workspace, now=utc_now())
+        return Response(outcomes.shown(again), status=202)
 
     @extend_schema(
         operation_id="raw_delete",
@@ -187,7 +192,7 @@ class RawItemView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem).filter(deleted_at=None), "raw", id)
         self.read_nothing(request)
-        push.erase(row, now=timezone.now())
+        push.erase(row, now=utc_now())
         return Response(status=204)
 
 
@@ -206,23 +211,25 @@ class EstimateView(PipelineResource):
         given = self.read_body(request, EstimateInput)
         defaults = self.defaults()
         source, content = _content(self, given, defaults)
-        now = timezone.now()
+        now = utc_now()
+        estimate = push.estimate
         if not any(given.get(name) for name in ("title", "body", "url", "media")):
             # A source alone: what one item with words would cost.
-            content = replace(content, title=_ANY_WORDS, body=_ANY_WORDS)
-        plan = push.estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
+            content = replace(content, title=_ANY_WORDS, body=_ANY_STORY)
+            estimate = push.estimate_any
+        plan = estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
         usage = credit_account.usage(self.caller.workspace, now)
         return Response(
             {
                 "credits": 0 if self.caller.test else plan.price,
                 "engines": [
                     {
-                        "name": engine.name,
-                        "bucket": engine.bucket,
-                        "credits": engine.credits,
-                        "variants": plan.variants,
+                        "name": share.engine.name,
+                        "bucket": share.engine.bucket,
+                        "credits": share.engine.credits,
+                        "variants": share.variants,
                     }
-                    for engine in plan.engines
+                    for share in plan.shares
                 ],
                 "not_possible": list(plan.why_not),
                 "available": None if self.caller.workspace.is_unlimited else usage.available,
@@ -286,7 +293,7 @@ def content_from(given: Mapping[str, Any], *, persona_id: UUID | None) -> push.R
 
 def _shown(pushed: push.Pushed) -> dict[str, Any]:
     return {
-        **payloads.raw_item(payloads.row_of(pushed.raw_item)),
+        **pushed.as_json(),
         "duplicate": pushed.outcome == "duplicate",
         "revised": pushed.outcome == "revised",
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -27,13 +26,14 @@ from config.ground.api import (
     strong_tag,
     weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.errors import Invalid
 from config.ground.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, POST, PipelineResource, path_id
 from pipeline.api.inputs import PatternField
-from pipeline.models import GeneratedItem
+from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
 from pipeline.models import Recurrence as RecurrenceRow
 from pipeline.stages import recurring
 from pipeline.wall_clock import CLOCK_PATTERN
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
-DECISIONS: Final = ("made", "still_waiting", "source_paused", "no_credits")
-STATUSES: Final = ("active", "stopped")
 _FILTERS: Final = {**PAGING, "generated_item": public_id("gen")}
 
 
@@ -59,7 +57,9 @@ class RecurrenceInput(_RecurrenceFields):
 
 class RecurrenceChanges(_RecurrenceFields):
     every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST, required=False)
-    status = StrictChoiceField(choices=STATUSES, required=False, help_text="Stops it, or lets it go on.")
+    status = StrictChoiceField(
+        choices=RecurrenceStatus.values, required=False, help_text="Stops it, or lets it go on."
+    )
 
 
 class RecurrenceStopped(serializers.Serializer[Any]):
@@ -74,7 +74,7 @@ class Recurrence(serializers.Serializer[Any]):
     generated_item = PublicIdField("gen")
     every_days = serializers.IntegerField()
     time = serializers.CharField(help_text="HH:MM on the workspace's clocks.")
-    status = serializers.ChoiceField(choices=STATUSES)
+    status = serializers.ChoiceField(choices=RecurrenceStatus.values)
     stopped = RecurrenceStopped(allow_null=True)
     next_at = MomentField(allow_null=True)
     test = serializers.BooleanField()
@@ -86,7 +86,7 @@ class Recurrence(serializers.Serializer[Any]):
 class RecurrenceTurn(serializers.Serializer[Any]):
     id = PublicIdField("rct")
     due_at = MomentField()
-    decision = serializers.ChoiceField(choices=DECISIONS)
+    decision = serializers.ChoiceField(choices=RecurrenceDecision.values)
     message = serializers.CharField(allow_null=True, help_text="Why nothing was made.")
     generated_item = PublicIdField("gen", allow_null=True)
     created_at = MomentField()
@@ -135,7 +135,7 @@ class RecurrenceView(PipelineResource):
         if item is None:
             message = "This workspace has no such item."
             raise Invalid.one(field="generated_item", code="unknown_item", message=message)
-        made = recurring.begin(item, **given, by=self.caller.actor, now=timezone.now())
+        made = recurring.begin(item, **given, by=self.caller.actor, now=utc_now())
         shown = payloads.recurrence(made)
         headers = {"Location": f"/v1/recurrences/{shown['id']}", "ETag": strong_tag(made.version)}
         return Response(shown, status=201, headers=headers)
@@ -167,7 +167,7 @@ class RecurrenceView(PipelineResource):
         expected = row.version if is_bound else None
         try:
             changed = recurring.change(
-                row, given, now=timezone.now(), by=self.caller.actor, expected_version=expected
+                row, given, now=utc_now(), by=self.caller.actor, expected_version=expected
             )
         except Overtaken as error:
             # Between our look and the lock somebody else was faster: the same 412 as if they had been before.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -30,6 +29,7 @@ from config.ground.api import (
     strong_tag,
     weak_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.moments import as_z
 from config.ground.states import Overtaken
 from pipeline import payloads
@@ -39,7 +39,7 @@ from pipeline.api.inputs import PatternField
 from pipeline.api.queues import WeeklySlot
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
-from pipeline.models import GeneratedItem
+from pipeline.models import GeneratedItem, OverlapChoice, SeriesIssueDecision, SlotGapChoice
 from pipeline.models import Series as SeriesRow
 from pipeline.stages import series
 from pipeline.stages.publish.queues import NAME_CHARACTERS, SLOTS_MOST
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.models import SeriesIssue as IssueRow
 
-DECISIONS: Final = ("made", "too_few", "no_credits")
 LISTED_MOST: Final = 50
 
 
@@ -65,10 +64,10 @@ class WeeklySlotInput(StrictSerializer):
 class _SeriesFields(StrictSerializer):
     timezone = StrictCharField(max_length=64, required=False, help_text="An IANA zone; the workspace's.")
     on_gap = StrictChoiceField(
-        choices=("shift", "skip"), required=False, help_text="For a time that the clocks skip."
+        choices=SlotGapChoice.values, required=False, help_text="For a time that the clocks skip."
     )
     on_overlap = StrictChoiceField(
-        choices=("first", "second"), required=False, help_text="For one that comes twice."
+        choices=OverlapChoice.values, required=False, help_text="For one that comes twice."
     )
     window_days = StrictIntegerField(min_value=1, max_value=limits.SERIES_WINDOW_DAYS, required=False)
     items_least = StrictIntegerField(min_value=STORIES_LEAST, max_value=STORIES_MOST, required=False)
@@ -101,8 +100,8 @@ class Series(serializers.Serializer[Any]):
     name = serializers.CharField()
     timezone = serializers.CharField()
     slots = WeeklySlot(many=True)
-    on_gap = serializers.ChoiceField(choices=("shift", "skip"))
-    on_overlap = serializers.ChoiceField(choices=("first", "second"))
+    on_gap = serializers.ChoiceField(choices=SlotGapChoice.values)
+    on_overlap = serializers.ChoiceField(choices=OverlapChoice.values)
     window_days = serializers.IntegerField(help_text="How old a raw item may be that it tells.")
     items_least = serializers.IntegerField()
     items_most = serializers.IntegerField()
@@ -120,7 +119,7 @@ class Series(serializers.Serializer[Any]):
 class SeriesIssue(serializers.Serializer[Any]):
     id = PublicIdField("iss")
     due_at = MomentField()
-    decision = serializers.ChoiceField(choices=DECISIONS)
+    decision = serializers.ChoiceField(choices=SeriesIssueDecision.values)
     message = serializers.CharField(allow_null=True, help_text="Why there is no digest.")
     found = serializers.IntegerField(help_text="How many raw items could be told.")
     generated_item = PublicIdField("gen", allow_null=True)
@@ -173,7 +172,7 @@ class SeriesView(PipelineResource):
     def create(self, request: Request) -> Response:
         given = _as_settings(self.read_body(request, SeriesInput))
         made = series.create(
-            self.caller.workspace, given, test=self.caller.test, now=timezone.now(), by=self.caller.actor
+            self.caller.workspace, given, test=self.caller.test, now=utc_now(), by=self.caller.actor
         )
         shown = payloads.series(made)
         headers = {"Location": f"/v1/series/{shown['id']}", "ETag": _tag(made)}
@@ -188,7 +187,7 @@ class SeriesView(PipelineResource):
     def retrieve(self, request: Request, id: str) -> Response:
         row = self._find(id)
         read_query(request, {})
-        now = timezone.now()
+        now = utc_now()
         slots = series.next_slots(row, after=now, most=limits.SERIES_SHOWN)
         shown = {
             **payloads.series(row),
@@ -212,7 +211,7 @@ class SeriesView(PipelineResource):
         expected = row.version if is_bound else None
         try:
             changed = series.change(
-                row, given, now=timezone.now(), by=self.caller.actor, expected_version=expected
+                row, given, now=utc_now(), by=self.caller.actor, expected_version=expected
             )
         except Overtaken as error:
             # Between our look and the lock somebody else was faster: the same 412 as if they had been before.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
@@ -21,15 +20,15 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.moments import as_z_or_none
 from config.ground.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import SOURCE_STATUSES, SOURCE_TYPES, SourceChanges, SourceInput
-from pipeline.canonical import plain_text
-from pipeline.models import BrandSlot, Source, SourceEntry
-from pipeline.models.source_entry import DECISIONS
+from pipeline.api.inputs import SOURCE_TYPES, SourceChanges, SourceInput
+from pipeline.canonical import seen_text
+from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
 from pipeline.stages import collect
 from pipeline.stages.brand.log import with_picks
 from pipeline.stages.receiving import secrets
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
 
     from pipeline.sources.base import Entry
 
-FILTERS = {**PAGING, "type": choice(*SOURCE_TYPES), "status": choices(*SOURCE_STATUSES)}
+FILTERS = {**PAGING, "type": choice(*SOURCE_TYPES), "status": choices(*SourceStatus.values)}
 EXCERPT_CHARACTERS: Final = 300
-ENTRY_FILTERS = {**PAGING, "decision": choices(*DECISIONS)}
+ENTRY_FILTERS = {**PAGING, "decision": choices(*SourceEntryDecision.values)}
 
 
 class SourceView(PipelineResource):
@@ -129,7 +128,7 @@ class SourceView(PipelineResource):
                 row,
                 _as_settings(given),
                 workspace=self.caller.workspace,
-                now=timezone.now(),
+                now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
         except Overtaken as error:
@@ -147,7 +146,7 @@ class SourceView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         self.read_nothing(request)
-        collect.delete(row, now=timezone.now())
+        collect.delete(row, now=utc_now())
         return Response(status=204)
 
     @extend_schema(
@@ -160,7 +159,7 @@ class SourceView(PipelineResource):
     def poll(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         self.read_body(request, NoFields)
-        polled = collect.poll_now(row, now=timezone.now())
+        polled = collect.poll_now(row, now=utc_now())
         return Response(payloads.source(payloads.row_of(polled)), status=202)
 
     @extend_schema(
@@ -172,7 +171,7 @@ class SourceView(PipelineResource):
     )
     def preview(self, request: Request) -> Response:
         given = collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))
-        seen = collect.preview(self.caller.workspace, given, test=self.caller.test, now=timezone.now())
+        seen = collect.preview(self.caller.workspace, given, test=self.caller.test, now=utc_now())
         return Response(_as_preview(seen))
 
     @extend_schema(
@@ -253,5 +252,5 @@ def _as_preview(seen: collect.Preview) -> dict[str, Any]:
 
 def _excerpt(entry: Entry) -> str:
     # Cut before it is read, too: a body may have 5 MB.
-    text = plain_text(entry.body[: EXCERPT_CHARACTERS * 20], entry.body_format)
+    text = seen_text(entry.body[: EXCERPT_CHARACTERS * 20], entry.body_format)
     return " ".join(text.split())[:EXCERPT_CHARACTERS]

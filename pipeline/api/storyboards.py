@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -22,6 +21,7 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.errors import NotFound
 from config.ground.states import Overtaken
 from pipeline.api import documents
@@ -131,7 +131,7 @@ class StoryboardView(PipelineResource):
                 row,
                 storyboards.read(given),
                 by=self.caller.actor,
-                now=timezone.now(),
+                now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
         except Overtaken as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -29,6 +28,7 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
+from config.ground.clock import utc_now
 from config.ground.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
@@ -186,7 +186,7 @@ class TopicView(PipelineResource):
     def create(self, request: Request) -> Response:
         given = self.read_body(request, TopicInput)
         topic = topics.create(
-            self.caller.workspace, _as_settings(given), test=self.caller.test, now=timezone.now()
+            self.caller.workspace, _as_settings(given), test=self.caller.test, now=utc_now()
         )
         shown = payloads.topic(payloads.row_of(topic))
         headers = {"Location": f"/v1/topics/{shown['id']}", "ETag": _tag(topic)}
@@ -219,7 +219,7 @@ class TopicView(PipelineResource):
             changed = topics.change(
                 row,
                 _as_settings(given),
-                now=timezone.now(),
+                now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
         except Overtaken as error:
@@ -236,7 +236,7 @@ class TopicView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
         self.read_nothing(request)
-        topics.delete(row, now=timezone.now())
+        topics.delete(row, now=utc_now())
         return Response(status=204)
 
 

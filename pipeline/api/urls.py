@@ -4,10 +4,11 @@ from typing import Any, Final
 
 from django.urls import re_path
 
-from pipeline.api.catalogue import EngineView, OutletView, PersonaView
+from pipeline.api.catalogue import EngineView, OutletView, SourceTypeView
 from pipeline.api.event_feed import EventView
 from pipeline.api.generated import GeneratedItemView
 from pipeline.api.inbound_deliveries import InboundDeliveryView
+from pipeline.api.personas import PersonaView
 from pipeline.api.plans import PlanView
 from pipeline.api.publications import PublicationView
 from pipeline.api.queues import HoldView, QueueView
@@ -122,10 +123,11 @@ urlpatterns = [
     ),
     re_path(r"^outlets/?$", OutletView.as_view({"get": "list"}), name="outlets"),
     re_path(rf"^outlets/{_ONE}/?$", OutletView.as_view({"get": "retrieve"}), name="outlet"),
-    re_path(r"^personas/?$", PersonaView.as_view({"get": "list"}), name="personas"),
-    re_path(rf"^personas/{_ONE}/?$", PersonaView.as_view({"get": "retrieve"}), name="persona"),
+    re_path(r"^personas/?$", PersonaView.as_view({"get": "list", "post": "create"}), name="personas"),
+    re_path(rf"^personas/{_ONE}/?$", PersonaView.as_view(_ITEM), name="persona"),
     re_path(r"^topics/?$", TopicView.as_view({"get": "list", "post": "create"}), name="topics"),
     re_path(rf"^topics/{_ONE}/?$", TopicView.as_view(_ITEM), name="topic"),
+    re_path(r"^source-types/?$", SourceTypeView.as_view({"get": "list"}), name="source-types"),
     re_path(r"^engines/?$", EngineView.as_view({"get": "list"}), name="engines"),
     re_path(r"^events/?$", EventView.as_view({"get": "list"}), name="events"),
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard
 
 _MOST_NAMED = 5
+_ORDER_SHOWN = 200
 _TITLE_LENGTH = 60
 _LEAST_DIGITS = 7
 """Fewer digits make no telephone number; as a number they have to stand in the source anyway."""
@@ -44,7 +45,8 @@ _CLOSING = ".,;:!?)]}>'\"*_\u2019\u201d\u00bb\u2026"
 _MENTION = re.compile(r"(?<![\w@\uff20/])[@\uff20][\w][\w.\-]*")
 _HASHTAG = re.compile(r"(?<![\w&/])[#\uff03](\w*[^\W\d_]\w*)")
 _MAIL = re.compile(r"[\w.+\-]{1,64}[@\uff20][\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8}")
-_DIGITS = re.compile(r"\+?\d[\d\s().,/\-\u2010-\u2013']{0,40}\d")
+# One number may be written on two lines; what a paragraph or a sentence parts is two.
+_DIGITS = re.compile(r"\+?\d(?:[\d(),/\-\u2010-\u2013']|\.(?!\s)|[^\S\n]|(?<=\d)\n(?=[\d(+])){0,40}\d")
 _DIALLED = re.compile(
     r"\+\d|00[1-9]|0\d{2,5}\)?[\s./\-\u2010-\u2013]{1,3}\d|0\d(?:[\s.\-]\d\d){4}|0\d{7,}"
     r"|(?:1[\s.\-])?\d{3}\)?[\s.\-]{1,2}\d{3}[\s.\-]\d{4}$"
@@ -148,7 +150,10 @@ def strange_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str
             phone
             for phone in phones
             if not any(_digits(phone) in run for run in own_runs)
-            and (_is_dialled(phone) or not any(_digits(phone) in run for run in fact_runs))
+            and (
+                _is_dialled(phone)
+                or not all(any(_digits(line) in run for run in fact_runs) for line in phone.split("\n"))
+            )
         ),
         *(
             code
@@ -185,9 +190,15 @@ def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str =
 
 
 def check_suspicion(brief: Brief) -> Check:
-    """The check `instructions`: a warning for the reviewer where the source talks to models."""
+    """The check `instructions`: a warning for the reviewer where the source talks to machines, with what it says."""
+    if brief.orders:
+        quoted = named(tuple(f"\u201c{first_words(order, _ORDER_SHOWN)}\u201d" for order in brief.orders))
+        message = (
+            f"The source gives orders to a machine, which were left out: {quoted} Read this one with care."
+        )
+        return Check("instructions", "warning", message)
     if brief.is_suspect:
-        message = "The source holds text that reads like orders to a model. Read this one with care."
+        message = "The source holds text that reads like orders to a machine. Read this one with care."
         return Check("instructions", "warning", message)
     return Check("instructions", "passed", "The source gives no orders to a model.")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from pipeline.article import EXCERPT, count_words, slug_of
+from pipeline.article import EXCERPT, slug_of
 from pipeline.engines.allow_list import named, strange_tags
-from pipeline.engines.article_excerpt import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS
+from pipeline.engines.article_excerpt import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS, quotable
 from pipeline.engines.article_markdown import bullets
 from pipeline.engines.base import Check, judged
 from pipeline.grounding import fold, quotations
 from pipeline.links import ascii_url, find_links, is_same_address
-from pipeline.wording import collapse
+from pipeline.wording import collapse, count_words
 
 if TYPE_CHECKING:
     from pipeline.engines.article_markdown import Taken
@@ -22,7 +22,8 @@ LEAST_WORDS: Final = 700
 MOST_WORDS: Final = 1_400
 HARD_MOST_WORDS: Final = 2_000
 FEWEST_WORDS: Final = 350
-"""Of an article whose source is shorter than `LEAST_WORDS` itself: more could only be padding."""
+"""Of an article whose source is shorter than `LEAST_WORDS` itself: more could only be padding. Of a source shorter
+than this, as many words as it has."""
 LEAST_HEADINGS: Final = 3
 MOST_HEADINGS: Final = 6
 POINTS: Final = 3
@@ -115,8 +116,7 @@ def check_length(draft: Draft, taken: Taken, source: SourceText, brief: Brief) -
     if is_excerpt(draft):
         return Check("length", "passed", f"The excerpt has {words} words.")
     length = count_words(source.text)
-    is_short_source = brief.lane is not None or length < LEAST_WORDS
-    if words > HARD_MOST_WORDS or words < (FEWEST_WORDS if is_short_source else LEAST_WORDS):
+    if words > HARD_MOST_WORDS or words < _fewest_words(length, brief):
         return Check(
             "length",
             "failed",
@@ -130,21 +130,34 @@ def check_length(draft: Draft, taken: Taken, source: SourceText, brief: Brief) -
     return Check("length", "passed", f"The article has {words} words.")
 
 
+def _fewest_words(length: int, brief: Brief) -> int:
+    if brief.lane is not None:
+        return FEWEST_WORDS
+    return LEAST_WORDS if length >= LEAST_WORDS else min(FEWEST_WORDS, length)
+
+
 def check_share(draft: Draft, taken: Taken, source: SourceText, brief: Brief) -> Check:
     """How much of the source is quoted: between quotation marks, and of an excerpt all but its label."""
     if is_excerpt(draft):
         used: dict[str, None] = dict.fromkeys([*taken.headings, *bullets(draft.body)])
         quoted = sum(map(len, used))
+        most = quotable(len(source.text))
     else:
         known = fold(source.text)
         quoted = sum(len(one) for one in set(quotations(taken.words)) if fold(one).rstrip(" .,…") in known)
-    most = SHARE * len(source.text)
+        most = int(SHARE * len(source.text))
     faults = None
     # The persona's own sentences may be said as often as it likes.
     if brief.lane is None and quoted > most:
-        share = math.ceil(100 * quoted / max(len(source.text), 1))
-        faults = f"{share} % of the source is quoted; {SHARE:.0%} is the most.".replace("10%", "10 %")
-    return judged("quoted_share", "At most a tenth of the source is quoted.", faults)
+        faults = f"{_percent(quoted, source)} % of the source is quoted; {100 * most // max(len(source.text), 1)} % is the most."
+    passed = "At most a tenth of the source is quoted."
+    if quoted > SHARE * len(source.text):
+        passed = f"{_percent(quoted, source)} % of a short source is quoted."
+    return judged("quoted_share", passed, faults)
+
+
+def _percent(characters: int, source: SourceText) -> int:
+    return math.ceil(100 * characters / max(len(source.text), 1))
 
 
 def check_sources(draft: Draft, taken: Taken, url: str) -> Check:

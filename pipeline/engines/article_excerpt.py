@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from pipeline.engines.verbatim import Sentence
 
 SHARE: Final = 0.1
-"""Of the source's characters, the most that may be quoted of it."""
+"""Of the source's characters, the most that may be quoted of it; of a short one see `quotable`."""
+_SHORT_ROOM: Final = 280
+"""Characters, as many as one post quotes: a tenth of a short source would be no sentence."""
+_SHORT_SHARE: Final = 1 / 3
 TITLE_CHARACTERS: Final = 60
 META_MOST: Final = 155
 META_LEAST: Final = 120
@@ -31,23 +34,31 @@ _MOST_HEADINGS: Final = 6
 _LONGEST: Final = 400
 
 
+def quotable(characters: int) -> int:
+    """How many characters an excerpt takes of a source at most: a tenth, of a short one up to a third."""
+    return int(max(SHARE * characters, min(_SHORT_ROOM, _SHORT_SHARE * characters)))
+
+
 def excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, ...]:
     """At most `variants`, none with a sentence of another. Raises `Refused` where the source has too little."""
-    room = int(SHARE * (brief.characters or max((fact.end for fact in brief.facts), default=0)))
+    room = quotable(brief.characters or max((fact.end for fact in brief.facts), default=0))
     left = standing_alone(brief, persona, _LONGEST, count=len)
     fit = (one for one in brief.headings if is_clean(one.text) and is_allowed(one.text, brief, persona))
     brief = replace(brief, headings=tuple(fit))
     drafts: list[Draft] = []
     for _ in range(max(1, variants)):
         taken = _within(left, brief, room)
+        if not drafts and len(taken) < _LEAST_SENTENCES:
+            # The best one is too long: shorter ones leave room for another.
+            taken = _within(sorted(left, key=lambda one: len(one.words)), brief, room)
         if len(taken) < _LEAST_SENTENCES:
             break
         drafts.append(_draft(taken, brief, persona))
         left = tuple(one for one in left if one not in taken)
     if not drafts:
         message = (
-            f"An excerpt quotes a tenth of its source at the most, and that is {room} characters here: too few for "
-            f"{_LEAST_SENTENCES} sentences that are understood by themselves."
+            f"An excerpt quotes {room} characters of this source at the most: too few for {_LEAST_SENTENCES} sentences "
+            "that are understood by themselves."
         )
         raise Refused(message, code="nothing_to_say")
     return tuple(drafts)
@@ -127,7 +138,8 @@ def _description(taken: Sequence[Sentence]) -> str:
     words = first
     for one in taken[1:]:
         longer = f"{words} {one.words}"
-        if len(words) >= META_LEAST or len(longer) > META_MOST:
+        # What doesn't end would run on into the next: "for ¥280" into "000 people".
+        if len(words) >= META_LEAST or len(longer) > META_MOST or words[-1].isalnum():
             break
         words = longer
     return words

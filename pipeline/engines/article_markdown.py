@@ -42,6 +42,12 @@ class Phrases:
     """Where all of it stands, as `{place}`."""
 
 
+_NORWEGIAN: Final = Phrases(
+    "Kort fortalt",
+    "Kilder",
+    "Et utdrag: disse setningene er hentet ord for ord fra {source}.",
+    "Les alt på {place}",
+)
 _PHRASES: Final[Mapping[str, Phrases]] = {
     "en": Phrases(
         "In short",
@@ -85,6 +91,92 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Een uittreksel: deze zinnen staan woord voor woord in {source}.",
         "Lees alles op {place}",
     ),
+    "da": Phrases(
+        "Kort fortalt",
+        "Kilder",
+        "Et uddrag: disse sætninger er taget ord for ord fra {source}.",
+        "Læs det hele på {place}",
+    ),
+    "nb": _NORWEGIAN,
+    "no": _NORWEGIAN,
+    "pl": Phrases(
+        "W skrócie",
+        "Źródła",
+        "Fragment: te zdania są przytoczone słowo w słowo z {source}.",
+        "Przeczytaj całość na {place}",
+    ),
+    "ru": Phrases(
+        "Коротко",
+        "Источники",
+        "Отрывок: эти предложения взяты дословно из {source}.",
+        "Читать полностью на {place}",
+    ),
+    "sv": Phrases(
+        "I korthet",
+        "Källor",
+        "Ett utdrag: de här meningarna är hämtade ord för ord från {source}.",
+        "Läs allt på {place}",
+    ),
+    "cs": Phrases(
+        "Stručně",
+        "Zdroje",
+        "Úryvek: tyto věty jsou doslova převzaty z {source}.",
+        "Celý text na {place}",
+    ),
+    "fi": Phrases(
+        "Lyhyesti",
+        "Lähteet",
+        "Ote: nämä virkkeet ovat sanasta sanaan lähteestä {source}.",
+        "Lue kaikki: {place}",
+    ),
+    "uk": Phrases(
+        "Коротко",
+        "Джерела",
+        "Уривок: ці речення дослівно взято з {source}.",
+        "Читати повністю на {place}",
+    ),
+    "tr": Phrases(
+        "Kısaca",
+        "Kaynaklar",
+        "Alıntı: bu cümleler kelimesi kelimesine şuradan alınmıştır: {source}.",
+        "Tamamını oku: {place}",
+    ),
+    "ar": Phrases(
+        "باختصار",
+        "المصادر",
+        "مقتطف: هذه الجمل منقولة حرفيًا من {source}.",
+        "اقرأ النص كاملًا على {place}",
+    ),
+    "he": Phrases(
+        "בקצרה",
+        "מקורות",
+        "קטע: המשפטים האלה לקוחים מילה במילה מתוך {source}.",
+        "לקריאה המלאה ב-{place}",
+    ),
+    "ja": Phrases(
+        "要点",
+        "出典",
+        "抜粋：以下の文は{source}からそのまま引用しています。",
+        "全文を読む：{place}",
+    ),
+    "zh": Phrases(
+        "要点",
+        "来源",
+        "节选：以下句子逐字摘自{source}。",
+        "阅读全文：{place}",
+    ),
+    "ko": Phrases(
+        "요약",
+        "출처",
+        "발췌: 아래 문장은 {source}에서 그대로 옮긴 것입니다.",
+        "전문 읽기: {place}",
+    ),
+    "th": Phrases(
+        "สรุปสั้น ๆ",
+        "แหล่งที่มา",
+        "บางส่วน: ประโยคเหล่านี้คัดมาคำต่อคำจาก {source}",
+        "อ่านทั้งหมดที่ {place}",
+    ),
 }
 
 
@@ -110,7 +202,8 @@ class Taken:
 
 def phrases(language: str) -> Phrases:
     """Those of the language, English for one that has none."""
-    return _PHRASES.get(language.split("-", maxsplit=1)[0].lower(), _PHRASES["en"])
+    base = language.lower().replace("_", "-").partition("-")[0]
+    return _PHRASES.get(base, _PHRASES["en"])
 
 
 def escaped(words: str) -> str:

@@ -7,10 +7,14 @@ writers produce them, engines judge them, stages store them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
+from pipeline.links import ascii_url
 from pipeline.plugins import Refused
+from pipeline.render.clusters import missing
+from pipeline.render.scripts import unshown_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +56,8 @@ class SourceText:
     published_at: datetime | None = None
     stories: tuple[Story, ...] = ()
     material: Material | None = None
+    hidden: str = ""
+    """What it holds where nobody sees it, in comments and hidden nodes: no material, and looked through for orders."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,8 @@ class Fact:
     score: float = 0.0
     seconds: tuple[float, float] | None = None
     """From when to when it is said, of what is spoken in a video."""
+    is_cut: bool = False
+    """Its sentence goes on in the source."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,10 @@ class Lane:
 
 APPROVED = "approved"
 """The `kind` of a fact that is an approved line: it may be published word for word."""
+OF_TOPIC = "topic"
+"""The `kind` of a fact that stands in the notes of a brand lane's topic, and of the topic's title."""
+EVIDENCE = "evidence"
+"""The `kind` of a fact that stands in a text that backs such a topic."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,9 @@ class Brief:
     facts: tuple[Fact, ...]
     summary: str = ""
     is_suspect: bool = False
-    """The source holds what reads like orders to a model; nothing made from it goes out without a person."""
+    """The source holds what reads like orders to a machine; nothing made from it goes out without a person."""
+    orders: tuple[str, ...] = ()
+    """The sentences that gave orders to a machine. They were left out, so that no fact is one of them."""
     lane: Lane | None = None
     headings: tuple[Fact, ...] = ()
     """The source's own headings, in their order; they are no statements. Found by the writer without a model."""
@@ -128,6 +142,9 @@ class Brief:
 
     material: Material | None = None
     """Of an engine that films it: see `Engine.told`."""
+
+    without_model: str = ""
+    """Why the facts are the writer's own reading although a model was asked: a sentence for the reviewer, else empty."""
 
     def is_heading(self, fact: Fact) -> bool:
         return any(one.start <= fact.start and fact.end <= one.end for one in self.headings)
@@ -179,6 +196,30 @@ class Draft:
     language: str
     angle: str = ""
     refusals: Mapping[str, str] = field(default_factory=dict)
+    added: tuple[str, ...] = ()
+    """Stretches that the engine adds itself, such as "Source: news24.example": they say nothing, so nothing has to
+    prove them. See `Engine.marked`."""
+
+
+def drawable(brief: Brief) -> Brief:
+    """The brief without the facts, headings and title that no font here draws; as it is where none would be left."""
+    facts = tuple(fact for fact in brief.facts if not missing(fact.quote))
+    if not facts:
+        return brief
+    headings = tuple(one for one in brief.headings if not missing(one.quote))
+    return replace(brief, facts=facts, headings=headings, title="" if missing(brief.title) else brief.title)
+
+
+def _addresses(url: str) -> list[str]:
+    """The address and the site's name, in their own letters and in ASCII, the name with and without "www."."""
+    found: list[str] = []
+    for address in (url.strip(), ascii_url(url)):
+        try:
+            host = urlsplit(address).hostname or ""
+        except ValueError:
+            continue
+        found += [address, host, host.removeprefix("www.")]
+    return [one for one in dict.fromkeys(found) if one]
 
 
 def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,6 +299,13 @@ class Engine(ABC):
     def why_not(self, source: SourceText) -> str | None:
         """None where it can be made from this; else one sentence that says what is missing."""
 
+    def unshown(self, source: SourceText) -> str | None:
+        """None where it draws no words, or the fonts here can draw some of these; else why not, and the remedy."""
+        if self.bucket not in {"image", "video"}:
+            return None
+        why = unshown_text(source.text)
+        return why.sentence if why is not None else None
+
     @abstractmethod
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Drafts from verbatim sentences only, at most `variants`, all different; fewer where the source has less.
@@ -289,10 +337,24 @@ class Engine(ABC):
         """
         raise NotImplementedError
 
+    def labels(self, language: str) -> tuple[str, ...]:
+        """The fixed words that it puts into drafts in this language, as they stand there."""
+        del language
+        return ()
+
+    def marked(self, draft: Draft, brief: Brief, persona: PersonaCard) -> Draft:
+        """The draft with what was added to the source's words: labels, the site's name, whom to follow."""
+        handle = persona.handle.strip().lstrip("@\uff20")
+        signs = [*_addresses(brief.url), f"@{handle}", handle, persona.name.strip()]
+        return replace(draft, added=(*self.labels(draft.language), *signs))
+
     def told(self, brief: Brief, source: SourceText) -> Brief:
-        """The brief as this engine needs it; the writers see what comes back, and nobody stores it."""
+        """The brief as this engine needs it; the writers see what comes back, and nobody stores it.
+
+        Of an engine that draws its words, what the fonts here can't draw is no material.
+        """
         del source
-        return brief
+        return drawable(brief) if self.bucket in {"image", "video"} else brief
 
     def shares(self, one: Draft, other: Draft) -> bool:
         """Whether two variants would show the same, whatever their words: only one of them is kept."""

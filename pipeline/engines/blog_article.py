@@ -1,13 +1,13 @@
 """Blog Article: 700 to 1,400 words on one source with headings, three points, links to it and a hero picture.
 
-Without a model it is an excerpt post: sentences under the source's own headings, at most a tenth of it.
+Without a model it is an excerpt post: sentences under the source's own headings, at most a tenth of it, a few
+sentences of a short one.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.article import count_words
 from pipeline.engines.allow_list import (
     check_accounts,
     check_addresses,
@@ -37,23 +37,23 @@ from pipeline.engines.article_checks import (
 from pipeline.engines.article_draft import draft_of_article
 from pipeline.engines.article_excerpt import META_LEAST, META_MOST, TITLE_CHARACTERS, excerpts
 from pipeline.engines.article_hero import SIZE, hero
-from pipeline.engines.article_markdown import Section, compose, take_apart
+from pipeline.engines.article_markdown import Section, compose, phrases, take_apart
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
 from pipeline.engines.grounded import check_numbers, check_quotations
 from pipeline.engines.post_checks import check_characters, check_claims, check_hashtags
-from pipeline.engines.verbatim import MAX_HASHTAGS
+from pipeline.engines.verbatim import MAX_HASHTAGS, says_anything
 from pipeline.links import ascii_url
 from pipeline.plugins import Refused
 from pipeline.render.plan import Layout, Media
-from pipeline.wording import collapse, is_clean
+from pipeline.wording import collapse, count_words, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
 
-LEAST_SOURCE_WORDS: Final = 250
-"""Of less neither an article nor a tenth can be made."""
+LEAST_SOURCE_WORDS: Final = 100
+"""Of less neither an article nor an excerpt can be made."""
 _LOOKED_THROUGH: Final = 40 * LEAST_SOURCE_WORDS
 """Characters that are counted."""
 _TEXT: Final = {"type": "string"}
@@ -96,6 +96,12 @@ class BlogArticle(Engine):
         """Excerpts, the best sentences in the first."""
         del seed
         return excerpts(brief, persona, variants)
+
+    def labels(self, language: str) -> tuple[str, ...]:
+        said = phrases(language)
+        # Some languages say where before, some after.
+        parts = (*said.excerpt.split("{source}"), *said.read_on.split("{place}"))
+        return tuple(words for part in parts if says_anything(words := part.strip()))
 
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard

@@ -23,7 +23,7 @@ from pipeline.engines.carousel_slides import (
     slides_in,
 )
 from pipeline.engines.carousel_words import fixed_words
-from pipeline.engines.persona_rules import count_words, keeps_rules
+from pipeline.engines.persona_rules import keeps_rules
 from pipeline.engines.picture_parts import (
     caption_fault,
     check_glyphs,
@@ -39,6 +39,7 @@ from pipeline.render.plan import UPRIGHT, Layout, Media
 from pipeline.wording import (
     clause_cuts,
     collapse,
+    count_words,
     drop_asides,
     first_words,
     is_clean,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.carousel_words import fixed_words
-from pipeline.engines.persona_rules import count_words
 from pipeline.engines.picture_parts import (
     SIGNATURE_HEIGHT,
     Board,
@@ -21,6 +20,7 @@ from pipeline.render.blocks import Style
 from pipeline.render.colour import mix
 from pipeline.render.plan import MARGIN, Disc, Panel, Picture, Wash, Words
 from pipeline.render.typeset import typeset
+from pipeline.wording import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

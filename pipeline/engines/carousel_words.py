@@ -29,6 +29,18 @@ _BY_LANGUAGE: Final[Mapping[str, Fixed]] = {
     "pt": Fixed("Deslize", "Em resumo", "Leia a hist\u00f3ria completa", "Siga {}"),
     "nl": Fixed("Veeg verder", "In het kort", "Lees het hele verhaal", "Volg {}"),
     "pl": Fixed("Przesu\u0144", "W skr\u00f3cie", "Przeczytaj ca\u0142o\u015b\u0107", "Obserwuj {}"),
+    "sv": Fixed("Svep", "I korthet", "Läs hela artikeln", "Följ {}"),
+    "da": Fixed("Swipe", "Kort sagt", "Læs hele historien", "Følg {}"),
+    "nb": Fixed("Sveip", "Kort sagt", "Les hele saken", "Følg {}"),
+    "cs": Fixed("Dále", "Stručně", "Přečtěte si celý text", "Sledujte {}"),
+    "fi": Fixed("Pyyhkäise", "Lyhyesti", "Lue koko juttu", "Seuraa: {}"),
+    "ru": Fixed("Листайте", "Коротко", "Читать полностью", "Подписывайтесь: {}"),
+    "uk": Fixed("Гортайте", "Коротко", "Читати повністю", "Підписуйтесь: {}"),
+    "tr": Fixed("Kaydır", "Kısaca", "Haberin tamamını oku", "Takip et: {}"),
+    "ja": Fixed("スワイプ", "要点", "全文を読む", "{} をフォロー"),
+    "zh": Fixed("滑动", "要点", "阅读全文", "关注 {}"),
+    "ko": Fixed("넘기기", "요약", "전문 읽기", "{} 팔로우"),
+    "th": Fixed("เลื่อน", "สรุปสั้น ๆ", "อ่านเรื่องเต็ม", "ติดตาม {}"),
     "ar": Fixed(
         "\u0627\u0633\u062d\u0628",
         "\u0628\u0627\u062e\u062a\u0635\u0627\u0631",
@@ -50,4 +62,5 @@ def fixed_words(language: str) -> Fixed:
 
 
 def known_words(language: str) -> Fixed | None:
-    return _BY_LANGUAGE.get(language.lower().replace("_", "-").partition("-")[0])
+    base = language.lower().replace("_", "-").partition("-")[0]
+    return _BY_LANGUAGE.get("nb" if base == "no" else base)

@@ -35,7 +35,6 @@ from pipeline.engines.film_words import (
 from pipeline.engines.post_checks import check_words
 from pipeline.links import ascii_url
 from pipeline.plugins import Refused
-from pipeline.render.clusters import missing
 from pipeline.render.typeset import typeset
 from pipeline.render.video import clipped
 from pipeline.render.video.material import Span
@@ -305,6 +304,10 @@ def _place(answered: str, brief: Brief) -> int:
     raise Refused(message, code="unknown_fact")
 
 
+_SHORTER: Final = (60, 40, 24)
+"""Characters of the beginning of a sentence that is no title, where more don't fit on the film."""
+
+
 def _verbatim_title(brief: Brief, persona: PersonaCard, said: Sequence[Fact]) -> str:
     """A sentence of the stretch, else its beginning, word for word."""
     best = sorted(said, key=lambda one: (-one.score, one.start))
@@ -316,12 +319,20 @@ def _verbatim_title(brief: Brief, persona: PersonaCard, said: Sequence[Fact]) ->
         for title in clause_cuts(_as_title(one))
         if 16 <= len(title) <= TITLE_MOST
     ]
-    begun = [first_words(_as_title(said[0]), TITLE_MOST)]
+    begun = [first_words(_as_title(said[0]), most) for most in (TITLE_MOST, *_SHORTER)]
     for title in (*whole, *cut, *begun):
         shown_as = title.rstrip(".") if title.endswith(".") and not title.endswith("..") else title
-        if not missing(typeset(shown_as, brief.language)) and is_allowed(shown_as, brief, persona):
+        if _fits(shown_as, brief.language) and is_allowed(shown_as, brief, persona):
             return shown_as
-    return begun[0]
+    return begun[-1]
+
+
+def _fits(title: str, language: str) -> bool:
+    try:
+        clipped.set_title(title, language)
+    except Refused:
+        return False
+    return True
 
 
 def _as_title(one: Fact) -> str:

@@ -138,7 +138,13 @@ def stretches(said: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[
 
 
 def _is_usable(sentence: str, brief: Brief, persona: PersonaCard) -> bool:
-    return is_clean(sentence) and not find_links(sentence) and is_allowed(sentence, brief, persona)
+    is_ordered = any(sentence in order for order in brief.orders)
+    return (
+        is_clean(sentence)
+        and not is_ordered
+        and not find_links(sentence)
+        and is_allowed(sentence, brief, persona)
+    )
 
 
 def _score(said: Sequence[Fact], first: int, last: int, worth: float) -> float:

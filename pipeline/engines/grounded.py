@@ -6,12 +6,14 @@ doesn't give, the stage adds by `check_grounding`.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.canonical import plain_text
+from pipeline.canonical import plain_text, strip_invisible
 from pipeline.engines.allow_list import named
 from pipeline.engines.base import Check
 from pipeline.grounding import (
+    fold,
     misquoted,
     passage_around,
     place_in,
@@ -21,15 +23,20 @@ from pipeline.grounding import (
     support,
 )
 from pipeline.grounding.claims import LEAST_COVERED
+from pipeline.links import without_links
+from pipeline.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from fractions import Fraction
 
     from pipeline.engines.base import Brief, Claim, Draft, PersonaCard, SourceText
 
-_NO_WORDS: Final = frozenset({"slug", "canonical_url", "tags", "form", "json_ld", "clips"})
+_NO_WORDS: Final = frozenset({"slug", "canonical_url", "tags", "form", "json_ld", "clips", "kind"})
 """Fields of a draft's content that are made of its words or lead elsewhere."""
+_AROUND: Final = " .,;:!?\u2026\"'"
+"""What may stand around a sentence, or not, without another thing being said."""
+_TAG: Final = re.compile(r"(?<![\w&/])[#\uff03@\uff20]\w+")
 _MOST_NAMED: Final = 5
 _SAID: Final = {
     "absent": "These numbers aren't in the source: {}.",
@@ -42,7 +49,7 @@ _SAID: Final = {
 def check_grounding(
     draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
 ) -> tuple[Check, ...]:
-    """`numbers`, `quotations`, `names`, `support`, and `derived` where the draft declares sums.
+    """`numbers`, `quotations`, `names`, `support` where the draft claims something, `derived` where it declares sums.
 
     Numbers, quotations and sums fail a draft. A name that is nowhere is a warning. A statement fails where its passage
     says the opposite in the same words, and warns where it shares too few words with its passage.
@@ -53,7 +60,8 @@ def check_grounding(
         check_numbers((words,), draft, source, persona),
         check_quotations((words,), source),
         check_names(words, draft, brief, source, persona),
-        _check_support(draft, source),
+        # Of a draft that claims nothing, nothing was compared.
+        *((_check_support(draft, source),) if draft.claims else ()),
         *((sums,) if sums is not None else ()),
     )
 
@@ -80,10 +88,22 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(member)
 
 
+def without_added(text: str, draft: Draft) -> str:
+    """The text without what the engine put there itself (`Engine.marked`)."""
+    stretches = sorted(filter(None, draft.added), key=len, reverse=True)
+    numbers = [one for one in stretches if one.isdigit()]
+    if numbers:
+        # A number is a number whoever is called so, but in a line that holds nothing else.
+        text = re.sub(rf"(?m)^[\s\u2013]*(?:{'|'.join(numbers)})\s*$", " ", text)
+    pattern = "|".join(re.escape(one) for one in stretches if one not in numbers)
+    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", " ", text, flags=re.IGNORECASE) if pattern else text
+
+
 def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, persona: PersonaCard) -> Check:
     """Every number of the parts with its unit; those that a declared sum gives are no strangers."""
     required = "\n".join(str(one.get("text") or "") for one in persona.required_structures)
-    known = f"{source.title}\n|\n{source.text}\n|\n{required}"
+    # "3/5" at the end of a line numbers a post of a thread; that of a title is said.
+    known = f"{source.title} |\n{source.author}\n|\n{source.text}\n|\n{required}"
     told: dict[str, Any] = {
         "language": draft.language,
         "source_language": source.language,
@@ -91,7 +111,9 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
     }
     strange: dict[str, list[str]] = {reason: [] for reason in _SAID}
     for place, part in enumerate(parts, 1):
-        for one in strange_numbers(part, known, **told):
+        # A draft's lines are slides, points and paragraphs: no number goes across.
+        lines = without_added(part, draft).replace("\n", "\n|\n")
+        for one in strange_numbers(lines, known, **told):
             strange[one.reason].append(_placed(one.text, place, parts))
     said = [
         _SAID[reason].format(named(tuple(dict.fromkeys(texts)))) for reason, texts in strange.items() if texts
@@ -102,11 +124,13 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
 
 
 def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
-    known = f"{source.title}\n|\n{source.text}"
-    wrong = [(place, one) for place, part in enumerate(parts, 1) for one in misquoted(part, known)]
+    known = f"{strip_invisible(source.title)}\n|\n{source.text}"
+    wrong = [
+        (place, one) for place, part in enumerate(parts, 1) for one in misquoted(strip_invisible(part), known)
+    ]
     if not wrong:
         return Check("quotations", "passed", "Every quotation stands in the source word for word.")
-    texts = tuple(_placed(one.text, place, parts) for place, one in wrong)
+    texts = tuple(_placed(one.text.rstrip(" ,"), place, parts) for place, one in wrong)
     said = f"These quotations aren't in the source word for word: {named(texts)}."
     nearest = next((one.nearest for _, one in wrong if one.nearest), "")
     if nearest:
@@ -131,7 +155,9 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
         persona.handle,
         persona.who_you_are,
     )
-    strange = strange_names(words, (*known, *persona.approved_lines, *required), language=draft.language)
+    strange = strange_names(
+        without_added(words, draft), (*known, *persona.approved_lines, *required), language=draft.language
+    )
     if strange:
         return Check(
             "names", "warning", f"These names aren't in the source as they are written: {named(strange)}."
@@ -206,6 +232,38 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
     if doubtful:
         return Check("support", "warning", " ".join(doubtful[:_MOST_NAMED]))
     return Check("support", "passed", "Each statement says what its passage of the source says.")
+
+
+def unsaid(sentences: Iterable[str], draft: Draft, source: SourceText) -> tuple[str, ...]:
+    """Those that no sentence of the source says in the same words, or only by leaving out its "not"."""
+    known = [
+        fold(source.title),
+        *(fold(source.text[start:end]) for start, end in split_sentences(source.text)),
+    ]
+    told = {"language": draft.language, "source_language": source.language}
+    found: list[str] = []
+    for sentence in sentences:
+        words = fold(sentence).strip(_AROUND)
+        pattern = re.compile(rf"(?<!\w){re.escape(words)}(?!\w)", re.IGNORECASE)
+        quote = next((one for one in known if pattern.search(one)), None) if words else ""
+        if quote is None or (quote and support(words, quote, quote, **told).turned is not None):
+            found.append(sentence)
+    return tuple(found)
+
+
+def fresh_sentences(texts: Iterable[str], before: Iterable[str], draft: Draft) -> tuple[str, ...]:
+    """The sentences that weren't among the texts before, each once, but for links, tags and what the engine has added."""
+    known = fold("\n|\n".join(before))
+    found: list[str] = []
+    for text in texts:
+        for start, end in split_sentences(text):
+            sentence = text[start:end]
+            bare = fold(_TAG.sub(" ", without_links(without_added(sentence, draft)))).strip(_AROUND)
+            if not re.search(r"\w", bare):
+                continue
+            if not re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", known):
+                found.append(sentence)
+    return tuple(dict.fromkeys(found))
 
 
 def _only_elsewhere(claim: Claim, passage: str, draft: Draft, source: SourceText) -> tuple[str, ...]:

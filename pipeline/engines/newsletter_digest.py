@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines import newsletter_rules as rules
 from pipeline.engines.allow_list import is_allowed
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
-from pipeline.engines.persona_rules import count_words, missing_in
+from pipeline.engines.persona_rules import missing_in
 from pipeline.grounding import ungrounded_numbers
 from pipeline.links import ascii_url
 from pipeline.newsletter import Section, as_content, body_of, escape_markdown, from_content
 from pipeline.plugins import Refused
-from pipeline.wording import collapse, first_words
+from pipeline.wording import collapse, count_words, first_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ class NewsletterDigest(Engine):
             message = (
                 f"Fewer than {STORIES_LEAST} of the stories hold a sentence that could stand in a digest."
             )
-            raise Refused(message, code="nothing_to_say")
+            raise Refused(message, code="too_few_stories")
         return tuple(made)
 
     def check(

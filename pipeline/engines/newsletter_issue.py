@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines import newsletter_rules as rules
 from pipeline.engines.allow_list import title_of
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
-from pipeline.engines.persona_rules import count_words, missing_in
+from pipeline.engines.persona_rules import missing_in
 from pipeline.links import ascii_url
 from pipeline.newsletter import Section, as_content, body_of, escape_markdown, from_content
 from pipeline.plugins import Refused
-from pipeline.wording import collapse
+from pipeline.wording import collapse, count_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,6 +51,7 @@ class NewsletterIssue(Engine):
     credits = 3
     made_from = ("text", "topic")
     draft_tokens = 8_000
+    least_lines = _PARAGRAPH
 
     def why_not(self, source: SourceText) -> str | None:
         words = count_words(source.text)

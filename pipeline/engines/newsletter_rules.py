@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 from pipeline.canonical import markdown_to_text
 from pipeline.engines.allow_list import is_allowed
 from pipeline.engines.base import Check, Claim
-from pipeline.engines.persona_rules import banned_in, count_words
+from pipeline.engines.persona_rules import banned_in
 from pipeline.engines.short_post import PLUGIN as POST
 from pipeline.newsletter import from_content
 from pipeline.wording import (
     clause_cuts,
     collapse,
+    count_words,
     first_words,
     is_balanced,
     is_clean,

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.canonical import strip_invisible
 from pipeline.engines.base import Check
 from pipeline.links import without_links
+from pipeline.wording import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pipeline.engines.base import Draft, PersonaCard
 
 MOST_NAMED: Final = 5
 
 _SPACE: Final = re.compile(r"\s+")
-_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _HASHTAG: Final = re.compile(r"(?<![\w&/])[#\uff03]\w*[^\W\d_]\w*")
 _TRAILING_TAGS: Final = re.compile(r"(?:\s*[#\uff03]\w+)+\s*$")
 _QUESTION: Final = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)]*$")
@@ -100,10 +100,6 @@ def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def count_words(text: str) -> int:
-    return len(_WORD.findall(text))
-
-
 def count_hashtags(text: str) -> int:
     return len(_HASHTAG.findall(text))
 
@@ -137,15 +133,15 @@ def _fault(structure: Mapping[str, object], words: str, core: str) -> str | None
     most = structure.get("most")
     if kind not in _COUNTED or not isinstance(most, int):
         return None
-    pattern, name = _COUNTED[kind]
-    count = len(pattern.findall(words if kind != "max_words" else core))
+    count_in, name = _COUNTED[kind]
+    count = count_in(words if kind != "max_words" else core)
     return None if count <= most else f"It has {count} {name}; {most} are the most."
 
 
-_COUNTED: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
-    "max_words": (_WORD, "words"),
-    "max_hashtags": (_HASHTAG, "hashtags"),
-    "max_emoji": (_EMOJI, "emoji"),
+_COUNTED: Final[Mapping[str, tuple[Callable[[str], int], str]]] = {
+    "max_words": (count_words, "words"),
+    "max_hashtags": (count_hashtags, "hashtags"),
+    "max_emoji": (count_emoji, "emoji"),
 }
 
 

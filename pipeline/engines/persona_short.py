@@ -42,8 +42,8 @@ from pipeline.render.video.telling import (
     SLOTS,
     Telling,
 )
-from pipeline.sentences import split_sentences
-from pipeline.wording import collapse, is_clean, is_self_contained
+from pipeline.sentences import goes_on, statements_in
+from pipeline.wording import collapse, count_words, is_clean, is_self_contained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -242,9 +242,9 @@ def _fault_of_call(line: str) -> str | None:
 def tellable_words(text: str) -> int:
     """In sentences that are short enough to be told and stand alone."""
     return sum(
-        _count(sentence)
-        for start, end in split_sentences(text)
-        if _is_tellable(sentence := polished(text[start:end]))
+        count_words(sentence)
+        for start, end in statements_in(text)
+        if _is_tellable(sentence := polished(text[start:end], is_cut=goes_on(text, end)))
     )
 
 
@@ -283,7 +283,7 @@ def _chosen(usable: Sequence[Sentence], *, least: int) -> list[Sentence]:
     chosen: list[Sentence] = []
     count = 0
     for one in usable:
-        words = _count(one.words)
+        words = count_words(one.words)
         if count + words <= WORDS[1] - CALL_WORDS:
             chosen.append(one)
             count += words
@@ -292,13 +292,9 @@ def _chosen(usable: Sequence[Sentence], *, least: int) -> list[Sentence]:
     return chosen if count >= least else []
 
 
-def _count(words: str) -> int:
-    return len(_WORD.findall(words))
-
-
 def _passages(chosen: Sequence[Sentence]) -> tuple[str, ...]:
     """The sentences in at most three runs, of which the longest is as short as can be."""
-    words = [_count(one.words) for one in chosen]
+    words = [count_words(one.words) for one in chosen]
 
     def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:
         runs = [sum(words[start:end]) for start, end in _runs(edges, len(words))]
@@ -369,7 +365,7 @@ def _check_length(draft: Draft) -> Check:
     except Refused:
         return Check("length", "passed", "How long it is can't be said yet.")
     seconds = narration.seconds_of(script)
-    words = sum(_count(one) for one in script.passages)
+    words = sum(count_words(one) for one in script.passages)
     said = f"The script has {words} words and takes about {seconds:.0f} seconds"
     if not SECONDS[0] - 3 <= seconds <= SECONDS[1] - 8:
         return Check("length", "failed", f"{said}; a film takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}.")

@@ -73,14 +73,18 @@ _DASH: Final = (56, 6, 28)
 _ABOVE_SIGNATURE: Final = 48
 _OPTICAL_CENTRE: Final = 0.44
 
-_MARKS: Final = "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a"
+_MARKS: Final = (
+    "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
+)
 _BY_LINE: Final = re.compile(r"\s*[\u2013\u2014\u2015-]\s*(?P<by>\S.*?)\s*")
 _WORD: Final = re.compile(r"\w+")
 _VISIBLE: Final = re.compile(r"\w")
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
-_BEGINS_AFTER: Final = frozenset("\n.!?\u2026:\"'([\u2013\u2014-\u061f")
-_ENDS: Final = frozenset(".!?\u2026\u061f")
-_ENDS_BEFORE: Final = re.compile(r"[,.]?[\"'\n]|[.!?\u2026\u061f]")
+_BEGINS_AFTER: Final = frozenset("\n.!?\u2026:\"'([\u2013\u2014-\u061f\u3002\u300c\u300e")
+_ENDS: Final = frozenset(".!?\u2026\u061f\u3002")
+_ENDS_BEFORE: Final = re.compile(r"[,.\u3002]? ?[\"'\n\u300d\u300f]|[.!?\u2026\u061f\u3002]")
+_ENDINGLESS: Final = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7af]")
+"""Scripts in which particles are written to a name without a space, or no spaces at all."""
 _OWN_CHECKS: Final = frozenset({"content", "length", "link_count"})
 
 _RULES: Final = f"""\
@@ -212,7 +216,7 @@ class QuoteGraphic(Engine):
 
 
 def _quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation, Fact]]:
-    """Best first: speech whose speaker is named, sentences without quotation marks, then what is shorter or longer."""
+    """Speech whose speaker is named, then sentences without quotation marks; of each first those of the best length."""
     spoken = [
         (Quotation(speech.words, speech.speaker), fact)
         for fact in brief.facts
@@ -225,11 +229,15 @@ def _quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation,
         for fact in brief.facts
         if is_self_contained(words := collapse(fact.quote))
     ]
-    plain = [one for one in sentences if not any(mark in one[0].words for mark in '"\u201c\u201e\u00ab')]
+    plain = [
+        one for one in sentences if not any(mark in one[0].words for mark in '"\u201c\u201e\u00ab\u300c')
+    ]
+    # Marks within marks only where there is nothing else.
     quoting = [one for one in sentences if one not in plain]
-    usable = [one for one in (*spoken, *plain, *quoting) if _is_usable(one[0], brief, persona)]
-    yield from (one for one in usable if len(one[0].words) in _BEST)
-    yield from (one for one in usable if len(one[0].words) not in _BEST)
+    for group in (spoken, plain, quoting):
+        usable = [one for one in group if _is_usable(one[0], brief, persona)]
+        yield from (one for one in usable if len(one[0].words) in _BEST)
+        yield from (one for one in usable if len(one[0].words) not in _BEST)
 
 
 def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
@@ -366,7 +374,13 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
 def _parts_named(by: str, said: str) -> tuple[list[str], list[str]]:
     """What stands between the commas, and what of it the source doesn't hold."""
     parts = [part.strip() for part in by.split(",") if part.strip()]
-    return parts, [part for part in parts if re.search(rf"(?<!\w){re.escape(part)}(?!\w)", said) is None]
+    return parts, [part for part in parts if not _names(said, part)]
+
+
+def _names(said: str, part: str) -> bool:
+    if _ENDINGLESS.search(part):
+        return part in said
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", said) is not None
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:

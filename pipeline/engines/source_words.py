@@ -14,14 +14,19 @@ _SOURCE: Final = {
     "fr": "Source",
     "he": "מקור",
     "it": "Fonte",
+    "ja": "出典",
+    "ko": "출처",
     "nl": "Bron",
+    "nb": "Kilde",
     "no": "Kilde",
     "pl": "Źródło",
     "pt": "Fonte",
     "ru": "Источник",
     "sv": "Källa",
+    "th": "ที่มา",
     "tr": "Kaynak",
     "uk": "Джерело",
+    "zh": "来源",
 }
 
 

@@ -32,7 +32,7 @@ from pipeline.render.typeset import typeset
 from pipeline.render.video import points
 from pipeline.render.video.points import POINTS, SLOTS, Values
 from pipeline.render.video.storyboard import SIZE
-from pipeline.sentences import split_sentences
+from pipeline.sentences import statements_in
 from pipeline.wording import collapse, is_clean, is_self_contained, trim_conjunction
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class TemplateShort(Engine):
     credits = 5
     made_from = ("text", "topic")
     sizes = (SIZE,)
+    least_lines = POINTS
 
     def __init__(self) -> None:
         self._post = ShortPost()
@@ -74,7 +75,7 @@ class TemplateShort(Engine):
     def why_not(self, source: SourceText) -> str | None:
         usable = [
             sentence
-            for start, end in split_sentences(source.text)
+            for start, end in statements_in(source.text)
             if _is_usable(sentence := _as_point(source.text[start:end]))
         ]
         if len(usable) >= POINTS:

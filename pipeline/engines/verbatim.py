@@ -10,11 +10,12 @@ from pipeline.engines.allow_list import is_allowed
 from pipeline.engines.base import Claim
 from pipeline.engines.persona_rules import count_hashtags
 from pipeline.links import find_links
-from pipeline.sentences import split_sentences
+from pipeline.sentences import statements_in
 from pipeline.weighted_length import weighted_length
 from pipeline.wording import (
     clause_cuts,
     collapse,
+    count_words,
     drop_asides,
     is_clean,
     is_self_contained,
@@ -94,15 +95,13 @@ class Sentence:
         return Claim(text=self.words, quote=self.fact.quote, start=self.fact.start, end=self.fact.end)
 
 
-def polished(quote: str) -> str:
-    """A sentence begins with a capital letter and without "And" or "But"; what was cut from a stream of speech ends
-    with an ellipsis.
-    """
+def polished(quote: str, *, is_cut: bool) -> str:
+    """A sentence begins with a capital letter and without "And" or "But"; what was cut out of one ends with an ellipsis."""
     sentence = collapse(quote)
     first = sentence.split(" ", 1)[0]
     if first.islower():
         sentence = sentence[0].upper() + sentence[1:]
-        if _UNENDED.search(sentence):
+        if is_cut and _UNENDED.search(sentence):
             sentence = _TRAILING.sub("", sentence).rstrip(" ,;:\u2013-") + "\u2026"
     return trim_conjunction(sentence)
 
@@ -129,7 +128,7 @@ def standing_alone(
     ends = {fact.end for fact in brief.facts}
     said: list[frozenset[str]] = []
     for fact in brief.facts:
-        sentence = polished(fact.quote)
+        sentence = polished(fact.quote, is_cut=fact.is_cut)
         if brief.is_heading(fact) or not is_postable(sentence) or not says_whose(sentence):
             continue
         words = fitted(sentence, room, may_cut=True, count=count)
@@ -174,8 +173,8 @@ def _leans(words: str, fact: Fact, ends: AbstractSet[int]) -> bool:
 def count_sentences(text: str, most: int) -> int:
     """How many sentences say something, counted up to `most`."""
     read = text[:_LOOKED_THROUGH]
-    spans = split_sentences(read)
-    said = sum(len(_WORD.findall(read, *span)) >= _LEAST_WORDS for span in spans)
+    spans = statements_in(read)
+    said = sum(count_words(read[start:end]) >= _LEAST_WORDS for start, end in spans)
     return min(most, said)
 
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from pipeline.language import FREQUENT, guess_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 LANGUAGES: Final = ("en", "de", "fr", "es")
 
-_COMMON: Final[Mapping[str, str]] = {
-    "en": "the of and to in is that for was with on by it from are has have be said not more",
-    "de": "der die das und ist von den mit auf für ein eine dem nicht des sich im wurde wird bei",
-    "fr": "le la les des et est une du dans que pour sur pas au aux par ont qui avec plus",
-    "es": "el la los las y es una del en que por con para se su más al como ha lo",
-}
-_COMMON_OF: Final = {name: frozenset(words.split()) for name, words in _COMMON.items()}
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
 _LOOKED_AT: Final = 1_200
 _LEAST_HITS: Final = 2
+"""A statement is short, and two words of a language are enough for it."""
 
 
 def language_of(text: str, told: str = "") -> str:
@@ -29,12 +23,8 @@ def language_of(text: str, told: str = "") -> str:
     base = told.partition("-")[0].partition("_")[0].lower()
     if base:
         return base if base in LANGUAGES else ""
-    words = _LETTERS.findall(text[:_LOOKED_AT].lower())
-    hits = sorted(
-        ((sum(word in common for word in words), name) for name, common in _COMMON_OF.items()), reverse=True
-    )
-    (most, name), (second, _) = hits[0], hits[1]
-    return name if most >= _LEAST_HITS and most > second else ""
+    found = guess_language(text[:_LOOKED_AT], least_hits=_LEAST_HITS)
+    return found if found in LANGUAGES else ""
 
 
 # --- Number words ----------------------------------------------------------------------------------------------------
@@ -535,7 +525,7 @@ _MORE_COMMON: Final[Mapping[str, str]] = {
     "es": "o pero como después antes desde hasta mientras cuando donde quien entonces también solo entre contra sus "
     "ellos él ella nosotros era eran son será ser ha han había de a un e ni sin sobre tras este esta estos según",
 }
-_ALL_COMMON: Final = {name: _COMMON_OF[name] | frozenset(_MORE_COMMON[name].split()) for name in LANGUAGES}
+_ALL_COMMON: Final = {name: FREQUENT[name] | frozenset(_MORE_COMMON[name].split()) for name in LANGUAGES}
 
 
 def is_common(word: str, language: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.grounding.lexicon import BOUNDS, is_common
+from pipeline.grounding.lexicon import BOUNDS, is_common, language_of
 from pipeline.grounding.quantities import parse
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def strange_numbers(
     `declared` are the values and units of declared sums, which were computed again by `derived`. The languages decide what `1.000`
     and "billion" are; they are guessed where they aren't told. What stands in a web address isn't looked at.
     """
-    said = parse(draft, language)
+    # A short draft doesn't show the language that its source, which is longer, shows.
+    said = parse(draft, language or language_of(source, source_language))
     if not said.quantities:
         return ()
     known = parse(source, source_language)

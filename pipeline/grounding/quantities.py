@@ -17,7 +17,7 @@ from pipeline.grounding.lexicon import (
     units,
 )
 from pipeline.grounding.number_words import Core
-from pipeline.grounding.special import MONEY_BEFORE, SpecialNumbers
+from pipeline.grounding.special import SpecialNumbers
 from pipeline.links import find_links
 
 _LINKISH: Final = re.compile(r"://|\w\.\w")
@@ -120,6 +120,7 @@ class _Reader(SpecialNumbers):
             if quantity is not None:
                 quantities.append(quantity)
                 ends.append(quantity.end)
+                self.read_to = quantity.end
         self._spread(quantities)
         return quantities
 
@@ -266,7 +267,7 @@ class _Reader(SpecialNumbers):
     def _measured(self, core: Core) -> Quantity:
         text = self.text
         before = text[max(0, core.start - 8) : core.start]
-        prefix = MONEY_BEFORE.search(before)
+        prefix = self.money_before(core)
         values = list(core.values)
         end = core.end
         half = _HALF_MORE.match(text, end)
@@ -310,7 +311,7 @@ class _Reader(SpecialNumbers):
             and (not meanings or self._is_a_while(meanings))
         )
         return Quantity(
-            prefix.start() + core.start - len(before) if prefix else core.start,
+            prefix.start() if prefix else core.start,
             end,
             found,
             is_article=is_article,

@@ -29,12 +29,20 @@ _SPACES_MOST: Final = 40
 _DATE_JOIN: Final = re.compile(r"(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?")
 _DAYS: Final = 31
 _HUNDRED: Final = 100
-MONEY_BEFORE: Final = re.compile(
-    r"(?:(?P<code>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|CHF|AUD|CAD|JPY|INR|Rs))[ \u00a0]?)$"
+_MONEY_BEFORE: Final = re.compile(
+    r"(?:(?P<code>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|CHF|AUD|CAD|JPY|INR|Rs))[ \u00a0]?)\Z"
 )
 
 
 class SpecialNumbers(Words):
+    read_to = 0
+    """Where the last quantity that was read ends."""
+
+    def money_before(self, core: Core) -> re.Match[str] | None:
+        """The currency that opens this amount; one that closes the amount before it is that one's alone."""
+        # From where the last quantity ends: "1.20 \u20ac 7" has one price.
+        return _MONEY_BEFORE.search(self.text, max(0, self.read_to, core.start - 8), core.start)
+
     def is_mark(self, core: Core) -> bool:
         """Whether it numbers a list or a thread, and says nothing."""
         return _MARKER.match(self.text, core.end) is not None or self._is_counter(core)
@@ -115,7 +123,7 @@ class SpecialNumbers(Words):
         before = text[max(0, core.start - 12) : core.start]
         attached = _LABEL_BEFORE.search(before)
         written = text[core.start : core.end]
-        if attached and not MONEY_BEFORE.search(before):
+        if attached and not self.money_before(core):
             name = attached.group().lower()
             name = name if name[:-1] not in {"mid", "pre", "post"} else name[:-1]
             if name == "q" and core.values and core.values[0] <= 4:
@@ -127,7 +135,7 @@ class SpecialNumbers(Words):
                 return Quantity(core.start - len(attached.group()), end, [], label=label)
         if not core.values:
             return Quantity(core.start, core.end, [], label=ascii_digits(written))
-        tail = re.compile(r"[A-Za-z\u00b2-\u058f][^\W_]*").match(text, core.end)
+        tail = re.compile(r"[A-Za-z\u00b2\u00b3\u00b5\u00ba\u00bc-\u058f][^\W_]*").match(text, core.end)
         if tail is None:
             return None
         letters = tail.group().lower()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from django.db import OperationalError
 from django.http import JsonResponse
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
@@ -15,6 +14,7 @@ from rest_framework.request import Request
 
 from accounts.authentication import client_address
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, Detail, NotFound
 from config.ground.ids import encode
 from config.ground.jsonio import raw_body
@@ -49,7 +49,7 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
         raise NotFound
     body = raw_body(Request(request), most=limits.BODY_BYTES)
     headers = {name.lower(): value for name, value in request.headers.items()}
-    received = taking.receive(source, taking.Incoming(body, headers), now=timezone.now())
+    received = taking.receive(source, taking.Incoming(body, headers), now=utc_now())
     if received.outcome == "challenge":
         return JsonResponse({"challenge": received.challenge})
     if received.problem is not None and received.is_told:

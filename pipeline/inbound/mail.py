@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.http import JsonResponse
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import NotFound
 from config.ground.jsonio import raw_body
 from config.ground.requests import error_response
@@ -25,7 +25,7 @@ def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})
     body = raw_body(Request(request), most=limits.BOUNCE_BYTES)
-    outcome = bouncing.receive(secret, body, now=timezone.now())
+    outcome = bouncing.receive(secret, body, now=utc_now())
     if outcome is None:
         raise NotFound
     return JsonResponse({"outcome": outcome})

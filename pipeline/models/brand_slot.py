@@ -5,10 +5,26 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+
+
+class BrandSlotStatus(models.TextChoices):
+    WAITING = "waiting", _("To come")
+    WAITING_QUOTA = "waiting_quota", _("Waits for credits")
+    PICKED = "picked", _("Picked")
+    EMPTY = "empty", _("Nothing made")
+    SKIPPED = "skipped", _("Left out")
+
+
+class BrandPickDecision(models.TextChoices):
+    TAKEN = "taken", _("Being made")
+    USED = "used", _("Made")
+    TOO_NEAR = "too_near", _("Discarded: too near")
+    FAILED = "failed", _("Could not be made")
 
 
 class BrandSlot(WorkspaceRow, DueModel):
@@ -16,13 +32,13 @@ class BrandSlot(WorkspaceRow, DueModel):
 
     test = models.BooleanField(default=False)
     source = models.ForeignKey("pipeline.Source", on_delete=models.CASCADE, related_name="slots")
-    status = models.CharField(max_length=15, default="waiting")
+    status = models.CharField(max_length=15, choices=BrandSlotStatus, default=BrandSlotStatus.WAITING)
     note = models.JSONField(null=True)
     """`{"code", "message"}`: why nothing was picked, what it waits for, or what is to be known of the pick."""
     eligible = models.PositiveIntegerField(null=True)
     """How many topics could have been picked."""
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -54,15 +70,14 @@ class BrandPick(WorkspaceRow):
     title = models.CharField(max_length=300)
     """The topic's, as it was."""
     angle = models.CharField(max_length=200, blank=True)
-    decision = models.CharField(max_length=12, default="taken")
-    """`taken` while it is made, then `used`, `too_near` or `failed`."""
+    decision = models.CharField(max_length=12, choices=BrandPickDecision, default=BrandPickDecision.TAKEN)
     reason = models.JSONField(null=True)
     """`{"code", "message"}`, for `too_near` with `likeness` from 0 to 1 and the public id `near` of what it is like."""
     words = models.TextField(blank=True)
     """What was discarded."""
     used_on = models.DateField()
     """The day in the lane's time zone: rests and monthly limits are counted in days of it."""
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     decided_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):

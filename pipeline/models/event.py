@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 
 
 class Event(WorkspaceRow):
@@ -27,7 +27,7 @@ class Event(WorkspaceRow):
     will_retry = models.BooleanField(null=True)
     """Of `published.failed` only: False where it is final."""
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     position = models.BigIntegerField(null=True)
     """Its place in `GET /events`, given by the dispatcher under the workspace's lock."""
     dispatched_at = models.DateTimeField(null=True)

@@ -6,9 +6,10 @@ import secrets
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from pipeline.models.generation import GenerationInput
 
 if TYPE_CHECKING:
@@ -38,6 +39,69 @@ def made_of(
         runs = runs_telling(raw_item_id, workspace_id=workspace_id)
     alone = models.Q(raw_item_id=raw_item_id)
     return alone | models.Q(generation_id__in=runs) if runs else alone
+
+
+class Bucket(models.TextChoices):
+    """What an engine makes: the kind of content that outlets take."""
+
+    VIDEO = "video", _("Video")
+    IMAGE = "image", _("Image")
+    TEXT = "text", _("Text")
+    BLOG = "blog", _("Article")
+    NEWSLETTER = "newsletter", _("Newsletter")
+
+
+class BodyFormat(models.TextChoices):
+    TEXT = "text", _("Text")
+    MARKDOWN = "markdown", _("Markdown")
+    HTML = "html", _("HTML")
+
+
+class GeneratedItemStatus(models.TextChoices):
+    QUEUED = "queued", _("Waits its turn")
+    GENERATING = "generating", _("Is being made")
+    READY = "ready", _("Ready")
+    FAILED = "failed", _("Could not be made")
+    REJECTED = "rejected", _("Rejected")
+    SCHEDULED = "scheduled", _("Scheduled")
+    PUBLISHING = "publishing", _("Is being published")
+    PUBLISHED = "published", _("Published")
+    PARTIALLY_PUBLISHED = "partially_published", _("Published in part")
+    PUBLISH_FAILED = "publish_failed", _("Could not be published")
+    REMOVED = "removed", _("Removed")
+
+
+class HoldReason(models.TextChoices):
+    """Why nothing of an item is sent though it is due."""
+
+    APPROVAL_STALE = "approval_stale", _("Edited after approval")
+    SOURCE_CHANGED = "source_changed", _("Source changed")
+    SOURCE_WITHDRAWN = "source_withdrawn", _("Source withdrawn")
+    INSTRUCTIONS_IN_SOURCE = "instructions_in_source", _("Orders in the source")
+
+
+class FlagReason(models.TextChoices):
+    """What befell an item's source after it was published."""
+
+    SOURCE_CHANGED = "source_changed", _("Source changed")
+    SOURCE_WITHDRAWN = "source_withdrawn", _("Source withdrawn")
+
+
+class Angle(models.TextChoices):
+    NUMBER = "number", _("a number")
+    CONTRAST = "contrast", _("a contrast")
+    QUESTION = "question", _("a question")
+    STORY = "story", _("a story")
+    HOW_TO = "how-to", _("a how-to")
+    MYTH = "myth", _("a myth")
+    WARNING = "warning", _("a warning")
+
+
+class AssetKind(models.TextChoices):
+    IMAGE = "image", _("Image")
+    VIDEO = "video", _("Video")
+    AUDIO = "audio", _("Audio")
+    DOCUMENT = "document", _("Document")
 
 
 class ChecksOutcome(models.Func):
@@ -86,24 +150,23 @@ class GeneratedItem(WorkspaceRow):
     """The item that this one was regenerated from."""
     hint = models.CharField(max_length=500, blank=True, db_default="", default="")
     """What whoever regenerated asked of it."""
-    bucket = models.CharField(max_length=10)
+    bucket = models.CharField(max_length=10, choices=Bucket)
     engine_output = models.CharField(max_length=60)
     engine_version = models.PositiveIntegerField()
-    status = models.CharField(max_length=20, default="queued")
-    held = models.CharField(max_length=20, blank=True)
-    """Why nothing of it is sent though it is due; empty where nothing holds it."""
-    flagged = models.CharField(max_length=20, blank=True, db_default="", default="")
-    """What befell its source after it was published: `source_changed` or `source_withdrawn`."""
+    status = models.CharField(max_length=20, choices=GeneratedItemStatus, default=GeneratedItemStatus.QUEUED)
+    held = models.CharField(max_length=30, choices=HoldReason, blank=True)
+    """Empty where nothing holds it."""
+    flagged = models.CharField(max_length=20, choices=FlagReason, blank=True, db_default="", default="")
     revision = models.PositiveIntegerField(default=0)
     """Rises with every change of the words; 0 until they exist."""
     version = models.PositiveIntegerField(default=1)
     """Rises with every change of the object."""
     variant_group = models.UUIDField()
     variant_index = models.PositiveSmallIntegerField(default=0)
-    angle = models.CharField(max_length=20, blank=True)
+    angle = models.CharField(max_length=20, choices=Angle, blank=True)
     title = models.CharField(max_length=500, blank=True)
     body = models.TextField(blank=True)
-    body_format = models.CharField(max_length=10, default="text")
+    body_format = models.CharField(max_length=10, choices=BodyFormat, default=BodyFormat.TEXT)
     content = models.JSONField(default=dict)
     excerpt = models.CharField(max_length=300, blank=True)
     language = models.CharField(max_length=35, blank=True)
@@ -120,15 +183,20 @@ class GeneratedItem(WorkspaceRow):
     generator = models.JSONField(default=dict)
     claims = models.JSONField(default=list)
     checks = models.JSONField(default=list)
+    """Those of the revision `checks_revision`; read them by `present_checks`."""
+    checks_revision = models.PositiveIntegerField(null=True)
+    """The revision whose words were checked; 0 where a draft failed before there were any."""
     error = models.JSONField(null=True)
     raw_version = models.PositiveIntegerField(null=True)
     persona_version = models.PositiveIntegerField(null=True)
     publish_at = models.DateTimeField(null=True)
     """The earliest promise of its publications that are still to come."""
-    created_at = models.DateTimeField(default=timezone.now)
+    is_sample = models.BooleanField(default=False, db_default=False)
+    """Made of sample data: of a source or by a series that is one."""
+    created_at = models.DateTimeField(default=utc_now)
     ready_at = models.DateTimeField(null=True)
     published_at = models.DateTimeField(null=True)
-    updated_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=utc_now)
     deleted_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -180,6 +248,16 @@ class GeneratedItem(WorkspaceRow):
             ),
         ]
 
+    @property
+    def present_checks(self) -> list[dict[str, Any]]:
+        """The checks of the words that it holds; empty where these weren't checked."""
+        found: list[dict[str, Any]] = self.checks if self.is_checked else []
+        return found
+
+    @property
+    def is_checked(self) -> bool:
+        return self.checks_revision == self.revision
+
 
 class Revision(WorkspaceRow):
     """The words as they were approved or sent; never changed."""
@@ -188,11 +266,11 @@ class Revision(WorkspaceRow):
     number = models.PositiveIntegerField()
     title = models.CharField(max_length=500, blank=True)
     body = models.TextField(blank=True)
-    body_format = models.CharField(max_length=10)
+    body_format = models.CharField(max_length=10, choices=BodyFormat)
     content = models.JSONField(default=dict)
     overrides = models.JSONField(default=dict)
     made_by = models.CharField(max_length=200)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "revision"
@@ -210,7 +288,7 @@ class Asset(WorkspaceRow):
     item = models.ForeignKey(GeneratedItem, on_delete=models.CASCADE, related_name="assets")
     role = models.CharField(max_length=20)
     position = models.PositiveSmallIntegerField(default=0)
-    kind = models.CharField(max_length=10)
+    kind = models.CharField(max_length=10, choices=AssetKind)
     name = models.CharField(max_length=120)
     path = models.CharField(max_length=300)
     secret = models.CharField(max_length=32, unique=True, default=unguessable)
@@ -223,7 +301,7 @@ class Asset(WorkspaceRow):
     """Seconds."""
     alt_text = models.TextField(blank=True)
     revoked_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "asset"

@@ -5,10 +5,27 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+
+
+class GenerationStatus(models.TextChoices):
+    QUEUED = "queued", _("Queued")
+    RUNNING = "running", _("Running")
+    DONE = "done", _("Done")
+    FAILED = "failed", _("Failed")
+
+
+class GenerationStage(models.TextChoices):
+    """How far a run is."""
+
+    BRIEF = "brief", _("Brief")
+    DRAFT = "draft", _("Draft")
+    RENDER = "render", _("Render")
+    WRITE = "write", _("Write")
 
 
 class Generation(WorkspaceRow, DueModel):
@@ -25,8 +42,8 @@ class Generation(WorkspaceRow, DueModel):
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     persona_version = models.PositiveIntegerField(null=True)
     variants = models.PositiveSmallIntegerField(default=1)
-    status = models.CharField(max_length=10, default="queued")
-    stage = models.CharField(max_length=10, default="brief")
+    status = models.CharField(max_length=10, choices=GenerationStatus, default=GenerationStatus.QUEUED)
+    stage = models.CharField(max_length=10, choices=GenerationStage, default=GenerationStage.BRIEF)
     answers = models.JSONField(default=dict)
     """Stored answers by stage: a killed hand never pays for one twice."""
     batch_until = models.DateTimeField(null=True)
@@ -36,7 +53,7 @@ class Generation(WorkspaceRow, DueModel):
     credits_reserved = models.PositiveIntegerField(default=0)
     error = models.JSONField(null=True)
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):

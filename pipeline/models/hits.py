@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 
 
 class ShortLink(WorkspaceRow):
@@ -18,20 +19,22 @@ class ShortLink(WorkspaceRow):
         "pipeline.Publication", on_delete=models.CASCADE, related_name="short_links"
     )
     target = models.TextField()
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "short_link"
         indexes: ClassVar = [models.Index(fields=["workspace"], name="short_link_of_workspace")]
 
 
+class HitKind(models.TextChoices):
+    CLICK = "click", _("Click")
+    FETCH = "fetch", _("Fetch")
+
+
 class HitCount(WorkspaceRow):
     """How often, in one quarter of an hour; nothing of who it was."""
 
-    CLICK: ClassVar = "click"
-    FETCH: ClassVar = "fetch"
-
-    kind = models.CharField(max_length=5)
+    kind = models.CharField(max_length=5, choices=HitKind)
     test = models.BooleanField(default=False)
     key = models.UUIDField()
     """The publication of a click, the outlet of a fetch."""

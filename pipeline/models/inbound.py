@@ -5,23 +5,46 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.sealed import ClosedTextField
+
+
+class Verification(models.TextChoices):
+    """How a sender proves that a delivery is its own."""
+
+    ADDRESS = "address", _("Whoever knows the address")
+    HEADER = "header", _("A secret in a header")
+    BEARER = "bearer", _("A bearer token")
+    STANDARD_WEBHOOKS = "standard_webhooks", _("Standard Webhooks")
+    GITHUB = "github", _("GitHub’s signature")
+    SLACK = "slack", _("Slack’s signature")
+    STRIPE = "stripe", _("Stripe’s signature")
+    GHOST = "ghost", _("Ghost’s signature")
+
+
+class InboundDeliveryStatus(models.TextChoices):
+    RECEIVED = "received", _("Received")
+    DUPLICATE = "duplicate", _("There already")
+    FAILED = "failed", _("Made nothing")
+    IGNORED = "ignored", _("Ignored")
+    TAKEN = "taken", _("Taken in")
+    REFUSED = "refused", _("Not verified")
 
 
 class InboundSecret(WorkspaceRow):
     """Apart from the source, whose row is read and shown everywhere."""
 
     source = models.OneToOneField("pipeline.Source", on_delete=models.CASCADE, related_name="inbound_secret")
-    kind = models.CharField(max_length=20)
+    kind = models.CharField(max_length=20, choices=Verification)
     """The verification that it is for; that of another kind is none."""
     secret = ClosedTextField()
     previous = ClosedTextField(null=True)
     """Counts beside the current one until `previous_until`."""
     previous_until = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "inbound_secret"
@@ -37,8 +60,10 @@ class InboundDelivery(WorkspaceRow):
     test = models.BooleanField(default=False)
     sender_key = models.CharField(max_length=200, null=True)
     """The sender's own id of it, unique for its source; None where it has none, or failed the verification."""
-    verification = models.CharField(max_length=20)
-    status = models.CharField(max_length=10, default="received")
+    verification = models.CharField(max_length=20, choices=Verification)
+    status = models.CharField(
+        max_length=10, choices=InboundDeliveryStatus, default=InboundDeliveryStatus.RECEIVED
+    )
     reason = models.JSONField(null=True)
     """`{"code", "message"}` where it was refused or ignored, or makes nothing."""
     content_type = models.CharField(max_length=200, blank=True)
@@ -59,7 +84,7 @@ class InboundDelivery(WorkspaceRow):
     """How often the sender sent it again under the same id."""
     replayed_at = models.DateTimeField(null=True)
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "inbound_delivery"

@@ -6,9 +6,10 @@ import secrets
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
 
 if TYPE_CHECKING:
@@ -20,17 +21,46 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
+class SubscriberStatus(models.TextChoices):
+    ACTIVE = "active", _("On the list")
+    PENDING = "pending", _("Not confirmed yet")
+    UNSUBSCRIBED = "unsubscribed", _("Unsubscribed")
+    BOUNCED = "bounced", _("Undeliverable")
+    COMPLAINED = "complained", _("Reported as spam")
+
+
+class SubscriberOrigin(models.TextChoices):
+    FORM = "form", _("Form")
+    HAND = "hand", _("By hand")
+    IMPORT = "import", _("Import")
+
+
+class MailingStatus(models.TextChoices):
+    SPREADING = "spreading", _("Beginning")
+    SENDING = "sending", _("Sending")
+    STOPPED = "stopped", _("Stopped")
+    DONE = "done", _("Done")
+
+
+class MailDeliveryStatus(models.TextChoices):
+    PENDING = "pending", _("Pending")
+    SENDING = "sending", _("Sending")
+    SENT = "sent", _("Sent")
+    FAILED = "failed", _("Failed")
+    UNKNOWN = "unknown", _("Outcome not known")
+    SKIPPED = "skipped", _("Skipped")
+
+
 class Subscriber(WorkspaceRow):
     """An address on an outlet's list. Where it came from isn't kept beyond how, and no IP address at all."""
 
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="subscribers")
     email = models.CharField(max_length=254)
     """In lower case, its domain in ASCII."""
-    status = models.CharField(max_length=12, default="pending")
+    status = models.CharField(max_length=12, choices=SubscriberStatus, default=SubscriberStatus.PENDING)
     token = models.CharField(max_length=32, unique=True, default=new_token)
     """The unguessable part of the addresses by which it is confirmed and unsubscribed."""
-    origin = models.CharField(max_length=8, default="form")
-    """`form`, `hand` or `import`."""
+    origin = models.CharField(max_length=8, choices=SubscriberOrigin, default=SubscriberOrigin.FORM)
     asked_at = models.DateTimeField(null=True)
     """When the last mail that asks for confirmation was put in line."""
     confirmed_at = models.DateTimeField(null=True)
@@ -38,8 +68,8 @@ class Subscriber(WorkspaceRow):
     ended_at = models.DateTimeField(null=True)
     reason = models.CharField(max_length=300, blank=True)
     """What the mail server or the mailbox provider said when it ended."""
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "subscriber"
@@ -71,8 +101,8 @@ class MailQueue(WorkspaceRow, DueModel):
     """Sessions in a row that failed."""
     error = models.JSONField(null=True)
     """`{"code", "message", "at"}` of the last of them; None while all is well."""
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "mail_queue"
@@ -98,7 +128,7 @@ class Mailing(WorkspaceRow):
     publication = models.OneToOneField(
         "pipeline.Publication", on_delete=models.CASCADE, related_name="mailing"
     )
-    status = models.CharField(max_length=10, default="spreading")
+    status = models.CharField(max_length=10, choices=MailingStatus, default=MailingStatus.SPREADING)
     subject = models.CharField(max_length=500)
     html = models.TextField(blank=True)
     """With `text` and `language`: of the revision that was sent. Emptied when it is done; the revision keeps the words."""
@@ -111,8 +141,8 @@ class Mailing(WorkspaceRow):
     """Deliveries by status, once it is done."""
     error = models.JSONField(null=True)
     """`{"code", "message", "at"}`: why it is stopped."""
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -144,7 +174,7 @@ class MailDelivery(WorkspaceRow):
     subscriber = models.ForeignKey(
         Subscriber, null=True, on_delete=models.SET_NULL, related_name="deliveries"
     )
-    status = models.CharField(max_length=10, default="pending")
+    status = models.CharField(max_length=10, choices=MailDeliveryStatus, default=MailDeliveryStatus.PENDING)
     message_id = models.CharField(max_length=300)
     """The same for every try."""
     next_at = models.DateTimeField(null=True)
@@ -156,8 +186,8 @@ class MailDelivery(WorkspaceRow):
     sent_at = models.DateTimeField(null=True)
     bounced_at = models.DateTimeField(null=True)
     """When a report came back for it."""
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "mail_delivery"

@@ -5,10 +5,26 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+
+
+class ModelBatchStatus(models.TextChoices):
+    WAITING = "waiting", _("Waiting")
+    SENDING = "sending", _("Sending")
+    SENT = "sent", _("Sent")
+    ENDED = "ended", _("Ended")
+
+
+class BatchedCallOutcome(models.TextChoices):
+    ANSWERED = "answered", _("Answered")
+    FAILED = "failed", _("Failed")
+    CANCELLED = "cancelled", _("Cancelled")
+    EXPIRED = "expired", _("Expired")
+    UNSENT = "unsent", _("Not sent")
 
 
 class ModelBatch(WorkspaceRow, DueModel):
@@ -16,7 +32,7 @@ class ModelBatch(WorkspaceRow, DueModel):
 
     is_own_key = models.BooleanField()
     """Asked with the workspace's key, so that it isn't the operator's money."""
-    status = models.CharField(max_length=10, default="waiting")
+    status = models.CharField(max_length=10, choices=ModelBatchStatus, default=ModelBatchStatus.WAITING)
     vendor_id = models.CharField(max_length=100, blank=True)
     """The service's own id; empty until it is known."""
     is_found = models.BooleanField(default=False)
@@ -30,7 +46,7 @@ class ModelBatch(WorkspaceRow, DueModel):
     sending_since = models.DateTimeField(null=True)
     is_cancelled = models.BooleanField(default=False)
     error = models.JSONField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -69,11 +85,11 @@ class BatchedCall(WorkspaceRow):
     """What it can cost at most: caps count it while its cost isn't known."""
     is_late = models.BooleanField(default=False)
     """The run has waited long enough and asks by itself; what comes all the same is only paid for."""
-    outcome = models.CharField(max_length=20, blank=True)
-    """Empty until it is known; `answered`, `failed`, `cancelled`, `expired` or `unsent`."""
+    outcome = models.CharField(max_length=20, choices=BatchedCallOutcome, blank=True)
+    """Empty until it is known."""
     reply = models.JSONField(null=True)
     """`{"text", "stop_reason", "refusal_category", "record"}`, until the run is over."""
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "batched_call"

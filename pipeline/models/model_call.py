@@ -5,9 +5,35 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
+
+
+class ModelCallStage(models.TextChoices):
+    BRIEF = "brief", _("Brief")
+    DRAFT = "draft", _("Draft")
+    PERSONA = "persona", _("Persona")
+
+
+class ModelCallMode(models.TextChoices):
+    LIVE = "live", _("Live")
+    BATCH = "batch", _("Batch")
+
+
+class ModelCallOutcome(models.TextChoices):
+    ANSWERED = "answered", _("Answered")
+    REFUSED = "refused", _("Refused")
+    TRUNCATED = "truncated", _("Truncated")
+    TOO_LONG = "too_long", _("Too long")
+    UNREADABLE = "unreadable", _("Unreadable")
+    RATE_LIMITED = "rate_limited", _("Rate limited")
+    TIMED_OUT = "timed_out", _("Timed out")
+    UNREACHABLE = "unreachable", _("Unreachable")
+    FAILED = "failed", _("Failed")
+    CANCELLED = "cancelled", _("Cancelled")
+    EXPIRED = "expired", _("Expired")
 
 
 class ModelCall(WorkspaceRow):
@@ -16,7 +42,7 @@ class ModelCall(WorkspaceRow):
     generation = models.ForeignKey(
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="model_calls"
     )
-    stage = models.CharField(max_length=10)
+    stage = models.CharField(max_length=10, choices=ModelCallStage)
     is_own_key = models.BooleanField()
     """Asked with the workspace's key, so that it isn't the operator's money."""
     asked_model = models.CharField(max_length=80)
@@ -24,8 +50,8 @@ class ModelCall(WorkspaceRow):
     """As answered; empty where no answer came."""
     prompt_version = models.CharField(max_length=40)
     request_id = models.CharField(max_length=80, blank=True)
-    mode = models.CharField(max_length=10)
-    outcome = models.CharField(max_length=20)
+    mode = models.CharField(max_length=10, choices=ModelCallMode)
+    outcome = models.CharField(max_length=20, choices=ModelCallOutcome)
     http_status = models.PositiveSmallIntegerField(null=True)
     stop_reason = models.CharField(max_length=40, blank=True)
     input_tokens = models.PositiveIntegerField(default=0)
@@ -40,7 +66,7 @@ class ModelCall(WorkspaceRow):
     is_price_known = models.BooleanField(default=True)
     cost_micro_usd = models.PositiveBigIntegerField(default=0)
     latency_ms = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "model_call"

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 from config.ground.sealed import ClosedTextField
 
@@ -38,8 +38,8 @@ class OAuthApp(models.Model):
         _("the platform's review"), max_length=20, choices=Review.choices, default=Review.NOT_SUBMITTED
     )
     note = models.TextField(_("note"), max_length=1000, blank=True, default="")
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
 
@@ -64,7 +64,7 @@ class OAuthAttempt(WorkspaceRow):
     verifier = ClosedTextField(blank=True, default="")
     """Of PKCE: whoever catches the code can't use it without."""
     expires_at = models.DateTimeField(db_index=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "oauth_attempt"

@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
 from config.ground.sealed import ClosedJSONField
 from pipeline.models.generated_item import unguessable
 
 EMPTY: Final = models.Value({}, models.JSONField())
 """The default of a JSON column that is new: the release before this one doesn't write it."""
+
+
+class OutletStatus(models.TextChoices):
+    OK = "ok", _("Works")
+    NEEDS_RECONNECT = "needs_reconnect", _("Has to be reconnected")
+    DISABLED = "disabled", _("Switched off")
 
 
 class Outlet(WorkspaceRow, DueModel):
@@ -27,7 +34,7 @@ class Outlet(WorkspaceRow, DueModel):
     """What the platform said of the account last: `{"external_id", "handle", "name", "url", "scopes", "limits", "notes"}`."""
     secret = models.CharField(max_length=32, unique=True, default=unguessable)
     """The unguessable part of the workspace feed's address."""
-    status = models.CharField(max_length=20, default="ok")
+    status = models.CharField(max_length=20, choices=OutletStatus, default=OutletStatus.OK)
     last_error = models.JSONField(null=True)
     is_default = models.BooleanField(default=False)
     is_simulated = models.BooleanField(default=False)
@@ -53,13 +60,15 @@ class Outlet(WorkspaceRow, DueModel):
     """Tells the platform of generated content where it has a field for that."""
     clicks_since = models.DateTimeField(null=True)
     """Since when its posts link through addresses of ours that count clicks; None: they link straight."""
+    is_sample = models.BooleanField(default=False, db_default=False)
+    """Part of the sample data, which is removed as a whole."""
     # With defaults of the database's own, because the release before this one makes outlets too.
     lease_token = models.BigIntegerField(default=0, db_default=0)
     attempts = models.PositiveIntegerField(default=0, db_default=0)
     version = models.PositiveIntegerField(default=1)
     deleted_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     # Read along by the hands that publish; no column.
     is_on_hold: bool

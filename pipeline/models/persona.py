@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from django.db import models
-from django.utils import timezone
 
 from accounts.tenancy import WorkspaceRow
 from config.ground import limits
+from config.ground.clock import utc_now
 
 SECTIONS: Final = ("who_you_are", "voice", "banned_words", "required_structures", "reference_posts")
 """The five of the editor; two are texts, three are lists."""
@@ -36,10 +36,12 @@ class Persona(WorkspaceRow):
     links = models.JSONField(default=list)
     brand = models.JSONField(default=dict)
     """`{"primary": "#…", "accent": "#…", "font": …, "portrait": asset id, "logo": asset id}`; every key optional."""
+    is_sample = models.BooleanField(default=False, db_default=False)
+    """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
     deleted_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "persona"
@@ -54,7 +56,7 @@ class PersonaVersion(WorkspaceRow):
     content = models.JSONField()
     """By the names of `CONTENT`."""
     made_by = models.CharField(max_length=200, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "persona_version"
@@ -89,10 +91,12 @@ class Topic(WorkspaceRow):
     season_to = models.CharField(max_length=5, blank=True)
     is_active = models.BooleanField(default=True)
     last_used_at = models.DateTimeField(null=True)
+    is_sample = models.BooleanField(default=False, db_default=False)
+    """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
     deleted_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "topic"

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+
+
+class PersonaDraftStatus(models.TextChoices):
+    QUEUED = "queued", _("Queued")
+    RUNNING = "running", _("Running")
+    DONE = "done", _("Done")
+    FAILED = "failed", _("Failed")
 
 
 class PersonaDraft(WorkspaceRow, DueModel):
@@ -21,7 +29,7 @@ class PersonaDraft(WorkspaceRow, DueModel):
     url = models.CharField(max_length=2048, blank=True)
     posts = models.JSONField(default=list)
     """Past posts as they were pasted."""
-    status = models.CharField(max_length=10, default="queued")
+    status = models.CharField(max_length=10, choices=PersonaDraftStatus, default=PersonaDraftStatus.QUEUED)
     material = models.JSONField(null=True)
     """What was read of the site with the posts: a killed hand doesn't read it twice. Emptied at the end."""
     sections = models.JSONField(null=True)
@@ -34,7 +42,7 @@ class PersonaDraft(WorkspaceRow, DueModel):
     """`{"code", "message"}`: why there is none, and what to do next."""
     requested_by = models.CharField(max_length=200, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):

@@ -5,17 +5,67 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
 from pipeline.models.outlet import EMPTY
 
-LATE_POLICIES: Final = ("publish", "next_slot", "hold")
-"""However late; to the next free slot of its outlet's queue; not before somebody re-times it."""
 LATENESS_MINUTES: Final = 60
 """How late is too late where nobody says."""
 LATENESS_MINUTES_MOST: Final = 60 * 24 * 30
+
+
+class PublicationStatus(models.TextChoices):
+    SCHEDULED = "scheduled", _("Scheduled")
+    PUBLISHING = "publishing", _("Being published")
+    PUBLISHED = "published", _("Published")
+    FAILED = "failed", _("Failed")
+    UNKNOWN = "unknown", _("Outcome not known")
+    CANCELLED = "cancelled", _("Cancelled")
+    REMOVED = "removed", _("Removed")
+
+
+class LatePolicy(models.TextChoices):
+    """What becomes of a publication that could not go out in time."""
+
+    PUBLISH = "publish", _("Goes out however late it is")
+    NEXT_SLOT = "next_slot", _("Goes to the next free slot of its outlet’s queue")
+    HOLD = "hold", _("Waits until somebody gives it another time")
+
+
+class PublicationStep(models.TextChoices):
+    """The part of its sending that comes next, or the last one."""
+
+    PREPARE = "prepare", _("Prepare")
+    POLL = "poll", _("Poll")
+    COMMIT = "commit", _("Commit")
+    FINISH = "finish", _("Finish")
+    REMOVE = "remove", _("Remove")
+    DONE = "done", _("Done")
+    BY_HAND = "by_hand", _("By hand")
+
+
+class GapChoice(models.TextChoices):
+    """A time that the clocks skip, where a moment was asked for."""
+
+    SHIFT = "shift", _("Is moved on by the gap")
+    REJECT = "reject", _("Is refused")
+
+
+class OverlapChoice(models.TextChoices):
+    """A time that comes twice."""
+
+    FIRST = "first", _("Is meant the first time")
+    SECOND = "second", _("Is meant the second time")
+
+
+class AttemptStatus(models.TextChoices):
+    STARTED = "started", _("Started")
+    SUCCEEDED = "succeeded", _("Succeeded")
+    FAILED = "failed", _("Failed")
+    UNKNOWN = "unknown", _("Outcome not known")
 
 
 class Publication(WorkspaceRow, DueModel):
@@ -28,26 +78,26 @@ class Publication(WorkspaceRow, DueModel):
     item = models.ForeignKey("pipeline.GeneratedItem", on_delete=models.PROTECT, related_name="publications")
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.PROTECT, related_name="publications")
     platform = models.CharField(max_length=40)
-    status = models.CharField(max_length=12, default="scheduled")
+    status = models.CharField(max_length=12, choices=PublicationStatus, default=PublicationStatus.SCHEDULED)
     revision = models.PositiveIntegerField()
     """The revision that is to be sent, or was."""
     version = models.PositiveIntegerField(default=1)
     overrides = models.JSONField(default=dict)
     """`{"title", "body", "settings"}` for this outlet."""
-    late_policy = models.CharField(max_length=10, default="publish")
+    late_policy = models.CharField(max_length=10, choices=LatePolicy, default=LatePolicy.PUBLISH)
     max_lateness_minutes = models.PositiveIntegerField(null=True)
     local_time = models.CharField(max_length=19, blank=True, default="", db_default="")
     """The time on the clocks of `zone` that was asked for, `YYYY-MM-DDTHH:MM:SS`; empty where a moment was."""
     zone = models.CharField(max_length=64, blank=True, default="", db_default="")
-    on_gap = models.CharField(max_length=6, blank=True, default="", db_default="")
-    on_overlap = models.CharField(max_length=6, blank=True, default="", db_default="")
+    on_gap = models.CharField(max_length=6, choices=GapChoice, blank=True, default="", db_default="")
+    on_overlap = models.CharField(max_length=6, choices=OverlapChoice, blank=True, default="", db_default="")
     queue = models.ForeignKey(
         "pipeline.PublishQueue", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     """Whose slot `due_at` is; None where it is none."""
     waits_for = models.JSONField(null=True)
     """Why it goes out later than promised, `{"code", "message", "until"}`; None where it doesn't."""
-    step = models.CharField(max_length=10, default="prepare")
+    step = models.CharField(max_length=10, choices=PublicationStep, default=PublicationStep.PREPARE)
     step_state = models.JSONField(default=dict)
     attempt_count = models.PositiveIntegerField(default=0)
     """Calls that may have made it public; a look-up is not one."""
@@ -66,8 +116,8 @@ class Publication(WorkspaceRow, DueModel):
     """The newest numbers that its platform gave, by metric; None until the first."""
     requested_by = models.CharField(max_length=200, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     # Read along by the hands that send it; no columns.
     is_on_hold: bool
@@ -131,11 +181,11 @@ class Attempt(WorkspaceRow):
     publication = models.ForeignKey(Publication, on_delete=models.CASCADE, related_name="attempts_made")
     number = models.PositiveIntegerField()
     revision = models.PositiveIntegerField()
-    status = models.CharField(max_length=10, default="started")
+    status = models.CharField(max_length=10, choices=AttemptStatus, default=AttemptStatus.STARTED)
     error = models.JSONField(null=True)
     receipt = models.JSONField(null=True)
     """What was handed to the platform, as it was fitted for it."""
-    started_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):

@@ -5,10 +5,21 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+from pipeline.models.generated_item import BodyFormat
+
+
+class RawItemStatus(models.TextChoices):
+    QUEUED = "queued", _("Queued")
+    PROCESSING = "processing", _("Processing")
+    PROCESSED = "processed", _("Processed")
+    WAITING_QUOTA = "waiting_quota", _("Waits for credits")
+    SKIPPED = "skipped", _("Left out")
+    FAILED = "failed", _("Failed")
 
 
 class RawItem(WorkspaceRow, DueModel):
@@ -22,6 +33,8 @@ class RawItem(WorkspaceRow, DueModel):
     url = models.CharField(max_length=2048, blank=True)
     title = models.CharField(max_length=500, blank=True)
     language = models.CharField(max_length=35, blank=True)
+    language_guessed = models.BooleanField(default=False, db_default=False)
+    """Nobody said it: it was guessed from the words."""
     author = models.CharField(max_length=200, blank=True)
     published_at = models.DateTimeField(null=True)
     media = models.JSONField(default=list)
@@ -29,13 +42,15 @@ class RawItem(WorkspaceRow, DueModel):
     engines = models.JSONField(default=list)
     """Names of the engine outputs that it is made into, already resolved from source and workspace."""
     variants = models.PositiveSmallIntegerField(default=1)
+    skipped = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """What of these can't be made, known since it was planned: `{"engine_output", "variant", "code", "message"}`."""
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     content_hash = models.CharField(max_length=64)
     version = models.PositiveIntegerField(default=1)
     """Rises with every change of the object."""
     content_version = models.PositiveIntegerField(default=1)
     """Rises with every change of the content; names a `RawBody`."""
-    status = models.CharField(max_length=15, default="queued")
+    status = models.CharField(max_length=15, choices=RawItemStatus, default=RawItemStatus.QUEUED)
     reason = models.JSONField(null=True)
     """`{"code", "message", "stage"}` where it was skipped or failed, or waits."""
     near_duplicate = models.JSONField(null=True)
@@ -44,8 +59,8 @@ class RawItem(WorkspaceRow, DueModel):
     """Since when its source doesn't list it any more, though it lists older ones."""
     request_id = models.CharField(max_length=64, blank=True)
     deleted_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "raw_item"
@@ -73,9 +88,9 @@ class RawBody(WorkspaceRow):
     number = models.PositiveIntegerField()
     title = models.CharField(max_length=500, blank=True)
     body = models.TextField(blank=True)
-    body_format = models.CharField(max_length=10, default="text")
+    body_format = models.CharField(max_length=10, choices=BodyFormat, default=BodyFormat.TEXT)
     content_hash = models.CharField(max_length=64)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "raw_body"
@@ -97,7 +112,7 @@ class RawPrint(WorkspaceRow):
     band_1 = models.PositiveIntegerField(null=True)
     band_2 = models.PositiveIntegerField(null=True)
     band_3 = models.PositiveIntegerField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "raw_print"

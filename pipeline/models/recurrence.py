@@ -6,9 +6,22 @@ from typing import ClassVar
 
 from django.db import models
 from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
 from config.ground.due import DueModel, claim_indexes
+
+
+class RecurrenceStatus(models.TextChoices):
+    ACTIVE = "active", _("Active")
+    STOPPED = "stopped", _("Stopped")
+
+
+class RecurrenceDecision(models.TextChoices):
+    MADE = "made", _("Made")
+    STILL_WAITING = "still_waiting", _("The one before waited")
+    SOURCE_PAUSED = "source_paused", _("Source paused")
+    NO_CREDITS = "no_credits", _("No credits")
 
 
 class Recurrence(WorkspaceRow, DueModel):
@@ -21,7 +34,7 @@ class Recurrence(WorkspaceRow, DueModel):
     """`HH:MM` on the workspace's clocks."""
     anchor = models.DateField()
     """The day there from which the days are counted: when the item was, or will be, published, or when it was begun."""
-    status = models.CharField(max_length=10, default="active")
+    status = models.CharField(max_length=10, choices=RecurrenceStatus, default=RecurrenceStatus.ACTIVE)
     reason = models.JSONField(null=True)
     """`{"code", "message", "by", "at"}` of one that has stopped; `by` is empty where it stopped itself."""
     version = models.PositiveIntegerField(default=1)
@@ -41,8 +54,7 @@ class RecurrenceTurn(WorkspaceRow):
 
     recurrence = models.ForeignKey(Recurrence, on_delete=models.CASCADE, related_name="turns")
     due_at = models.DateTimeField()
-    decision = models.CharField(max_length=15)
-    """`made`, `still_waiting`, `source_paused` or `no_credits`."""
+    decision = models.CharField(max_length=15, choices=RecurrenceDecision)
     message = models.CharField(max_length=300, blank=True)
     item = models.ForeignKey(
         "pipeline.GeneratedItem", null=True, on_delete=models.SET_NULL, related_name="turns"

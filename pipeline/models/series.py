@@ -6,9 +6,18 @@ from typing import ClassVar
 
 from django.db import models
 from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
 from config.ground.due import DueModel, claim_indexes
+from pipeline.models.publication import OverlapChoice
+from pipeline.models.publish_queue import SlotGapChoice
+
+
+class SeriesIssueDecision(models.TextChoices):
+    MADE = "made", _("Made")
+    TOO_FEW = "too_few", _("Too little to tell")
+    NO_CREDITS = "no_credits", _("No credits")
 
 
 class Series(WorkspaceRow, DueModel):
@@ -19,8 +28,8 @@ class Series(WorkspaceRow, DueModel):
     timezone = models.CharField(max_length=64)
     slots = models.JSONField(default=list)
     """`[{"weekday": 0–6 from Monday, "time": "HH:MM"}]` on the clocks of `timezone`, in order."""
-    on_gap = models.CharField(max_length=6, default="shift")
-    on_overlap = models.CharField(max_length=6, default="first")
+    on_gap = models.CharField(max_length=6, choices=SlotGapChoice, default=SlotGapChoice.SHIFT)
+    on_overlap = models.CharField(max_length=6, choices=OverlapChoice, default=OverlapChoice.FIRST)
     window_days = models.PositiveSmallIntegerField(default=7)
     """How old a raw item may be that it tells."""
     items_least = models.PositiveSmallIntegerField(default=3)
@@ -33,6 +42,8 @@ class Series(WorkspaceRow, DueModel):
     is_paused = models.BooleanField(default=False)
     deleted_at = models.DateTimeField(null=True)
     """It can be taken back for a week; then it goes with its log."""
+    is_sample = models.BooleanField(default=False, db_default=False)
+    """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)
@@ -51,8 +62,7 @@ class SeriesIssue(WorkspaceRow):
     series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="issues")
     due_at = models.DateTimeField()
     """The moment that it was promised for; of one that somebody asked for, when that was."""
-    decision = models.CharField(max_length=12)
-    """`made`, `too_few` or `no_credits`."""
+    decision = models.CharField(max_length=12, choices=SeriesIssueDecision)
     message = models.CharField(max_length=300, blank=True)
     found = models.PositiveIntegerField()
     """How many raw items could be told."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 
 
 class SharedBrief(WorkspaceRow):
@@ -27,7 +27,7 @@ class SharedBrief(WorkspaceRow):
     )
     asked_until = models.DateTimeField(null=True)
     """No other run asks before, by the database's clock: its lease, or the wait that the service asked for."""
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "shared_brief"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 
 
 class SimulatedPost(WorkspaceRow):
@@ -20,7 +20,7 @@ class SimulatedPost(WorkspaceRow):
     title = models.CharField(max_length=500, blank=True)
     body = models.TextField(blank=True)
     removed_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "simulated_post"

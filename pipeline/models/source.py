@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+
+
+class SourceStatus(models.TextChoices):
+    ACTIVE = "active", _("Active")
+    PAUSED = "paused", _("Paused")
+    FAILING = "failing", _("Failing")
+    GONE = "gone", _("Gone")
 
 
 class Source(WorkspaceRow, DueModel):
@@ -31,7 +39,7 @@ class Source(WorkspaceRow, DueModel):
     first_poll = models.JSONField(null=True)
     max_age_days = models.PositiveIntegerField(null=True)
     max_burst = models.PositiveIntegerField(null=True)
-    status = models.CharField(max_length=10, default="active")
+    status = models.CharField(max_length=10, choices=SourceStatus, default=SourceStatus.ACTIVE)
     last_error = models.JSONField(null=True)
     """`{"code", "message", "at"}` in plain words; None while the last poll went well."""
     failures = models.PositiveIntegerField(default=0)
@@ -50,11 +58,13 @@ class Source(WorkspaceRow, DueModel):
     """What the last poll listed, for kinds that list the newest of everything; see `collect.window`."""
     inbound_token = models.CharField(max_length=43, null=True, unique=True)
     """The unguessable part of a webhook source's own address."""
+    is_sample = models.BooleanField(default=False, db_default=False)
+    """Part of the sample data, which is removed as a whole."""
     version = models.PositiveIntegerField(default=1)
     request_id = models.CharField(max_length=64, blank=True)
     deleted_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "source"

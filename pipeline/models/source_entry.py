@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 
-DECISIONS: Final = (
-    "new",
-    "revised",
-    "unchanged",
-    "withdrawn",
-    "too_old",
-    "over_burst",
-    "before_first_poll",
-    "filtered",
-    "malformed",
-)
-DECIDED_BY: Final = ("external_id", "url", "content", "source")
+
+class SourceEntryDecision(models.TextChoices):
+    NEW = "new", _("New")
+    REVISED = "revised", _("Changed")
+    UNCHANGED = "unchanged", _("Known")
+    WITHDRAWN = "withdrawn", _("Withdrawn")
+    TOO_OLD = "too_old", _("Too old")
+    OVER_BURST = "over_burst", _("Too many at once")
+    BEFORE_FIRST_POLL = "before_first_poll", _("There before")
+    FILTERED = "filtered", _("Left out")
+    MALFORMED = "malformed", _("Broken")
+
+
+class DecidedBy(models.TextChoices):
+    """By what an entry was recognised, or that the source itself said so."""
+
+    EXTERNAL_ID = "external_id", _("by its id")
+    URL = "url", _("by its address")
+    CONTENT = "content", _("by its words")
+    SOURCE = "source", _("by the source")
 
 
 class SourceEntry(WorkspaceRow):
@@ -38,15 +47,14 @@ class SourceEntry(WorkspaceRow):
     url = models.CharField(max_length=2048, blank=True)
     title = models.CharField(max_length=500, blank=True)
     published_at = models.DateTimeField(null=True)
-    decision = models.CharField(max_length=20)
-    """One of `DECISIONS`; `unchanged` only where it never was anything else, or came back."""
-    decided_by = models.CharField(max_length=12)
-    """One of `DECIDED_BY`: by what it was recognised, or that the source itself said so."""
+    decision = models.CharField(max_length=20, choices=SourceEntryDecision)
+    """`unchanged` only where it never was anything else, or came back."""
+    decided_by = models.CharField(max_length=12, choices=DecidedBy)
     code = models.CharField(max_length=40, blank=True)
     message = models.CharField(max_length=500, blank=True)
     raw_item = models.ForeignKey("pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="+")
-    first_seen_at = models.DateTimeField(default=timezone.now)
-    decided_at = models.DateTimeField(default=timezone.now)
+    first_seen_at = models.DateTimeField(default=utc_now)
+    decided_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "source_entry"

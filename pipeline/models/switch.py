@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceQuerySet
+from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 
 
@@ -29,7 +29,7 @@ class Switch(models.Model):
     """None: the whole instance."""
     reason = models.CharField(max_length=300)
     set_by = models.CharField(max_length=200)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
     objects = WorkspaceQuerySet["Switch"].as_manager()

@@ -5,18 +5,27 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from pipeline.models.generated_item import unguessable
+
+
+class UploadKind(models.TextChoices):
+    """What a file is, by its bytes."""
+
+    IMAGE = "image", _("Image")
+    AUDIO = "audio", _("Audio")
+    VIDEO = "video", _("Video")
+    TEXT = "text", _("Text")
 
 
 class Upload(WorkspaceRow):
     """A file that was handed over. Until something uses it, it is kept to `expires_at`; what is used has none."""
 
     test = models.BooleanField(default=False)
-    kind = models.CharField(max_length=10)
-    """`image`, `audio`, `video` or `text`, by the bytes."""
+    kind = models.CharField(max_length=10, choices=UploadKind)
     mime_type = models.CharField(max_length=60)
     name = models.CharField(max_length=120, blank=True)
     """What the sender called it: shown to people, trusted for nothing."""
@@ -30,7 +39,7 @@ class Upload(WorkspaceRow):
     """How long a sound or video is; unknown of those that came before this was kept."""
     created_by = models.CharField(max_length=200, blank=True)
     expires_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "upload"
@@ -57,7 +66,7 @@ class UploadUse(WorkspaceRow):
         "pipeline.RawItem", null=True, on_delete=models.CASCADE, related_name="upload_uses"
     )
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.CASCADE, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "upload_use"

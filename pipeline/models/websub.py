@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
 from config.ground.sealed import ClosedTextField
+
+
+class WebSubStatus(models.TextChoices):
+    WANTED = "wanted", _("Wanted")
+    ASKED = "asked", _("Asked")
+    ACTIVE = "active", _("Active")
+    RENEWING = "renewing", _("Renewing")
+    DENIED = "denied", _("Denied")
+    ENDED = "ended", _("Ended")
 
 
 class WebSubSubscription(WorkspaceRow, DueModel):
@@ -22,7 +32,7 @@ class WebSubSubscription(WorkspaceRow, DueModel):
     """The unguessable part of the address that the hub calls."""
     secret = ClosedTextField()
     """What the hub signs with; never sent over plain http."""
-    status = models.CharField(max_length=10, default="wanted")
+    status = models.CharField(max_length=10, choices=WebSubStatus, default=WebSubStatus.WANTED)
     tries = models.PositiveIntegerField(default=0)
     """Requests since the last one that was verified."""
     asked_at = models.DateTimeField(null=True)
@@ -33,8 +43,8 @@ class WebSubSubscription(WorkspaceRow, DueModel):
     """When the hub last told of a change that we believed."""
     woken_until = models.DateTimeField(null=True)
     """No push wakes the source again before."""
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "websub"

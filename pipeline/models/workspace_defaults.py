@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from accounts.tenancy import WorkspaceRow
+from pipeline.models.publication import LatePolicy
 
 
 class WorkspaceDefaults(WorkspaceRow):
@@ -18,8 +19,9 @@ class WorkspaceDefaults(WorkspaceRow):
     outlets = models.JSONField(default=list)
     """Public ids of outlets; a test token's default is the simulated one."""
     test_outlets = models.JSONField(default=list)
-    late_policy = models.CharField(max_length=10, default="publish", db_default="publish")
-    """What becomes of a publication that is too late, as its own column says."""
+    late_policy = models.CharField(
+        max_length=10, choices=LatePolicy, default=LatePolicy.PUBLISH, db_default=LatePolicy.PUBLISH
+    )
     max_lateness_minutes = models.PositiveIntegerField(null=True)
 
     class Meta(WorkspaceRow.Meta):

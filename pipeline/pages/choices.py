@@ -10,13 +10,13 @@ from django.utils.translation import ngettext
 
 from config.ground.ids import encode
 from pipeline import plugins
-from pipeline.engines.base import Engine
-from pipeline.models import Outlet, Persona
-from pipeline.pages import buckets
+from pipeline.models import Bucket, Outlet, Persona
 from pipeline.platforms.base import Platform
+from pipeline.stages import availability
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
+    from pipeline.engines.base import Engine
 
 Choices = list[tuple[str, str]]
 
@@ -24,9 +24,9 @@ Choices = list[tuple[str, str]]
 def engines(*, made_from: str = "") -> Choices:
     """By the name of the engine output, with its bucket and price; those alone that can be made from `made_from`.
 
-    What only a series makes is no choice for a single item.
+    What only a series makes is no choice for a single item, and what can't be run here is none at all.
     """
-    known = [one for one in plugins.every("engines", Engine) if one.made_from != ("series",)]
+    known = [one for one in availability.engines() if one.made_from != ("series",)]
     return [(one.name, _engine(one)) for one in known if not made_from or made_from in one.made_from]
 
 
@@ -45,7 +45,7 @@ def credits_told(count: int) -> str:
 
 
 def _engine(engine: Engine) -> str:
-    return _two_lines(engine.name, f"{buckets.TOLD[engine.bucket]} · {credits_told(engine.credits)}")
+    return _two_lines(engine.name, f"{Bucket(engine.bucket).label} · {credits_told(engine.credits)}")
 
 
 def _outlet(outlet: Outlet) -> str:

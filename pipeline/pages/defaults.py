@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from accounts.pages import typed
 from accounts.pages.place import Place, page
 from config.ground.errors import AppError
+from pipeline.models import LatePolicy
 from pipeline.models.publication import LATENESS_MINUTES_MOST
 from pipeline.pages import choices
 from pipeline.stages import defaults as stage
@@ -44,11 +45,7 @@ class DefaultsForm(forms.Form):
     late_policy = forms.ChoiceField(
         label=gettext_lazy("What is late"),
         required=False,
-        choices=[
-            ("publish", gettext_lazy("Goes out however late it is")),
-            ("next_slot", gettext_lazy("Goes to the next free slot of its outlet’s queue")),
-            ("hold", gettext_lazy("Waits until somebody gives it another time")),
-        ],
+        choices=LatePolicy.choices,
         help_text=gettext_lazy("What becomes of a post that could not go out in time."),
     )
     max_lateness_minutes = forms.IntegerField(
@@ -83,7 +80,7 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
             persona=form.cleaned_data["persona"],
             engines=_in_order(now.engines, form.cleaned_data["engines"]),
             outlets=_in_order(now.outlets, form.cleaned_data["outlets"]),
-            late_policy=form.cleaned_data["late_policy"] or "publish",
+            late_policy=form.cleaned_data["late_policy"] or LatePolicy.PUBLISH,
             max_lateness_minutes=form.cleaned_data["max_lateness_minutes"],
         )
         try:

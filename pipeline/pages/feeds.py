@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.utils import timezone
 from django.utils.http import http_date, parse_http_date_safe
 
 from config.ground import ids
+from config.ground.clock import utc_now
 from config.ground.errors import NotFound
 from config.ground.limits import FEED_PUBLISHED
 from config.ground.requests import error_response
@@ -54,7 +54,7 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     if outlet is None:
         raise NotFound
     if request.method == "GET" and hits.is_reader(request.headers):
-        hits.count_fetch(outlet, timezone.now())
+        hits.count_fetch(outlet, utc_now())
     entries = _entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
     render, media_type = FORMS[form]

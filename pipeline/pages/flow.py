@@ -25,6 +25,7 @@ from pipeline.overview import (
     Count,
     count_each,
     first_id_of,
+    how_to_retry,
     page_of,
     promised_to_platforms,
     unreviewed,
@@ -244,7 +245,7 @@ class _Reading:
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        retry = Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item.pk)}/retry")
+        retry = how_to_retry(item.pk, item.error)
         return self._of_item(
             item, title, item.updated_at, (item.error or {}).get("message", _("It failed.")), retry
         )
@@ -313,7 +314,9 @@ class _Reading:
             row.outlet.name,
         )
 
-    def _of_item(self, item: GeneratedItem, title: str, at: datetime | None, why: str, call: Call) -> Oldest:
+    def _of_item(
+        self, item: GeneratedItem, title: str, at: datetime | None, why: str, call: Call | None
+    ) -> Oldest:
         return Oldest(title, page_of(item.pk), at, self._ago(at), why, call, item.engine_output)
 
     def _why_in_making(self, item: GeneratedItem) -> str:

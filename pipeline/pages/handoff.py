@@ -8,13 +8,13 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.canonical import plain_text
 from pipeline.connection import platform_of
@@ -51,7 +51,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
                 was_sent=is_posted,
                 url=form.cleaned_data["url"] if is_posted else "",
                 by=place.user.email,
-                now=timezone.now(),
+                now=utc_now(),
             )
         except AppError as error:
             messages.error(request, str(error))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from pipeline.overview import overview
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def home(request: HttpRequest, place: Place) -> HttpResponse:
     chosen = request.GET.get("since", "day")
     if chosen not in SPANS:
         chosen = "day"
-    now = timezone.now()
+    now = utc_now()
     seen = overview(place.workspace, since=now - SPANS[chosen][1], now=now)
     context = {
         "place": place,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.http import Http404, HttpResponse
-from django.utils import timezone
 from django.utils.encoding import iri_to_uri
 
+from config.ground.clock import utc_now
 from config.ground.requests import error_response
 from pipeline.stages import hits, short_links
 
@@ -22,7 +22,7 @@ def short_link(request: HttpRequest, code: str) -> HttpResponse:
     if link is None:
         raise Http404
     if request.method == "GET" and hits.is_person(request.headers):
-        hits.count_click(link, timezone.now())
+        hits.count_click(link, utc_now())
     headers = {
         "Location": iri_to_uri(link.target),
         # Whoever follows it again is counted again.

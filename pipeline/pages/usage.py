@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy
 from accounts import credits
 from accounts.models import LedgerEntry
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.ids import decode
-from pipeline.pages import buckets
+from pipeline.models import Bucket
 from pipeline.stages import spending
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _KINDS: Final = {
 @page("look", methods=("GET",))
 def usage(request: HttpRequest, place: Place) -> HttpResponse:
     workspace = place.workspace
-    now = datetime.now(UTC)
+    now = utc_now()
     month = datetime.combine(credits.month_of(now), datetime.min.time(), UTC)
     report = credits.usage(workspace, now)
     bound = report.used + report.reserved
@@ -58,7 +59,7 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
         "cap": None if workspace.model_cap_micro_usd is None else _dollars(workspace.model_cap_micro_usd),
         "cap_reached": workspace.model_cap_micro_usd is not None
         and cost.total >= workspace.model_cap_micro_usd,
-        "buckets": buckets.TOLD,
+        "buckets": dict(Bucket.choices),
         "kinds": _KINDS,
         "kind": _kind(request),
         "entries": entries,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pipeline.platforms import settings as settings_of
 from pipeline.platforms.rules import problems_of
-from pipeline.plugins import ConfigInvalid, Problem
+from pipeline.plugins import ConfigInvalid, Evidence, Problem
 
 if TYPE_CHECKING:
     import builtins
@@ -150,7 +150,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Absent:
-    """A proof that the platform does not have it: it may be sent again."""
+    """A proof that the platform does not have it: it may be sent again.
+
+    `there` of the `parts` of a thread may be public already; the next try goes on after them.
+    """
+
+    there: int = 0
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -273,6 +279,7 @@ class Platform(ABC):
     buckets: ClassVar[tuple[Bucket, ...]]
     summary: ClassVar[str] = ""
     """What it is and what goes there, in one sentence for whoever chooses a platform."""
+    evidence: ClassVar[Evidence]
     is_simulated: ClassVar[bool] = False
     """True: reaches nobody; the only ones that a test token's items may go to."""
     is_connectable: ClassVar[bool] = True

@@ -59,7 +59,7 @@ from pipeline.platforms.counting import graphemes
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.multipart import file_of
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of
-from pipeline.plugins import PluginError, Refused
+from pipeline.plugins import Evidence, PluginError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,6 +84,8 @@ class Bluesky(Platform):
     label = "Bluesky"
     buckets = ("text", "image")
     summary = "Posts, threads and pictures for an account on Bluesky or another server of the AT Protocol."
+    # The server of an account counts nothing; Bluesky's own AppView does.
+    evidence = Evidence("server", "PDS 0.4.217", "tests/real/test_bluesky.py", gap="counts")
     can_reconcile = True
     can_remove = True
     idempotency = "client_id"

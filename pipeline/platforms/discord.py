@@ -37,7 +37,7 @@ from pipeline.platforms.failures import fail
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.multipart import file_of, multipart
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of
-from pipeline.plugins import ConfigInvalid, OutcomeUnknown, Problem
+from pipeline.plugins import ConfigInvalid, Evidence, OutcomeUnknown, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +72,7 @@ class Discord(Platform):
     kind = "discord"
     label = "Discord"
     summary = "Messages with text, pictures and videos in a channel of a Discord server; articles as cards."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_discord.py")
     buckets = ("text", "image", "video", "blog")
     can_remove = True
     api: ClassVar[Api | None] = Api("https://discord.com/api", "v10", reviewed_on=date(2026, 11, 20))

@@ -15,7 +15,6 @@ from email.utils import format_datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-import dkim  # type: ignore[import-untyped]
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import (
@@ -159,6 +158,8 @@ def _html(account: Account, issue: Issue, envelope: Envelope) -> str:
 
 
 def _signed(account: Account, written: bytes, key: str) -> bytes:
+    import dkim  # type: ignore[import-untyped]  # noqa: PLC0415  it brings a whole client of DNS
+
     there = {line.partition(b":")[0].lower() for line in written.partition(b"\r\n\r\n")[0].split(b"\r\n")}
     signature = dkim.sign(
         written,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pipeline.platforms import email_frame, email_message, email_session
 from pipeline.platforms.base import Account, AccountInfo, Adapted, Found, Platform, Sent, Setting
 from pipeline.platforms.rules import BucketRule
-from pipeline.plugins import ConfigInvalid, Problem, Refused
+from pipeline.plugins import ConfigInvalid, Evidence, Problem, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +48,7 @@ class EmailNewsletter(Platform):
     kind = "email_newsletter"
     label = "E-mail newsletter"
     summary = "Mails newsletters and articles to your own subscribers, through your own mail server."
+    evidence = Evidence("software", "aiosmtpd 1.4", "tests/stages/mailing/test_sending.py")
     buckets: ClassVar[tuple[Bucket, ...]] = ("newsletter", "blog")
     can_reconcile = True
     posts_are_ours = True

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms.base import Account, Adapted, Found, Length, Platform, Sent
 from pipeline.platforms.calling import ask
-from pipeline.plugins import ConfigInvalid, Problem, TryLater
+from pipeline.plugins import ConfigInvalid, Evidence, Problem, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +37,7 @@ def entry_id(key: str) -> str:
 class Feed(Platform):
     kind = "feed"
     label = "Workspace feed"
+    evidence = Evidence("software", "feedparser 6.0", "tests/platforms/test_feed_documents.py")
     buckets = BUCKETS
     is_connectable = False
     can_reconcile = True

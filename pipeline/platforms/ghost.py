@@ -40,7 +40,7 @@ from pipeline.platforms.ghost_drafts import (
 )
 from pipeline.platforms.ghost_site import KEY, Site, clean_address, find_site, is_collision, post_of
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
-from pipeline.plugins import ConfigInvalid, PluginError, Problem, Refused, TryLater
+from pipeline.plugins import ConfigInvalid, Evidence, PluginError, Problem, Refused, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +60,7 @@ class Ghost(Platform):
     kind = "ghost"
     label = "Ghost"
     summary = "Articles on a Ghost site, and newsletters that it sends to its members."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_ghost.py")
     buckets = ("blog", "newsletter")
     can_reconcile = True
     can_remove = True

@@ -11,8 +11,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-import jwt
-
 from pipeline.platforms import calling
 from pipeline.platforms.answers import json_object
 from pipeline.platforms.calling import WORDS, ask, ask_once, fail_plainly, said
@@ -104,6 +102,8 @@ class Site:
         fail(response, now=self.now, is_commit=is_commit)
 
     def _headers(self) -> dict[str, str]:
+        import jwt  # noqa: PLC0415  it brings half of cryptography, which few processes need
+
         name, _, secret = str(self.account.credentials.get("admin_key", "")).partition(":")
         claims = {"iat": self.now, "exp": self.now + TOKEN_LASTS, "aud": "/admin/"}
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms.base import Account, AccountInfo, Adapted, CannotTell, Payload, Platform, Setting
 from pipeline.platforms.fitting import PARTS_BETWEEN
-from pipeline.plugins import Problem
+from pipeline.plugins import Evidence, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ class Handoff(Platform):
     kind = "handoff"
     label = "Posted by hand"
     summary = "A package ready to copy, for places without an interface such as Substack, Medium or Reddit."
+    evidence = Evidence("none")
     buckets = BUCKETS
     is_by_hand = True
     settings: ClassVar[tuple[Setting, ...]] = (

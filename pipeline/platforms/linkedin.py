@@ -31,7 +31,7 @@ from pipeline.platforms.linkedin_errors import URN, duplicate_of, fail, headers
 from pipeline.platforms.linkedin_text import length, little_text
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
-from pipeline.plugins import OutcomeUnknown, Problem
+from pipeline.plugins import Evidence, OutcomeUnknown, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +58,7 @@ class LinkedIn(TokenPlatform):
     kind = "linkedin"
     label = "LinkedIn"
     summary = "Posts of up to 3,000 characters on a member's profile, with pictures, a video or a link card."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_linkedin.py")
     buckets = ("video", "image", "text")
     can_remove = True
     metrics_given = ("impressions", "likes", "comments", "shares", "clicks")

@@ -60,7 +60,7 @@ from pipeline.platforms.mastodon_posts import (
     warning_of,
 )
 from pipeline.platforms.mastodon_rules import RULES, rule_of
-from pipeline.plugins import PluginError, Refused
+from pipeline.plugins import Evidence, PluginError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,6 +79,7 @@ class Mastodon(Platform):
     label = "Mastodon"
     buckets = ("text", "image", "video")
     summary = "Posts, threads, pictures and videos for an account on Mastodon or a server that speaks its interface."
+    evidence = Evidence("software", "Mastodon.py 2.3", "tests/platforms/test_mastodon_fake.py")
     can_reconcile = True
     can_remove = True
     idempotency = "server_key"
@@ -262,7 +263,7 @@ class Mastodon(Platform):
             return looked_at
         if not chain and not is_whole:
             return CannotTell("The account has posted so much since then that it can't be looked through.")
-        return Absent()
+        return Absent(len(chain), len(post.parts)) if chain else Absent()
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         if not sent.external_id:

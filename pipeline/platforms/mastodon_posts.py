@@ -121,17 +121,31 @@ def take_back(
 
 
 def delete(account: Account, status_id: str, *, http: Client, now: datetime) -> None:
+    """Take one post back; one that is gone already is as good. Raises what any other answer means."""
     response = call(account, "DELETE", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
-    is_gone = response.status == 404 and json_object(response.body) is not None
-    if response.status != 200 and not is_gone:
+    if response.status != 200 and not is_gone(account, response, http=http):
         fail(response, now=now)
+
+
+def is_gone(account: Account, response: Response, *, http: Client) -> bool:
+    """Whether a 404 says that the post isn't there.
+
+    Mastodon says so in JSON. A 404 without it may be Takahē's page for a removed post, or that of a proxy which lets
+    nothing through: a call that needs the account then tells which.
+    """
+    if response.status != 404:
+        return False
+    if json_object(response.body) is not None:
+        return True
+    own = call(account, "GET", "/api/v1/accounts/verify_credentials", http=http)
+    return own.status == 200 and bool(text(json_object(own.body), "id"))
 
 
 def counts_of(account: Account, status_id: str, *, http: Client, now: datetime) -> Mapping[str, Any]:
     if not status_id:
         return {}
     response = call(account, "GET", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
-    if response.status == 404 and json_object(response.body) is not None:
+    if is_gone(account, response, http=http):
         return {}
     return read(response, now=now)
 

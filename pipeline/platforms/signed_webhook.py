@@ -35,7 +35,7 @@ from pipeline.platforms.base import (
 from pipeline.platforms.calling import ask, ask_once, words_of
 from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import PARTS_BETWEEN
-from pipeline.plugins import ConfigInvalid, NeedsReconnect, PluginError, Problem
+from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, PluginError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,6 +83,7 @@ class SignedWebhook(Platform):
     kind = "signed_webhook"
     label = "Signed webhook"
     summary = "Whatever you like: each post goes as signed JSON to an address of yours."
+    evidence = Evidence("software", "standardwebhooks 1.1", "tests/platforms/test_signed_webhook.py")
     buckets = BUCKETS
     can_reconcile = True
     idempotency = "server_key"

@@ -16,12 +16,13 @@ tries.
     error                  stores nothing, which the caller can't know; 500 `{"error"}`
     timeout_after_accept   stores the post; the client raises `TimedOut` with `may_have_reached` True
     timeout_before_accept  stores nothing; the client raises `TimedOut` with `may_have_reached` False
+    silence                as timeout_after_accept, and look-ups of this `ref` answer 503 from then on
 
     The server answers 422 by itself to a body of more than 5,000 code points.
 
 `GET /posts?ref=<key>`
     200 `{"data": [{"id", "url"}, …]}`, oldest first; an empty list proves that nothing was stored. A stored
-    post is listed at once. No script word changes this answer.
+    post is listed at once. Only `silence` changes this answer.
 
 `DELETE /posts/<id>`
     204, a post that isn't there too; it is listed no more.
@@ -53,7 +54,15 @@ from pipeline.platforms.base import (
     Sample,
     Sent,
 )
-from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Problem, Refused, TryLater
+from pipeline.plugins import (
+    ConfigInvalid,
+    Evidence,
+    NeedsReconnect,
+    OutcomeUnknown,
+    Problem,
+    Refused,
+    TryLater,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +83,7 @@ SCRIPT_WORDS = (
     "error",
     "timeout_after_accept",
     "timeout_before_accept",
+    "silence",
 )
 
 _CREATED = 201
@@ -138,6 +148,7 @@ def _script(account: Account, payload: Payload) -> list[str]:
 class Simulated(Platform):
     kind = "simulated"
     label = "Simulated outlet"
+    evidence = Evidence("none")
     buckets = BUCKETS
     is_simulated = True
     is_connectable = False

@@ -37,6 +37,7 @@ from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of
 from pipeline.platforms.slack_errors import ERRORS, UNSETTLED
 from pipeline.plugins import (
     ConfigInvalid,
+    Evidence,
     NeedsReconnect,
     OutcomeUnknown,
     PluginError,
@@ -78,6 +79,7 @@ class Slack(Platform):
     kind = "slack"
     label = "Slack"
     summary = "Messages with text and pictures in a Slack channel, by an app or an incoming webhook."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_slack.py")
     buckets = ("text", "image")
     can_reconcile = True
     can_remove = True

@@ -34,7 +34,15 @@ from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.multipart import File, file_of, multipart
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of
-from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Problem, Refused, TryLater
+from pipeline.plugins import (
+    ConfigInvalid,
+    Evidence,
+    NeedsReconnect,
+    OutcomeUnknown,
+    Problem,
+    Refused,
+    TryLater,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -140,6 +148,7 @@ class Telegram(Platform):
     kind = "telegram"
     label = "Telegram"
     summary = "Posts of text, pictures and videos in a Telegram channel or group."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_telegram.py")
     buckets = ("text", "image", "video")
     can_remove = True
     api: ClassVar[Api | None] = Api("https://api.telegram.org", "10.0", reviewed_on=date(2026, 11, 20))

@@ -31,7 +31,15 @@ from pipeline.platforms.base import (
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
 from pipeline.platforms.wordpress_drafts import is_gone, is_id, look_for, next_step, read_post
 from pipeline.platforms.wordpress_site import SWITCH_ON, Site, clean_address, find_root, read_object
-from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Problem, Refused
+from pipeline.plugins import (
+    ConfigInvalid,
+    Evidence,
+    NeedsReconnect,
+    OutcomeUnknown,
+    PluginError,
+    Problem,
+    Refused,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +53,7 @@ class WordPress(Platform):
     kind = "wordpress"
     label = "WordPress"
     summary = "Articles on a WordPress site, with their images, tags and category."
+    evidence = Evidence("server", "WordPress 6.1", "tests/platforms/test_real_wordpress.py")
     buckets = ("blog",)
     can_reconcile = True
     can_remove = True

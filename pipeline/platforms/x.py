@@ -34,7 +34,7 @@ from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.x_search import search
-from pipeline.plugins import OutcomeUnknown, PluginError, Problem, Refused
+from pipeline.plugins import Evidence, OutcomeUnknown, PluginError, Problem, Refused
 from pipeline.weighted_length import LIMIT, weighted_length
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class X(TokenPlatform):
     kind = "x"
     label = "X"
     summary = "Posts of up to 280 characters with up to four pictures, a GIF or a video; X charges for each."
+    evidence = Evidence("software", "xdk 0.10", "tests/platforms/test_x_fake.py")
     buckets = ("video", "image", "text")
     can_reconcile = True
     can_remove = True

@@ -34,7 +34,7 @@ from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.uploads import part_of
 from pipeline.platforms.youtube_errors import fail
-from pipeline.plugins import NeedsReconnect, PluginError, Problem, TryLater
+from pipeline.plugins import Evidence, NeedsReconnect, PluginError, Problem, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +67,7 @@ class YouTube(TokenPlatform):
     kind = "youtube"
     label = "YouTube"
     summary = "Videos with a title and a description; those that are short and upright become Shorts."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_youtube.py")
     buckets = ("video",)
     can_reconcile = True
     can_remove = True

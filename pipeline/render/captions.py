@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -131,11 +132,7 @@ class _Measure:
 
     def line(self, words: Sequence[Word]) -> float | None:
         """The share of the width that it takes on one line at full size; None where it doesn't fit there."""
-        try:
-            block = self.block(words, smallest=self._look.size)
-        except DoesNotFit:
-            return None
-        return max(line.width for line in block.lines) / self.width if len(block.lines) == 1 else None
+        return _share_of_line(tuple(word.t for word in words), self._look, self._language)
 
     def is_possible(self, words: Sequence[Word]) -> bool:
         """Whether it may be a card at all."""
@@ -146,6 +143,17 @@ class _Measure:
         except DoesNotFit:
             return False
         return len(lines) == 1 or all(len(line.text.split()) <= WORDS_OF_TWO_LINES for line in lines)
+
+
+@lru_cache(maxsize=4096)
+def _share_of_line(texts: tuple[str, ...], look: CaptionLook, language: str) -> float | None:
+    """`_Measure.line`. A film is laid out to be checked and again to be made: its words are measured once."""
+    measure = _Measure(look, language)
+    try:
+        block = measure.block([Word(text, 0.0, 0.0) for text in texts], smallest=look.size)
+    except DoesNotFit:
+        return None
+    return max(line.width for line in block.lines) / measure.width if len(block.lines) == 1 else None
 
 
 def _groups(phrase: Sequence[Word], measure: _Measure) -> list[list[Word]]:

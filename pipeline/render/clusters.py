@@ -25,6 +25,9 @@ _SILENT: Final = frozenset("\u200b\u200c\u200d\u200e\u200f\u061c\u2060\u00ad\ufe
 _EMOJI_BY_ITSELF: Final = frozenset(
     "⌚⌛⏩⏪⏫⏬⏰⏳◽◾☔☕♈♉♊♋♌♍♎♏♐♑♒♓♿⚓⚡⚪⚫⚽⚾⛄⛅⛎⛔⛪⛲⛳⛵⛺⛽✅✊✋✨❌❎❓❔❕❗➕➖➗➰➿⬛⬜⭐⭕"
 )
+# Thai vowels that are written before their consonant, and those after it: no line ends between them.
+_THAI_LEADING: Final = frozenset("\u0e40\u0e41\u0e42\u0e43\u0e44")
+_THAI_TRAILING: Final = frozenset("\u0e30\u0e32\u0e33\u0e45\u0e46")
 _NAMED_AT_MOST: Final = 8
 _CODES_AT_MOST: Final = 10
 _ONE_EMOJI: Final = "\U0001f600"
@@ -75,7 +78,8 @@ def split(text: str) -> list[str]:
         last = found[-1] if found else ""
         joins_emoji = last.endswith(JOINER) and (ord(sign) > 0x2000 and not sign.isspace())
         pairs_flag = len(last) == 1 and _is_flag_letter(last) and _is_flag_letter(sign)
-        if last and not last.isspace() and (_extends(sign) or joins_emoji or pairs_flag):
+        joins_thai = last[-1:] in _THAI_LEADING or sign in _THAI_TRAILING
+        if last and not last.isspace() and (_extends(sign) or joins_emoji or pairs_flag or joins_thai):
             found[-1] += sign
         else:
             found.append(sign)

@@ -15,6 +15,8 @@ FOLDER: Final = Path(__file__).parent / "fonts"
 INTER: Final = "Inter"
 HEBREW: Final = "NotoSansHebrew"
 ARABIC: Final = "NotoSansArabic"
+DEVANAGARI: Final = "NotoSansDevanagari"
+THAI: Final = "NotoSansThai"
 EMOJI: Final = "NotoColorEmoji"
 
 CJK: Final = "NotoSansCJK"
@@ -22,8 +24,10 @@ CJK: Final = "NotoSansCJK"
 SYSTEM: Final = Path("/usr/share/fonts/opentype/noto")
 """Where Debian's package fonts-noto-cjk has it."""
 
-ORDER: Final = (INTER, HEBREW, ARABIC, EMOJI)
+ORDER: Final = (INTER, HEBREW, ARABIC, DEVANAGARI, THAI, EMOJI)
 """The bundled ones."""
+TWO_WEIGHTS: Final = frozenset({DEVANAGARI, THAI, CJK})
+"""Those with a file for each of two weights, `-Regular` and `-Bold`."""
 
 STRIKE: Final = 109
 """The one size in pixels that the emoji exist in; other sizes are scaled from it."""
@@ -57,9 +61,8 @@ def order() -> tuple[str, ...]:
 
 
 def _path(font: str, weight: int) -> Path:
-    if font == CJK:
-        return SYSTEM / f"{CJK}-{'Bold' if weight >= _BOLD_FROM else 'Regular'}.ttc"
-    return FOLDER / f"{font}.ttf"
+    name = f"{font}-{'Bold' if weight >= _BOLD_FROM else 'Regular'}" if font in TWO_WEIGHTS else font
+    return SYSTEM / f"{name}.ttc" if font == CJK else FOLDER / f"{name}.ttf"
 
 
 @cache

@@ -22,6 +22,8 @@ _DESCENT: Final = 0.2412109375
 """Inter's own, in units of the size; every line is set on its baseline, whatever font stands on it."""
 _ARABIC_LEADING: Final = 1.14
 """Arabic reaches further up and down than Latin."""
+_VOWELLED_MOST: Final = 1.9
+"""The same with two signs over a high letter; what writes no vowels by signs over letters has no use for more."""
 _OVERSHOOT: Final = 0.18
 """How far ink may leave its line above or below, in units of the size; what piles up higher is refused."""
 _RAGGED: Final = 0.03
@@ -53,7 +55,22 @@ class Shape:
         self.language = language
         has_arabic = any(fonts.ARABIC in paragraph.fonts for paragraph in paragraphs)
         self.leading = style.line_height * (_ARABIC_LEADING if has_arabic else 1.0)
+        if has_arabic:
+            self.leading = max(self.leading, min(self._vowelled(), _VOWELLED_MOST))
         self.measured = [self._measure(paragraph, paragraph.pieces) for paragraph in paragraphs]
+
+    def _vowelled(self) -> float:
+        """The height of a line, in units of the size, in which the vowel signs of Arabic words stay."""
+        pen = self._pen(fonts.ARABIC, 1, _MEASURED_AT)
+        tops = [
+            -ink_of(_drawn(paragraph.clusters[start:end]), pen)[1] / _MEASURED_AT
+            for paragraph in self.paragraphs
+            for part in paragraph.pieces
+            for start, end in self._spans(paragraph, part.start, part.end)
+            if paragraph.fonts[start] == fonts.ARABIC
+            and any(len(cluster) > 1 for cluster in paragraph.clusters[start:end])
+        ]
+        return 2 * (max(tops, default=0.0) - _ASCENT - _OVERSHOOT) + _ASCENT + _DESCENT + 0.01
 
     def _measure(self, paragraph: Paragraph, parts: Sequence[Piece]) -> list[wrap.Measured]:
         measured = []

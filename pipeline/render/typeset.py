@@ -18,6 +18,8 @@ _PAIRS: Final = {
     "it": ("«", "»"),
     "ru": ("«", "»"),
     "uk": ("«", "»"),
+    "ar": ("«", "»"),
+    "ja": ("「", "」"),
 }
 _ENGLISH: Final = ("“", "”")
 _STRAIGHT: Final = re.compile(r"(?<![\w\d])\"(?=\S)([^\"\n]*?\S)\"(?!\w)")

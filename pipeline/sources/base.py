@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.ground.outbound import Client
+    from pipeline.plugins import Evidence, Unavailable
 
 FETCH_SECONDS: Final = 40
 """How long one fetch may take with all its requests; what is left is for the next poll."""
@@ -127,6 +128,7 @@ class Source(ABC):
 
     kind: ClassVar[str]
     label: ClassVar[str]
+    evidence: ClassVar[Evidence]
     fetches: ClassVar[bool] = False
     config_schema: ClassVar[Mapping[str, Any]]
     """JSON Schema of `config`, for the API's document."""
@@ -137,6 +139,23 @@ class Source(ABC):
     @abstractmethod
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The settings as they will be stored; raises `ConfigInvalid` with a `Problem` on each `config.<key>`."""
+
+    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
+        """The settings of `config` that can't be used with what the operator has set and installed, each with why."""
+        del environment
+        return {}
+
+    def unavailable(
+        self, config: Mapping[str, Any] | None, environment: Mapping[str, str]
+    ) -> Unavailable | None:
+        """Why a source with this clean `config` can't work here; without a `config`, why none of the kind can.
+
+        None where it can.
+        """
+        if config is None:
+            return None
+        unusable = self.unavailable_settings(environment)
+        return next((why for name, why in unusable.items() if config.get(name)), None)
 
     def host(self, config: Mapping[str, Any], environment: Mapping[str, str]) -> str:
         """The name of the host that `fetch` mostly asks: it is asked by one at a time, whoever's sources they are.

@@ -7,9 +7,20 @@ from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from pipeline.plugins import Problem
+from config.ground.limits import TOPIC_NOTES_CHARACTERS, TOPIC_TITLE_CHARACTERS
+from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
-from pipeline.sources.config_fields import BATCH_HOURS, Choice, Count, Group, Many, Text, clean
+from pipeline.sources.config_fields import (
+    BATCH_HOURS,
+    PARAGRAPHS,
+    Choice,
+    Count,
+    Group,
+    Many,
+    Text,
+    TextOr,
+    clean,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +54,21 @@ SETTINGS: Final = Group(
     {
         "topics": Many(
             "the topics of this lane, in place of the workspace's pool",
-            Text("a topic in a few words", max_length=300),
+            TextOr(
+                Text("a topic in a few words", max_length=TOPIC_TITLE_CHARACTERS),
+                Group(
+                    "a topic, or an object with its title and notes",
+                    {
+                        "title": Text("a topic in a few words", max_length=TOPIC_TITLE_CHARACTERS),
+                        "notes": Text(
+                            "what may be said about it as a fact, in whole sentences",
+                            max_length=TOPIC_NOTES_CHARACTERS,
+                            pattern=PARAGRAPHS,
+                        ),
+                    },
+                    required=("title",),
+                ),
+            ),
             maximum=MAX_TOPICS,
         ),
         "pool": Many(
@@ -91,10 +116,20 @@ SETTINGS: Final = Group(
 class Brand(Source):
     kind = "brand"
     label = "Brand Prompt Lane"
+    evidence = Evidence("none")
     config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
+
+
+def topics_in(config: Mapping[str, Any]) -> dict[str, str | None]:
+    """The lane's own topics: for each title its notes, None where the list says none. Empty without a list."""
+    listed = config.get("topics") or ()
+    return {
+        one if isinstance(one, str) else one["title"]: None if isinstance(one, str) else one.get("notes")
+        for one in listed
+    }
 
 
 def zone_of(config: Mapping[str, Any], default: str) -> ZoneInfo:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from itertools import combinations
 from typing import Any, Final, cast
 
 from config.ground import limits
+from config.ground.nearest import nearest
 from pipeline.plugins import ConfigInvalid, Problem
 
 # Neither control characters nor lone surrogates: PostgreSQL's jsonb takes neither NUL nor a surrogate.
@@ -20,6 +20,9 @@ _PRINTABLE: Final = r"[^\u0000-\u001f\u007f\ud800-\udfff]*"
 # the document spells it out.
 _SPACES: Final = r" \t\n\r\f\v\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _LINE: Final = rf"^{_PRINTABLE}[^\s\u0000-\u001f\u007f\ud800-\udfff]{_PRINTABLE}$"
+_WRITTEN: Final = r"[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ud800-\udfff]*"
+PARAGRAPHS: Final = rf"^{_WRITTEN}[^\s\u0000-\u001f\u007f\ud800-\udfff]{_WRITTEN}$"
+"""Text of several lines."""
 _PORT: Final = "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"
 _HOST: Final = r"""(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\<>"^`{|}%\u0000-\u0020\u007f\ud800-\udfff]+)"""
 _REST: Final = r"([/?#][^\s\\\u0000-\u0020\u007f\ud800-\udfff]*)?"
@@ -172,6 +175,20 @@ class Choice(Field):
 
 
 @dataclass(frozen=True)
+class TextOr(Field):
+    """A line of text, or an object that says more."""
+
+    text: Text
+    group: Group
+
+    def schema(self) -> dict[str, Any]:
+        return {"oneOf": [self.text.schema(), self.group.schema()]}
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        return (self.group if isinstance(value, Mapping) else self.text).read(value, path)
+
+
+@dataclass(frozen=True)
 class Many(Field):
     """A list; repeated items are stored once."""
 
@@ -251,8 +268,10 @@ class Group(Field):
 
     def _name_unknown(self, key: str, path: str) -> Problem:
         shown = key[:MAX_KEY_COMPARED]
-        nearest = difflib.get_close_matches(shown, self.fields, n=1, cutoff=0)[0]
-        message = f"There is no setting `{shown}` here; did you mean `{nearest}`?"
+        near = nearest(shown, self.fields)
+        known = ", ".join(f"`{name}`" for name in self.fields)
+        meant = f"Did you mean `{near}`?" if near else f"Known are: {known}."
+        message = f"There is no setting `{shown}` here. {meant}"
         return Problem(f"{path}.{shown}", "unknown_field", message)
 
     def _name_missing(self, name: str, path: str) -> Problem:

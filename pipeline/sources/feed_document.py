@@ -11,10 +11,11 @@ from config.ground.limits import TITLE_CHARACTERS
 from pipeline.canonical import html_to_text, plain_text
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources import feed_reader
-from pipeline.sources.base import Entry, Hub, Media, Quiet
+from pipeline.sources.base import Entry, Hub, Media, Note, Quiet
 
 # Nearly four times the CPU limit of the child, for machines with other things to do.
 WALL_SECONDS: Final = 30
+_CLOCKS_DIFFER: Final = timedelta(minutes=5)
 
 
 class _MediaRecord(TypedDict):
@@ -53,6 +54,7 @@ class _Answer(TypedDict, total=False):
     version: str
     title: str
     malformed: int
+    left_out: int
     wait_seconds: int | None
     skip_hours: list[int]
     skip_days: list[int]
@@ -69,6 +71,8 @@ class FeedDocument:
     title: str
     records: tuple[EntryRecord, ...]
     malformed: int
+    left_out: int
+    """How many older ones it has than are read."""
     wait: timedelta | None
     quiet: Quiet
     deleted: tuple[str, ...]
@@ -104,6 +108,7 @@ def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
         title=_title_of(answer["title"], "html"),
         records=tuple(json.loads(line) for line in lines[1:]),
         malformed=answer["malformed"],
+        left_out=answer["left_out"],
         wait=timedelta(seconds=wait) if wait else None,
         quiet=Quiet(frozenset(answer["skip_hours"]), frozenset(answer["skip_days"])),
         deleted=tuple(answer["deleted"]),
@@ -149,6 +154,21 @@ _SENTENCES: Final = {
 
 def _title_of(title: str, title_format: str) -> str:
     return " ".join(plain_text(title, title_format).split())[:TITLE_CHARACTERS]
+
+
+def notes_on(document: FeedDocument, *, now: datetime) -> tuple[Note, ...]:
+    """What to know of its entries: those that aren't read, and dates that haven't come yet."""
+    notes = []
+    read = len(document.records)
+    if document.left_out:
+        message = f"The feed lists {read + document.left_out} entries; the newest {read} of them are read."
+        notes.append(Note("entries_left_out", message))
+    latest = (now + _CLOCKS_DIFFER).timestamp()
+    future = sum(one["at"] is not None and one["at"] > latest for one in document.records)
+    if future:
+        said = "1 entry has a date" if future == 1 else f"{future} entries have dates"
+        notes.append(Note("future_dates", f"{said} in the future; the moment of reading is taken instead."))
+    return tuple(notes)
 
 
 def entry_of(record: EntryRecord, *, identity: str, now: datetime) -> Entry:

@@ -18,6 +18,8 @@ from feedparser.html import _cp1252  # type: ignore[import-untyped, unused-ignor
 from feedparser.mixin import _FeedParserMixin  # type: ignore[import-untyped, unused-ignore]
 from feedparser.urls import _urljoin, make_safe_absolute_uri  # type: ignore[import-untyped, unused-ignore]
 
+from pipeline.sources.feed_signs import PAGE_TYPES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -268,7 +270,7 @@ def _entry(item: Element, base: str, language: str | None) -> Found:
         if name == "link":
             link = _link(element, base)
             entry["links"].append(link)
-            if link["rel"] == "alternate" and _TYPES.get(link["type"]) == "text/html":
+            if link["rel"] == "alternate" and link["type"] in PAGE_TYPES:
                 entry["link"] = link["href"]
         elif name in {"title", "summary"}:
             text = _text(element, base, language)

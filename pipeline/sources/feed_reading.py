@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from pipeline.sources.feed_signs import (
+    PAGE_TYPES,
     deleted_ids,
     frame_of,
     links_of,
@@ -36,6 +37,13 @@ MAX_HUBS: Final = 3
 # Before the web there was nothing to syndicate, and servers without a clock say 1970.
 EARLIEST_YEAR: Final = 1990
 LATEST_YEAR: Final = 9999
+
+# A feed below the document type of a page, as some generators write it, is a feed.
+_PAGE: Final = re.compile(
+    r"(?:<\?.{0,200}?>\s*)?(?:<!--.{0,1000}?-->\s*)?"
+    r"<(?:html\b|!doctype\s+html\b(?![^>]{0,500}>\s*(?:<!--.{0,1000}?-->\s*)?<(?:rss|feed|rdf:RDF)\b))",
+    re.IGNORECASE | re.DOTALL,
+)
 
 Record = dict[str, Any]
 
@@ -60,7 +68,7 @@ def read_document(document: bytes, *, url: str, content_type: str) -> Record:
     if start.startswith("{"):
         feed = _read_json_feed(text, url)
     else:
-        if re.match(r"(?is)(?:<\?.{0,200}?>\s*)?(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html)\b", start):
+        if _PAGE.match(start):
             raise Unreadable(problem="html", links=links_of(text, url))
         if declares_entities(text):
             raise Unreadable(problem="entities")
@@ -126,10 +134,11 @@ def _read_xml_entry(entry: Any, url: str) -> Record:
     content = (entry.get("content") or [{}])[0]
     identity = _clean(entry.get("id")).strip()
     # A guid counts as the address where there is none, but most that aren't written as one are none.
-    is_named_only = entry.get("link") == identity and not re.match(r"(?i)https?:", identity)
+    address = _address_of(entry)
+    is_named_only = address == identity and not re.match(r"(?i)https?:", identity)
     return {
         "id": identity,
-        "url": "" if is_named_only else _web_address(entry.get("link"), url),
+        "url": "" if is_named_only else _web_address(address, url),
         "title": _clean(entry.get("title")),
         "title_format": "html" if "html" in str(title_detail.get("type")) else "text",
         "body": body,
@@ -143,6 +152,20 @@ def _read_xml_entry(entry: Any, url: str) -> Record:
         "media": _media_of(entry, url),
         "licence": _licence_of(entry),
     }
+
+
+def _address_of(entry: Any) -> Any:
+    """Its page. Feedparser takes the identity for it where the type of the link has a parameter (`; charset=utf-8`)."""
+    address = entry.get("link")
+    if address and address != entry.get("id"):
+        return address
+    pages = [
+        link.get("href")
+        for link in entry.get("links") or []
+        if link.get("rel") == "alternate"
+        and str(link.get("type")).partition(";")[0].strip().lower() in PAGE_TYPES
+    ]
+    return pages[-1] if pages else address
 
 
 def _licence_of(thing: Any) -> str:
@@ -339,6 +362,7 @@ def arrange(feed: Record) -> Record:
         if len(entry["id"]) > MAX_ID_CHARS:
             entry["id"] = "sha256:" + hashlib.sha256(entry["id"].encode()).hexdigest()
     feed["entries"] = _newest(entries)
+    feed["left_out"] = len(entries) - len(feed["entries"])
     return feed
 
 

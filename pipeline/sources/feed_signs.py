@@ -7,6 +7,9 @@ import re
 from typing import Any, Final
 from urllib.parse import urljoin
 
+PAGE_TYPES: Final = frozenset({"html", "text/html", "xhtml", "application/xhtml+xml"})
+"""Types of a link that leads to a page; `html` and `xhtml` are what feedparser takes for them."""
+
 MAX_LINKS: Final = 60
 MAX_DELETED: Final = 200
 MAX_PAGE_CHARS: Final = 1_000_000

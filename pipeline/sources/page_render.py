@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from config.ground.limits import PAGE_BYTES
 from config.ground.outbound import OutboundError
-from pipeline.plugins import Refused
+from pipeline.plugins import Refused, Unavailable
 from pipeline.sources.limited_child import exchange, folder_of
 from pipeline.sources.page_visit import Problem, Visit
 
@@ -61,24 +61,36 @@ _NOT_HANDED_ON: Final = frozenset(
 )
 
 
+_NO_SCRIPTS: Final = "This service can't run a page's JavaScript."
+
+
 def find_browser(environment: Mapping[str, str]) -> str:
     """The program named in `CHROMIUM_PATH`, else what is on the path; raises `Refused` with how to get one."""
+    why = missing_browser(environment)
+    if why is not None:
+        raise Refused(why.sentence, code=why.code, field=why.field)
+    return _program(environment)
+
+
+def missing_browser(environment: Mapping[str, str]) -> Unavailable | None:
+    """Why no page can be rendered here; None where one can."""
     if find_spec("playwright") is None:
-        message = (
-            "This service can't run a page's JavaScript: its operator has to install the extra `browser` "
-            "(playwright). Or set `render` to false."
+        remedy = "Set `render` to false, or ask the operator to install the extra `browser` (playwright)."
+    elif not _program(environment):
+        remedy = (
+            "Set `render` to false, or ask the operator to install Chromium (Debian's package chromium), or to name the "
+            "program in CHROMIUM_PATH."
         )
-        raise Refused(message, code="render_unavailable", field="config.render")
+    else:
+        return None
+    return Unavailable(_NO_SCRIPTS, remedy, code="render_unavailable", field="config.render")
+
+
+def _program(environment: Mapping[str, str]) -> str:
     named = environment.get("CHROMIUM_PATH", "")
-    found = named if named and os.access(named, os.X_OK) else ""
-    found = found or ("" if named else next(filter(None, map(shutil.which, BROWSERS)), ""))
-    if not found:
-        message = (
-            "This service can't run a page's JavaScript: its operator has to install Chromium (Debian's package "
-            "chromium), or to name the program in CHROMIUM_PATH. Or set `render` to false."
-        )
-        raise Refused(message, code="render_unavailable", field="config.render")
-    return found
+    if named:
+        return named if os.access(named, os.X_OK) else ""
+    return next(filter(None, map(shutil.which, BROWSERS)), "")
 
 
 class Renderer:

@@ -261,6 +261,7 @@ def _article(tree: Any, url: str) -> Record:
     from trafilatura import bare_extraction  # noqa: PLC0415
     from trafilatura.xml import xmltotxt  # noqa: PLC0415
 
+    _drop_hidden(tree)
     found: Any = bare_extraction(
         tree,
         url=url,
@@ -292,6 +293,25 @@ def _article(tree: Any, url: str) -> Record:
         "body": rest.strip() if _line(first.lstrip("# ")) == title and first.startswith("#") else body,
         "description": _line(found.description)[:500],
     }
+
+
+# No opacity and no place: pages fade and slide their articles in by script.
+_UNSEEN: Final = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*(?:0(?![0-9]*[.]?[0-9]*?[1-9])|1px)"
+    r"|text-indent\s*:\s*-[0-9]{3}"
+)
+
+
+def _drop_hidden(tree: Any) -> None:
+    """Takes out comments and what a page hides where it stands; the text behind it stays."""
+    for comment in tree.xpath("//comment()"):
+        if comment.getparent() is not None:
+            comment.drop_tree()
+    for element in tree.xpath("//body//*[@hidden or @aria-hidden='true' or @style]"):
+        style = element.get("style", "").lower()
+        is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
+        if (is_hidden or _UNSEEN.search(style)) and element.getparent() is not None:
+            element.drop_tree()
 
 
 # --- Sitemaps ---

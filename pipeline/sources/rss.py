@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from config.ground.limits import FEED_BYTES
 from config.ground.outbound import OutboundError
-from pipeline.plugins import Refused, TryLater
+from pipeline.plugins import Evidence, Refused, TryLater
 from pipeline.sources import feed_discovery
 from pipeline.sources.base import FETCH_SECONDS, Entry, Fetch, Hub, Note, Quiet, Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, WebAddress, clean
@@ -23,7 +23,7 @@ from pipeline.sources.feed_answers import (
     validators_of,
     wait_of,
 )
-from pipeline.sources.feed_document import FeedDocument, WebPage, entry_of, read_feed
+from pipeline.sources.feed_document import FeedDocument, WebPage, entry_of, notes_on, read_feed
 from pipeline.sources.feed_identity import Known, identify
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class _FoundFeedLost(Exception):
 class Rss(Source):
     kind = "rss"
     label = "RSS or Atom feed"
+    evidence = Evidence("server", "WordPress 6.1", "tests/sources/test_real_wordpress.py")
     fetches = True
     config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
 
@@ -255,12 +256,14 @@ class _Reading:
             hub=hub_in_headers(response) or document.hub,
             known=known,
         )
+        about = self._about(read, response)
+        about["notes"] = (*about["notes"], *notes_on(document, now=self.now))
         return Fetch(
             entries=(*entries, *taken_back),
             malformed=document.malformed,
             title=document.title,
             is_window=document.is_window,
-            **self._about(read, response),
+            **about,
         )
 
     def _read(self, memory: _Memory, response: Response) -> FeedDocument:

@@ -6,13 +6,13 @@ import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.plugins import Refused
+from pipeline.plugins import Evidence, Refused
 from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
 from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
 from pipeline.sources.css_path import xpath_of
 from pipeline.sources.page_memory import Memory
 from pipeline.sources.page_poll import PagePoll, Settings
-from pipeline.sources.page_render import RENDER_SECONDS, Renderer, find_browser
+from pipeline.sources.page_render import RENDER_SECONDS, Renderer, find_browser, missing_browser
 from pipeline.sources.page_text import PageReader
 from pipeline.sources.page_visit import Visitor
 from pipeline.sources.robots import Robots, product_token
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.ground.outbound import Client
+    from pipeline.plugins import Unavailable
 
 MAX_PAGES: Final = 100
 DEFAULT_PAGES: Final = 20
@@ -55,12 +56,17 @@ class Scraper(Source):
 
     kind = "scraper"
     label = "Web page"
+    evidence = Evidence("server", "WordPress 6.1", "tests/sources/test_real_wordpress.py")
     fetches = True
     config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
     environment: ClassVar[Mapping[str, str]] = {"CHROMIUM_PATH": ""}
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
+
+    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
+        why = missing_browser(environment)
+        return {} if why is None else {"render": why}
 
     def fetch(
         self,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from pipeline.plugins import Evidence
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Many, Text, WebAddress, clean
-from pipeline.sources.tiktok_account import Account, list_videos
+from pipeline.sources.tiktok_account import Account, list_videos, unlisted
 from pipeline.sources.tiktok_links import Links
 from pipeline.sources.tiktok_memory import Memory
 from pipeline.sources.tiktok_oembed import OEmbed
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.ground.outbound import Client
+    from pipeline.plugins import Unavailable
     from pipeline.sources.base import Fetch
 
 MAX_LINKS: Final = 100
@@ -62,6 +64,7 @@ class TikTok(Source):
 
     kind = "tiktok"
     label = "TikTok"
+    evidence = Evidence("documents", "November 2026", "tests/sources/test_tiktok.py")
     fetches = True
     config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
     default_interval_minutes = 6 * 60
@@ -73,6 +76,9 @@ class TikTok(Source):
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
+
+    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
+        return unlisted(environment["VIDEO_TOOL"])
 
     def fetch(
         self,

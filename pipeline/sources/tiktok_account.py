@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from pipeline.plugins import TryLater
+from pipeline.plugins import TryLater, Unavailable
 from pipeline.sources import video_tools
 from pipeline.sources.base import Entry, Fetch
 from pipeline.sources.tiktok_memory import Memory, Record
@@ -27,9 +27,15 @@ MISSES_UNTIL_WITHDRAWN: Final = 2
 TOOL_MISSING_WAIT: Final = timedelta(hours=24)
 BLOCKED_WAIT: Final = timedelta(hours=6)
 
-_NEEDS_TOOL: Final = (
-    "TikTok lists the videos of {what} to nobody but people; only a program such as yt-dlp gets at the list, and this "
-    "service runs without it. Give the videos' links instead, or ask the operator to set VIDEO_TOOL."
+_LISTED: Final = ("username", "hashtag")
+"""The settings whose videos only the tool can list."""
+_NO_TOOL: Final = (
+    "TikTok lists the videos of an account or a hashtag to nobody but people; only a program such as yt-dlp gets at the "
+    "list, and this service runs without it."
+)
+_TOOL_GONE: Final = "The program that VIDEO_TOOL names isn't there or can't be started."
+_NO_TOOL_REMEDY: Final = (
+    "Give the videos' addresses as `links` instead, or ask the operator to install yt-dlp and set VIDEO_TOOL."
 )
 _FAILURES: Final = {
     "blocked": ("blocked", "TikTok refuses this service at the moment; it will be asked again later."),
@@ -48,14 +54,26 @@ _FAILURES: Final = {
 _FAILED: Final = ("tool_failed", "yt-dlp could not list the videos; it will be tried again.")
 
 
+def unlisted(tool: str) -> dict[str, Unavailable]:
+    """The settings that can't be used, because this instance has no tool that lists their videos."""
+    if tool and video_tools.is_there(tool):
+        return {}
+    reason = _TOOL_GONE if tool else _NO_TOOL
+    return {
+        name: Unavailable(reason, _NO_TOOL_REMEDY, code="tool_missing", field=f"config.{name}")
+        for name in _LISTED
+    }
+
+
 def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[Video]:
     """The newest videos, newest first; raises `TryLater`."""
     if "hashtag" in config:
-        what, address = f"the hashtag #{config['hashtag']}", f"{SITE}/tag/{quote(config['hashtag'], safe='')}"
+        address = f"{SITE}/tag/{quote(config['hashtag'], safe='')}"
     else:
-        what, address = f"@{config['username']}", f"{SITE}/@{quote(config['username'], safe='')}"
-    if not tool:
-        raise TryLater(_NEEDS_TOOL.format(what=what), code="tool_missing", after=TOOL_MISSING_WAIT)
+        address = f"{SITE}/@{quote(config['username'], safe='')}"
+    missing = next(iter(unlisted(tool).values()), None)
+    if missing is not None:
+        raise TryLater(missing.sentence, code=missing.code, after=TOOL_MISSING_WAIT)
     try:
         found = video_tools.ask(
             tool, "--flat-playlist", "--dump-single-json", "--playlist-end", str(NEWEST), address=address

@@ -94,6 +94,11 @@ def ask(tool: str, *arguments: str, address: str, seconds: float = SECONDS) -> d
     return found
 
 
+def is_there(tool: str) -> bool:
+    """Whether the program that the operator names can be started."""
+    return Path(tool).is_file() and os.access(tool, os.X_OK)
+
+
 def meaning_of(words: str) -> str:
     for kind, pattern in _MEANINGS:
         if re.search(pattern, words):

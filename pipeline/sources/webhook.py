@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from config.ground.limits import MAPPING_CHARACTERS
-from pipeline.plugins import Problem
+from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import Choice, Group, Many, Text, clean
 from pipeline.sources.inbound.entries import BODY_FORMATS, TAG_CHARACTERS, TAGS_MOST, TARGETS
@@ -99,6 +99,7 @@ SETTINGS: Final = Group(
 class Webhook(Source):
     kind = "webhook"
     label = "Webhook"
+    evidence = Evidence("software", "standardwebhooks 1.1", "tests/inbound/test_verification.py")
     config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""YouTube channels, playlists and handles: their settings, and how they are fetched."""
+"""YouTube channels, playlists and videos: their settings, and how they are fetched."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from pipeline.plugins import ConfigInvalid, Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Text, clean
+from pipeline.sources.youtube_address import place_in
 from pipeline.sources.youtube_api import DataApi
 from pipeline.sources.youtube_captions import Captions
 from pipeline.sources.youtube_listing import Finder, Place
@@ -28,6 +30,8 @@ CAPTIONS_SECONDS: Final = 30
 _SITE: Final = r"^\s*(?:https?://(?:www\.|m\.)?youtube\.com/"
 _CHANNEL: Final = _SITE + r"channel/)?(UC[A-Za-z0-9_-]{22})/?\s*$"
 _PLAYLIST: Final = _SITE + r"playlist\?list=)?((?:PL|UU|FL|OL|LL)[A-Za-z0-9_-]{8,62})\s*$"
+_VIDEO: Final = _SITE + r"watch\?v=)?([A-Za-z0-9_-]{11})\s*$"
+_NAME: Final = r"""^\s*[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{1,60}\s*$"""
 # Handles have 3 to 30 characters of any script (support.google.com/youtube/answer/11585688).
 _HANDLE: Final = _SITE + r""")?@?([^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30})/?\s*$"""
 
@@ -43,17 +47,40 @@ class Id(Text):
         return f"{self.prefix}{match[1]}" if match else value
 
 
+# Everything that leads to YouTube; what of it can be read, `place_in` says.
+_ADDRESS: Final = (
+    r"^\s*(?:https?://)?(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?:www\.)?youtu\.be)"
+    r"/[^\s\\\u0000-\u0020\u007f\ud800-\udfff]+\s*$"
+)
+_PLACES: Final = ("channel", "playlist", "handle", "video", "user", "custom")
+
 SETTINGS: Final = Group(
-    "the channel, the playlist or the handle",
+    "an address on YouTube",
     {
+        "url": Text(
+            "any address of a channel, a handle, a playlist or a video on YouTube",
+            max_length=500,
+            pattern=_ADDRESS,
+            description="Any address of a channel, a handle, a playlist or a video. It is kept as what it was read as: one "
+            "of the settings beside it.",
+        ),
         "channel": Id(
             "the channel's id (`UC…`, 24 characters) or its address", max_length=200, pattern=_CHANNEL
         ),
         "playlist": Id("the playlist's id (`PL…`) or its address", max_length=200, pattern=_PLAYLIST),
         "handle": Id("the channel's handle, such as @example", max_length=200, pattern=_HANDLE, prefix="@"),
+        "video": Id("the video's id (11 characters) or its address", max_length=200, pattern=_VIDEO),
+        "user": Text("the name in an old address /user/…", max_length=60, pattern=_NAME),
+        "custom": Text("the name in an old address /c/…", max_length=60, pattern=_NAME),
         "batch_hours": BATCH_HOURS,
     },
-    exactly_one_of=("channel", "playlist", "handle"),
+    exactly_one_of=("url", *_PLACES),
+)
+
+
+_NO_PLACE: Final = (
+    "This address leads to no channel, playlist or video that everybody can see. Give one such as "
+    "https://www.youtube.com/@example, …/playlist?list=PL…, …/watch?v=… or https://youtu.be/…."
 )
 
 
@@ -62,6 +89,7 @@ class YouTube(Source):
 
     kind = "youtube"
     label = "YouTube"
+    evidence = Evidence("documents", "November 2026", "tests/sources/test_youtube.py")
     fetches = True
     config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
     # The feeds change every quarter of an hour at most.
@@ -74,7 +102,16 @@ class YouTube(Source):
     }
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        return clean(SETTINGS, config)
+        """An address is kept as what it was read as, such as `{"handle": "@example"}`."""
+        cleaned = clean(SETTINGS, config)
+        address = cleaned.pop("url", None)
+        if address is None:
+            return cleaned
+        place = place_in(address)
+        if place is None:
+            raise ConfigInvalid([Problem("config.url", "not_a_place", _NO_PLACE)])
+        kind, name = place
+        return {kind: name, **cleaned}
 
     def fetch(
         self,
@@ -100,7 +137,7 @@ class YouTube(Source):
 
 
 def _place_of(config: Mapping[str, Any]) -> Place:
-    kind = next(name for name in ("channel", "playlist", "handle") if name in config)
+    kind = next(name for name in _PLACES if name in config)
     return Place(kind, config[kind])
 
 

@@ -51,9 +51,9 @@ class DataApi:
     base: str
     key: str
 
-    def channel_of(self, handle: str, *, now: datetime) -> str:
-        """The id of a handle's channel, or an empty text where there is none."""
-        found = self._ask("channels", {"part": "id", "forHandle": handle}, now)
+    def channel_of(self, name: str, *, by: str, now: datetime) -> str:
+        """The id of a name's channel, or an empty text where there is none; `by` is `forHandle` or `forUsername`."""
+        found = self._ask("channels", {"part": "id", by: name}, now)
         ids = [one.get("id") for one in _items(found)]
         return ids[0] if ids and isinstance(ids[0], str) else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -54,9 +55,17 @@ _CHANNEL_OF_PAGE: Final = (
 )
 
 
+_PAGES: Final = {"handle": "", "user": "user/", "custom": "c/"}
+"""Where the page of a name is, of the kinds whose channel has to be found."""
+_BY: Final = {"handle": "forHandle", "user": "forUsername"}
+
+
 @dataclass(frozen=True)
 class Place:
-    """What the source follows: a channel or a playlist by its id, or a handle, whose channel has to be found."""
+    """What the source follows: a channel, a playlist or a video by its id, or a name whose channel has to be found.
+
+    `kind` is `channel`, `playlist`, `video`, `handle`, or `user` or `custom` for the name of an old address.
+    """
 
     kind: str
     name: str
@@ -64,10 +73,14 @@ class Place:
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 
+    @property
+    def called(self) -> str:
+        return f"handle {self.name}" if self.kind == "handle" else f"name {self.name}"
+
 
 @dataclass(frozen=True)
 class Listing:
-    """Videos, newest first. `by` is `feed`, `api`, or `same` where the feed is the one that was read last time.
+    """Videos, newest first. `by` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last time.
 
     `is_usual` is False where the list comes by another door than at other polls: its wording may differ then.
     """
@@ -93,9 +106,11 @@ class Finder:
 
     def list_videos(self, place: Place, memory: Memory) -> Listing:
         """Raises `TryLater`, and `Refused` where the place is known not to exist."""
-        if place.kind == "handle" and not memory.channel_id:
-            memory.channel_id = self._channel_of(place.name)
-        channel = {"channel": place.name, "handle": memory.channel_id}.get(place.kind, "")
+        if place.kind == "video":
+            return self._single(place.name, memory)
+        if place.kind in _PAGES and not memory.channel_id:
+            memory.channel_id = self._channel_of(place)
+        channel = place.name if place.kind == "channel" else memory.channel_id
         query = f"channel_id={channel}" if channel else f"playlist_id={place.name}"
         if self.api is not None and not channel:
             try:
@@ -117,16 +132,31 @@ class Finder:
 
     def is_there(self, video_id: str) -> bool:
         """Whether YouTube still shows a video to everybody, by oEmbed; True also where it doesn't say."""
-        address = quote(watch_address(video_id), safe="")
-        url = f"{self.base}/oembed?format=json&url={address}"
         try:
-            response = self.http.get(url, timeout=PAGE_SECONDS, max_bytes=PAGE_BYTES)
+            response = self.http.get(_oembed(self.base, video_id), timeout=PAGE_SECONDS, max_bytes=PAGE_BYTES)
         except OutboundError:
             return True
-        if response.status != 200:
-            return response.status not in {400, 401, 403, 404}
-        # It has said "Forbidden" of private videos under status 200 too.
-        return not response.body.strip().startswith((b"Forbidden", b"Unauthorized", b"Not Found"))
+        return not _is_hidden(response)
+
+    def _single(self, video_id: str, memory: Memory) -> Listing:
+        """One video by oEmbed, which knows its title and its channel; none where it was taken back since."""
+        response = self._get(_oembed(self.base, video_id), PAGE_SECONDS, "The video")
+        if _is_hidden(response):
+            if memory.begun:
+                return Listing("video", title=memory.title)
+            message = "YouTube shows no such video to everybody. Check the video's address."
+            raise TryLater(message, code="not_found", platform_status=response.status)
+        try:
+            told = json.loads(response.body) if response.status == 200 else None
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            message = (
+                f"YouTube answered with status {response.status} for the video; it is asked again by itself."
+            )
+            raise TryLater(message, code="video_unreadable", platform_status=response.status)
+        title, channel = (str(told.get(name) or "") for name in ("title", "author_name"))
+        return Listing("video", videos=(Video(video_id, title, channel=channel),), title=title)
 
     # --- The feed ---
 
@@ -231,23 +261,24 @@ class Finder:
 
     # --- Handles ---
 
-    def _channel_of(self, handle: str) -> str:
-        if self.api is not None:
+    def _channel_of(self, place: Place) -> str:
+        # The Data API knows no names of the kind /c/….
+        if self.api is not None and place.kind != "custom":
             try:
-                found = self.api.channel_of(handle, now=self.now)
+                found = self.api.channel_of(place.name, by=_BY[place.kind], now=self.now)
             except ApiFailed:
-                return self._channel_of_page(handle)
+                return self._channel_of_page(place)
             if found:
                 return found
-            message = f"YouTube knows no channel with the handle {handle}. Check how it is written."
-            raise Refused(message, code="not_found", field="config.handle")
-        return self._channel_of_page(handle)
+            message = f"YouTube knows no channel with the {place.called}. Check how it is written."
+            raise Refused(message, code="not_found", field=f"config.{place.kind}")
+        return self._channel_of_page(place)
 
-    def _channel_of_page(self, handle: str) -> str:
-        url = f"{self.base}/{quote(handle, safe='@')}"
+    def _channel_of_page(self, place: Place) -> str:
+        url = f"{self.base}/{_PAGES[place.kind]}{quote(place.name, safe='@')}"
         response = self._get(url, PAGE_SECONDS, "The channel's page", truncate=True)
         if response.status == 404:
-            message = f"YouTube knows no channel with the handle {handle}. Check how it is written."
+            message = f"YouTube knows no channel with the {place.called}. Check how it is written."
             raise TryLater(message, code="not_found", platform_status=404)
         _refuse_consent(response)
         text = response.body.decode(errors="replace")
@@ -256,10 +287,22 @@ class Finder:
             if response.status == 200 and match:
                 return match[1]
         message = (
-            f"YouTube's page of {handle} doesn't say which channel it is (status {response.status}). It is asked "
+            f"YouTube's page of {place.name} doesn't say which channel it is (status {response.status}). It is asked "
             "again by itself. Sooner: give the channel's id (UC…) instead, or have the operator set YOUTUBE_API_KEY."
         )
         raise TryLater(message, code="handle_unreadable", platform_status=response.status)
+
+
+def _oembed(base: str, video_id: str) -> str:
+    return f"{base}/oembed?format=json&url={quote(watch_address(video_id), safe='')}"
+
+
+def _is_hidden(response: Response) -> bool:
+    """Whether an answer of oEmbed's says that not everybody sees the video."""
+    if response.status != 200:
+        return response.status in {400, 401, 403, 404}
+    # It has said "Forbidden" of private videos under status 200 too.
+    return response.body.strip().startswith((b"Forbidden", b"Unauthorized", b"Not Found"))
 
 
 def _refuse_page(response: Response) -> None:

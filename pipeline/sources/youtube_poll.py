@@ -153,6 +153,8 @@ class Poll:
         if self.api is not None:
             newest = sorted(given, key=lambda key: given[key].published, reverse=True)[:CHECKED_WITH_KEY]
             return list(dict.fromkeys([*doubtful, *(newest if is_time else [])]))
+        if listing.by == "video":
+            return [] if listing.videos else list(given)
         if listing.by != "feed" or self.memory.place.startswith("playlist:"):
             return doubtful[:CHECKED_WITHOUT_KEY]
         # The feed shows the newest: one that is missing between others was taken back, or is listed no more.

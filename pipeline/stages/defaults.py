@@ -14,8 +14,9 @@ from config.ground.errors import Invalid
 from config.ground.ids import decode, encode
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.models import Outlet, Persona, WorkspaceDefaults
-from pipeline.models.publication import LATE_POLICIES, LATENESS_MINUTES, LATENESS_MINUTES_MOST
+from pipeline.models import LatePolicy, Outlet, Persona, WorkspaceDefaults
+from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
+from pipeline.stages import availability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +41,10 @@ def read(workspace: Workspace) -> Defaults:
 
 
 def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
-    """Raises `Invalid` for what isn't there; False where it is so already. What is at work already keeps its own."""
+    """Raises `Invalid` for what isn't there, `EngineUnavailable` for what can't be run here; False where it is so already. What is at work already keeps its own."""
     persona = _persona(workspace, wanted.persona)
     _refuse_unknown_engines(wanted.engines)
+    availability.refuse_engines(wanted.engines)
     _refuse_unknown_outlets(workspace, wanted.outlets)
     wanted = _with_minutes(wanted)
     with transaction.atomic():
@@ -84,7 +86,7 @@ def _told(row: WorkspaceDefaults) -> Defaults:
 
 
 def _with_minutes(wanted: Defaults) -> Defaults:
-    if wanted.late_policy not in LATE_POLICIES:
+    if wanted.late_policy not in LatePolicy.values:
         raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
     if wanted.late_policy == "publish":
         return replace(wanted, max_lateness_minutes=None)

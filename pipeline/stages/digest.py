@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.utils import timezone
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import notices
 from accounts.models import Workspace
+from config.ground.clock import utc_now
 from pipeline import overview
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def work(row: NoticeDigest, *, now: datetime | None = None) -> None:
     """Work one claimed digest."""
-    now = now or timezone.now()
+    now = now or utc_now()
     row.workspace = Workspace.everywhere.get(pk=row.workspace_id)
     notices.put_together(row, _lines(row.workspace, now), now=now)
 

@@ -92,7 +92,7 @@ def erase(workspace_id: UUID, rows: int) -> int:
         some = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
         if some:
             if model is GeneratedItem:
-                _erase_files(some)
+                erase_files(some)
             if model is Upload:
                 uploads.remove_files(Upload.everywhere.filter(pk__in=some).values_list("path", flat=True))
             model.everywhere.filter(pk__in=some).delete()
@@ -100,7 +100,7 @@ def erase(workspace_id: UUID, rows: int) -> int:
     return 0
 
 
-def _erase_files(items: Sequence[UUID]) -> None:
+def erase_files(items: Sequence[UUID]) -> None:
     """Before their rows: a kill in between leaves rows that name no file, never a file that no row names."""
     root = Path(settings.MEDIA_ROOT)
     for path in Asset.everywhere.filter(item_id__in=items).values_list("path", flat=True):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.utils import timezone
 
 from accounts.export import in_turn
+from config.ground.clock import utc_now
 from config.ground.ids import encode
 from config.ground.moments import as_z, as_z_or_none
 from pipeline import payloads
@@ -34,14 +35,17 @@ from pipeline.models import (
     Upload,
     WorkspaceDefaults,
 )
-from pipeline.stages import mailing
+from pipeline.stages import mailing, outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from django.db.models import QuerySet
+
     from accounts.export import Part
     from accounts.models import Workspace
 
+_ROWS_TOGETHER: Final = 200
 _CALL_FIELDS: Final = ("asked_model", "model", "outcome", "input_tokens", "output_tokens", "cost_micro_usd")
 
 
@@ -66,10 +70,10 @@ def parts(workspace: Workspace) -> Iterator[Part]:
     entries = rows.values(*payloads.SOURCE_ENTRY_FIELDS)
     yield "source_entries.jsonl", (payloads.source_entry(row) for row in in_turn(entries))
     rows = RawItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.RAW_ITEM_FIELDS)
-    yield "raw_items.jsonl", (payloads.raw_item(row) for row in in_turn(rows))
+    yield "raw_items.jsonl", _raw_items(workspace, rows)
     bodies = RawBody.objects.of(workspace).filter(raw_item__deleted_at=None)
     yield "raw_bodies.jsonl", (_body(row) for row in in_turn(bodies))
-    now = timezone.now()
+    now = utc_now()
     rows = GeneratedItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.GENERATED_ITEM_FIELDS)
     yield "generated_items.jsonl", (payloads.generated_item(row, now=now) for row in in_turn(rows))
     revisions = Revision.objects.of(workspace).filter(item__deleted_at=None)
@@ -114,6 +118,13 @@ def _upload(row: Mapping[str, Any]) -> dict[str, Any]:
     shown = payloads.upload(row)
     del shown["url"]
     return shown
+
+
+def _raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+    """With their outcomes, which are read for a few at a time."""
+    found = in_turn(rows)
+    while some := list(islice(found, _ROWS_TOGETHER)):
+        yield from outcomes.shown_each(workspace, some)
 
 
 def _defaults(row: WorkspaceDefaults) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 
@@ -13,6 +13,7 @@ from config.ground.errors import Invalid
 from pipeline import way_out
 from pipeline.plugins import PluginError
 from pipeline.sources.feed_discovery import discover
+from pipeline.sources.youtube_address import HOSTS, place_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
     from pipeline.sources.feed_discovery import Candidate
 
 MOST: Final = 10
-_YOUTUBE: Final = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be"})
 _TIKTOK: Final = frozenset({"tiktok.com", "www.tiktok.com", "m.tiktok.com", "vm.tiktok.com"})
 _HANDLE: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
-_CHANNEL: Final = re.compile(r"/channel/(UC[\w\-]{22})(?:/.*)?")
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def find(url: str, *, now: datetime) -> list[Found]:
     can't be read at all.
     """
     host = (urlsplit(url).hostname or "").lower()
-    if host in _YOUTUBE:
+    if host in HOSTS:
         return [_youtube(url)]
     if host in _TIKTOK:
         return [_tiktok(url)]
@@ -70,20 +69,16 @@ def _feed(candidate: Candidate, url: str) -> Found:
 
 
 def _youtube(url: str) -> Found:
-    parts = urlsplit(url)
-    lists = parse_qs(parts.query).get("list")
-    if lists:
-        return Found("youtube", {"playlist": lists[0]}, _("A playlist on YouTube"), lists[0])
-    channel, handle = _CHANNEL.fullmatch(parts.path), _HANDLE.fullmatch(parts.path)
-    if channel:
-        return Found("youtube", {"channel": channel[1]}, _("A channel on YouTube"), channel[1])
-    if handle:
-        return Found("youtube", {"handle": f"@{handle[1]}"}, _("A channel on YouTube"), f"@{handle[1]}")
-    message = _(
-        "This is YouTube, but neither a channel nor a playlist. Paste the address of a channel, such as "
-        "https://www.youtube.com/@name, or of a playlist."
-    )
-    raise Invalid.one("address", "not_a_channel", message)
+    place = place_in(url)
+    if place is None:
+        message = _(
+            "This is YouTube, but no channel, playlist or video that everybody can see. Paste the address of a channel, such "
+            "as https://www.youtube.com/@name, of a playlist or of a video."
+        )
+        raise Invalid.one("address", "not_a_place", message)
+    kind, name = place
+    label = {"playlist": _("A playlist on YouTube"), "video": _("One video on YouTube")}.get(kind)
+    return Found("youtube", {kind: name}, label or _("A channel on YouTube"), name)
 
 
 def _tiktok(url: str) -> Found:

@@ -15,7 +15,7 @@ import structlog
 from config.ground import limits
 from config.ground.errors import Invalid
 from config.ground.ids import decode
-from pipeline.canonical import plain_text, strip_invisible
+from pipeline.canonical import seen_text, strip_invisible
 from pipeline.links import ascii_url
 from pipeline.models import Upload
 from pipeline.plugins import Refused
@@ -56,7 +56,7 @@ def with_words(workspace_id: UUID, content: RawContent) -> RawContent:
     if transcript is None:
         return content
     said = text_of(transcript.words)
-    before = plain_text(content.body, content.body_format or "markdown").strip() if content.body else ""
+    before = seen_text(content.body, content.body_format or "markdown").strip() if content.body else ""
     if said in before:
         return content
     body = f"{before}\n\n{said}" if before else said

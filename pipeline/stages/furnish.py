@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from config.ground.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet, Persona, PersonaVersion, Source, WorkspaceDefaults
-from pipeline.models.persona import CONTENT
+from pipeline.stages.persona_cards import persona_content
 from pipeline.stages.publish.queueing import default_queue
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
 
-STARTING_ENGINES = ("persona_tweet", "short_post")
+STARTING_ENGINES = ("short_post", "quote_graphic", "newsletter_issue", "blog_article", "template_short")
 
 
 def furnish(workspace: Workspace) -> WorkspaceDefaults:
@@ -52,10 +52,5 @@ def furnish(workspace: Workspace) -> WorkspaceDefaults:
 
 
 def starting_engines() -> list[str]:
-    """One engine output for text and one for image: what else there is, people choose themselves."""
+    """One engine output of each bucket, none of which needs a model: what else there is, people choose themselves."""
     return [plugins.get("engines", kind, Engine).name for kind in STARTING_ENGINES]
-
-
-def persona_content(persona: Persona) -> dict[str, Any]:
-    """What a version keeps, by the names of `CONTENT`."""
-    return {name: getattr(persona, name) for name in CONTENT}

@@ -20,7 +20,7 @@ from django.db import Error, IntegrityError, connection, transaction
 
 from config.ground import limits
 from config.ground.ids import uuid7
-from pipeline.models import HitCount
+from pipeline.models import HitCount, HitKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -73,7 +73,7 @@ def count_click(link: ShortLink, now: datetime) -> None:
     publication = link.publication
     _gather(
         (
-            HitCount.CLICK,
+            HitKind.CLICK,
             link.workspace_id,
             publication.outlet_id,
             publication.pk,
@@ -85,7 +85,7 @@ def count_click(link: ShortLink, now: datetime) -> None:
 
 
 def count_fetch(outlet: Outlet, now: datetime) -> None:
-    _gather((HitCount.FETCH, outlet.workspace_id, outlet.pk, None, False, outlet.pk, _quarter(now)))
+    _gather((HitKind.FETCH, outlet.workspace_id, outlet.pk, None, False, outlet.pk, _quarter(now)))
 
 
 def tell(written: Callable[[Iterable[Written]], None]) -> None:

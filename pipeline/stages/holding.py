@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HELD_OVER: Final[Mapping[str, tuple[str, ...]]] = {
     "source_changed": ("", "approval_stale"),
-    "source_withdrawn": ("", "approval_stale", "source_changed"),
+    "source_withdrawn": ("", "approval_stale", "source_changed", "instructions_in_source"),
 }
 """The holds that a reason takes the place of: none may be let go by what only answers a weaker one."""
 _FLAGGED_OVER: Final[Mapping[str, tuple[str, ...]]] = {
@@ -92,7 +92,7 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
                 # Another of its raw items is still gone.
                 continue
             GeneratedItem.everywhere.filter(pk=item.pk).update(
-                held=changed if item.held == "source_withdrawn" else item.held,
+                held=changed or _for_orders(item) if item.held == "source_withdrawn" else item.held,
                 flagged=changed if item.flagged == "source_withdrawn" else item.flagged,
                 version=item.version + 1,
                 updated_at=now,
@@ -113,6 +113,12 @@ def _since(item: GeneratedItem, row: RawItem) -> str:
     """What took the withdrawal's place, or was there before it: the content it was made of may be an old version."""
     is_old = item.raw_version is not None and item.raw_version < row.content_version
     return "source_changed" if is_old else ""
+
+
+def _for_orders(item: GeneratedItem) -> str:
+    """What a withdrawal took the place of, unless somebody approved the item."""
+    warns = any(check["code"] == "instructions" and check["outcome"] == "warning" for check in item.checks)
+    return "instructions_in_source" if warns and item.approved_revision is None else ""
 
 
 def _locked(raw_item_id: UUID) -> RawItem | None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.conf import settings
 from django.db.models import Sum
-from django.utils import timezone
 
 from config.ground import due, hands
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict
 from pipeline.model_client import TIMEOUT_SECONDS, Client, connect
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelCall, SharedBrief
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from pipeline.models import PersonaDraft
+    from accounts.models import Workspace
+    from pipeline.models import PersonaDraft, Source
     from pipeline.writers.base import CallRecord
 
 Asker: TypeAlias = "Generation | PersonaDraft"
@@ -49,8 +50,14 @@ class LostLease(Conflict):
     """Another hand, or a person, has taken the row over; what this hand found out is thrown away."""
 
 
-def has_key(run: Asker) -> bool:
-    return bool(_key(run))
+def has_key(row: Asker | Source) -> bool:
+    """Whether a model writes for this row's workspace: it has a key of its own, or the operator has one for all."""
+    return has_key_of(row.workspace)
+
+
+def has_key_of(workspace: Workspace) -> bool:
+    """The same of a workspace."""
+    return bool(settings.ANTHROPIC_API_KEY.strip() or _opened(workspace))
 
 
 def open_client(run: Asker) -> AbstractContextManager[Client | None]:
@@ -90,14 +97,14 @@ def refuse_batch(batch: ModelBatch) -> None:
     """
     _refuse_where_stopped(batch)
     try:
-        _refuse_over_cap(batch, timezone.now(), is_own=batch.is_own_key, besides=batch)
+        _refuse_over_cap(batch, utc_now(), is_own=batch.is_own_key, besides=batch)
     except TryLater as error:
         raise TryLater(error.message, code=error.code, after=STOPPED_WAIT) from error
 
 
 def room_of(batch: ModelBatch) -> int | None:
     """Micro US dollars that the caps leave for calls in batches; None without a cap."""
-    now = timezone.now()
+    now = utc_now()
     rooms = []
     cap = batch.workspace.model_cap_micro_usd
     if cap is not None:
@@ -107,14 +114,18 @@ def room_of(batch: ModelBatch) -> int | None:
     return max(min(rooms), 0) if rooms else None
 
 
-def _key(run: Asker) -> str:
+def _key(run: Asker | Source) -> str:
     """The workspace's own before the operator's."""
     return _own_key(run) or settings.ANTHROPIC_API_KEY.strip()
 
 
-def _own_key(run: Asker | ModelBatch) -> str:
+def _own_key(run: Asker | ModelBatch | Source) -> str:
+    return _opened(run.workspace)
+
+
+def _opened(workspace: Workspace) -> str:
     """The only place where it is opened."""
-    sealed = run.workspace.model_key
+    sealed = workspace.model_key
     return sealed.open().strip() if sealed is not None else ""
 
 
@@ -124,7 +135,7 @@ def is_own_key(run: Asker) -> bool:
 
 def _before_call(run: Asker) -> None:
     """Raises `TryLater` where the money is spent, `LostLease` where another hand has the row."""
-    now = timezone.now()
+    now = utc_now()
     _refuse_where_stopped(run)
     _refuse_over_cap(run, now, is_own=is_own_key(run))
     held_until = due.database_now() + CALL_LEASE
@@ -219,6 +230,6 @@ def book(record: CallRecord, *, workspace_id: UUID, generation_id: UUID | None, 
         generation_id=generation_id,
         stage=record.step,
         is_own_key=is_own_key,
-        created_at=timezone.now(),
+        created_at=utc_now(),
         **kept,
     )

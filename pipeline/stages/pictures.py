@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from config.ground.ids import decode
 from config.ground.prepared import Prepared
@@ -54,6 +55,9 @@ def draw(
     """
     portrait, checks = portrait_of(item.workspace_id, persona)
     photo = _photo_of(item) if engine.shows_photo else None
+    if engine.shows_photo and photo is None and (why := _why_no_photo(item)):
+        # No warning: many feeds give addresses of pictures, and nothing is wrong with what is drawn.
+        checks.append(Check("photo", "passed", f"{why} {COLOUR_INSTEAD}"))
     given = _Given(shown_on, portrait, photo)
     while True:
         try:
@@ -159,6 +163,21 @@ def _photo_of(item: GeneratedItem) -> bytes | None:
         return files.path_of(kept).read_bytes() if kept else None
     except OSError:
         return None
+
+
+def _why_no_photo(item: GeneratedItem) -> str:
+    """A sentence where pictures came with the raw item and none of them can be shown; else empty."""
+    media = item.raw_item.media if item.raw_item is not None else []
+    if uploads.ids_in(media):
+        return f"None of the uploaded files is a picture of {LEAST_PHOTO} pixels or more each way that is still there."
+    address = next((one["url"] for one in media if one.get("url") and _is_picture(one)), "")
+    return f"The picture at {address} isn't shown: only uploaded ones are." if address else ""
+
+
+def _is_picture(media: Mapping[str, str]) -> bool:
+    if media.get("type"):
+        return media["type"].startswith("image")
+    return urlsplit(media["url"]).path.lower().endswith((".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"))
 
 
 def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None, list[Check]]:

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts import credits as credit_account
 from config.ground import hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import uuid7
+from config.ground.nearest import hint
 from config.ground.prepared import insert, insert_unless_there
 from config.ground.requests import request_id
-from pipeline import events, payloads, plugins
-from pipeline.canonical import content_hash, plain_text
+from pipeline import events, plugins
+from pipeline.canonical import content_hash, seen_text
 from pipeline.engines.base import Engine, SourceText
+from pipeline.language import LOOKED_AT, guess_language
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -30,19 +32,20 @@ from pipeline.models import (
     SourceEntry,
     WorkspaceDefaults,
 )
-from pipeline.stages import batches, footage, uploads
+from pipeline.stages import availability, batches, footage, outcomes, retry_rules, uploads
+from pipeline.stages.acceptance import NOTHING_TO_MAKE, Acceptance, Plan, plan_by_rules
 from pipeline.stages.holding import hold_what_was_made
 from pipeline.stages.identity import key_of, second_key
 from pipeline.stages.marking import forget_print, mark_near, print_again, print_of
 from pipeline.stages.model_account import BRIEF_AWAITED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
     from accounts.models import Workspace
-    from pipeline.models import Source
+    from pipeline.models import Event, Source
 
 Outcome = Literal["new", "duplicate", "revised"]
 _MARKUP: Final = re.compile(
@@ -84,6 +87,14 @@ class RawContent:
 class Pushed:
     raw_item: RawItem
     outcome: Outcome
+    items: tuple[GeneratedItem, ...] | None = None
+    """What is to be made of one that is new; None where it was there already."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The raw item as the API shows it, with its outcomes."""
+        if self.items is None:
+            return outcomes.shown(self.raw_item)
+        return outcomes.shown_new(self.raw_item, self.items)
 
 
 @dataclass(frozen=True)
@@ -103,16 +114,14 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a raw item will be made into, and what that costs."""
+class Prepared:
+    """A raw item that is ready to be stored, with what it will be made into."""
 
-    engines: tuple[Engine, ...]
-    variants: int
-    why_not: tuple[str, ...] = ()
-
-    @property
-    def price(self) -> int:
-        return sum(engine.credits for engine in self.engines) * self.variants
+    content: RawContent
+    row: RawItem
+    body: RawBody
+    mark: RawPrint
+    plan: Plan
 
 
 def push(
@@ -130,17 +139,16 @@ def push(
 
     One transaction: the item, its body, a generation per engine with its generated items, the event, and last the
     reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"` the item is
-    kept as `waiting_quota`. With `skip` it is kept as `skipped` and nothing is made. `beside` gets the id of the raw
-    item and what became of it, and writes what belongs to it, before the balance of credits is locked.
+    kept as `waiting_quota`. An engine that is named and can't be run here: `EngineUnavailable`. With `skip` it is kept
+    as `skipped` and nothing is made. `beside` gets the id of the raw item and what became of it, and writes what
+    belongs to it, before the balance of credits is locked.
     """
-    now = now or timezone.now()
-    row, body = _rows(workspace, source, content, defaults, now)
-    text = source_text(row, body)
-    plan = _plan(row, text)
-    mark = print_of(row, text.text, _second_key(source, content, row))
-    to_make = _ToMake(workspace, source, row, plan, defaults)
+    now = now or utc_now()
+    availability.refuse_engines(content.engines or ())
+    prepared = prepare(workspace, source, [Wanted(content, skip)], defaults=defaults, now=now)[0]
+    row, body, mark = prepared.row, prepared.body, prepared.mark
+    items: list[GeneratedItem] = []
     with transaction.atomic():
-        _skip_unless_made(row, plan, skip)
         mark_near([(row, mark)], now)
         # The constraint decides between two pushes of the same thing, so that nobody has to look first.
         if not insert_unless_there(row):
@@ -158,18 +166,41 @@ def push(
         if beside is not None:
             beside(row.pk, "new")
         if row.status == "queued":
-            _make_rows(to_make, when_short=when_short, now=now)
-        elif (row.reason or {})["code"] not in QUIET_SKIPS:
-            _tell_skipped(row, now)
+            to_make = _ToMake(workspace, source, row, prepared.plan, defaults)
+            items = _make_rows(to_make, when_short=when_short, now=now)
+        else:
+            events.write(_facts_of_new(row, (), now))
         crash_point("push.stored")
     crash_point("push.committed")
-    return Pushed(row, "new")
+    return Pushed(row, "new", tuple(items))
+
+
+def prepare(
+    workspace: Workspace,
+    source: Source,
+    wanted: Sequence[Wanted],
+    *,
+    defaults: WorkspaceDefaults,
+    now: datetime,
+) -> list[Prepared]:
+    """Read and plan what is to be stored, which may take some milliseconds each: before the transaction."""
+    acceptance = Acceptance(workspace)
+    made = []
+    for one in wanted:
+        row, body = _rows(workspace, source, one.content, defaults, now)
+        text = source_text(row, body)
+        # What its source leaves out isn't looked at: whoever has it made all the same has it planned then.
+        plan = _plan(row, text, acceptance) if one.skip is None else Plan()
+        _skip_unless_made(row, plan, one.skip)
+        mark = print_of(row, text.text, _second_key(source, one.content, row))
+        made.append(Prepared(one.content, row, body, mark, plan))
+    return made
 
 
 def push_portion(
     workspace: Workspace,
     source: Source,
-    wanted: Sequence[Wanted],
+    portion: Sequence[Prepared],
     *,
     defaults: WorkspaceDefaults,
     beside: Callable[[Sequence[UUID]], None],
@@ -177,45 +208,44 @@ def push_portion(
 ) -> None:
     """Store several new raw items with few statements, as `push` does one after the other; all of them or none.
 
-    `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the transaction, and pushes one by one after an `IntegrityError` (somebody had one of them first)
-    or `QuotaExceeded` (the credits don't do for all).
+    `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the transaction, and
+    pushes one by one after an `IntegrityError` (somebody had one of them first) or `QuotaExceeded` (the credits don't
+    do for all).
     """
-    made, bodies, marks, generations, items = [], [], [], [], []
-    for one in wanted:
-        row, body = _rows(workspace, source, one.content, defaults, now)
-        text = source_text(row, body)
-        plan = _plan(row, text)
-        _skip_unless_made(row, plan, one.skip)
-        made.append(row)
-        bodies.append(body)
-        marks.append(print_of(row, text.text, _second_key(source, one.content, row)))
-        if row.status == "queued":
-            runs, of_runs = _to_generate(_ToMake(workspace, source, row, plan, defaults), now)
+    generations: list[Generation] = []
+    items: list[GeneratedItem] = []
+    facts: list[Event] = []
+    mark_near([(one.row, one.mark) for one in portion], now)
+    for one in portion:
+        of_runs: list[GeneratedItem] = []
+        if one.row.status == "queued":
+            runs, of_runs = _to_generate(_ToMake(workspace, source, one.row, one.plan, defaults), now)
             generations += runs
             items += of_runs
-    mark_near(list(zip(made, marks, strict=True)), now)
-    insert(made)
-    insert(marks)
-    insert(bodies)
+        facts += _facts_of_new(one.row, of_runs, now)
+    insert([one.row for one in portion])
+    insert([one.mark for one in portion])
+    insert([one.body for one in portion])
     insert(generations)
     insert(items)
-    for row in made:
-        if row.status == "queued":
-            _tell_ingested(row, now)
-        elif (row.reason or {})["code"] not in QUIET_SKIPS:
-            _tell_skipped(row, now)
-    beside([row.pk for row in made])
+    events.write(facts)
+    beside([one.row.pk for one in portion])
     if generations:
         hands.nudge("pipeline.generate")
     _reserve(workspace, generations, now)
 
 
 def _skip_unless_made(row: RawItem, plan: Plan, skip: Skip | None) -> None:
-    if skip is None and plan.engines:
+    row.skipped = [one.as_json() for one in plan.skipped]
+    if skip is None and plan.shares:
         return
-    reason = skip or Skip("nothing_to_make", " ".join(plan.why_not))
-    row.reason = {"code": reason.code, "message": reason.message, "stage": "push"}
+    reason = skip or Skip(NOTHING_TO_MAKE, " ".join(plan.why_not))
+    row.reason = _reason_of_skip(reason.code, reason.message)
     states.begin(row, "skipped")
+
+
+def _reason_of_skip(code: str, message: str) -> dict[str, str]:
+    return {"code": code, "message": message, "stage": "push"}
 
 
 def _second_key(source: Source, content: RawContent, row: RawItem) -> int | None:
@@ -238,7 +268,7 @@ def source_text(row: RawItem, body: RawBody) -> SourceText:
     """What an engine is told of it."""
     return SourceText(
         title=body.title,
-        text=plain_text(body.body, body.body_format),
+        text=seen_text(body.body, body.body_format),
         url=row.url,
         author=row.author,
         language=row.language,
@@ -252,21 +282,14 @@ def _is_filmed(row: RawItem) -> bool:
     return bool(row.media) and any("video" in engine_named(name).made_from for name in row.engines)
 
 
-def plan_for(row: RawItem, body: RawBody) -> Plan:
-    """The engines that can make something of it; for the others, why not."""
-    return _plan(row, source_text(row, body))
+def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> Plan:
+    """The engines that can make something of it, with how many variants; for the others, why not."""
+    return _plan(row, source_text(row, body), Acceptance(workspace))
 
 
-def _plan(row: RawItem, text: SourceText) -> Plan:
-    able, why_not = [], []
-    for name in row.engines:
-        engine = engine_named(name)
-        reason = engine.why_not(text)
-        if reason is None:
-            able.append(engine)
-        else:
-            why_not.append(f"{engine.name}: {reason}")
-    return Plan(tuple(able), row.variants, tuple(why_not))
+def _plan(row: RawItem, text: SourceText, acceptance: Acceptance) -> Plan:
+    engines = [engine_named(name) for name in row.engines]
+    return acceptance.plan(engines, row.variants, text, persona_id=row.persona_id)
 
 
 def engine_named(name: str) -> Engine:
@@ -275,17 +298,27 @@ def engine_named(name: str) -> Engine:
     for engine in engines:
         if engine.name == name:
             return engine
-    known = ", ".join(engine.name for engine in engines)
-    message = f"There is no engine output {name!r}. Known are: {known}."
+    message = f"There is no engine output {name!r}. {hint(name, [engine.name for engine in engines])}"
     raise Invalid.one(field="engines", code="unknown_engine", message=message)
 
 
 def estimate(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
 ) -> Plan:
-    """What pushing this would make and cost; stores nothing, spends nothing."""
+    """What pushing this would make and cost; stores nothing, spends nothing. Raises `EngineUnavailable` as `push`."""
+    availability.refuse_engines(content.engines or ())
     row, body = _rows(workspace, source, content, defaults, now)
-    return plan_for(row, body)
+    return plan_for(row, body, workspace)
+
+
+def estimate_any(
+    workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
+) -> Plan:
+    """What an item of this source would cost of which every engine of words can make something; as `estimate`."""
+    row, body = _rows(workspace, source, content, defaults, now)
+    text = source_text(row, body)
+    engines = [engine_named(name) for name in row.engines]
+    return plan_by_rules(engines, row.variants, text)
 
 
 def dedup_key(source_id: UUID, content: RawContent, body_hash: str) -> str:
@@ -306,6 +339,8 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
         if row.status == "processed":
             message = "Everything that could be made from it was made; regenerate a generated item instead."
             raise Conflict.because(code="nothing_to_retry", message=message)
+        if row.status == "failed":
+            retry_rules.refuse_final(outcomes.current_reasons(workspace, [row])[row.pk])
         # Before the reservation: the balance of credits is locked last.
         SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(decision="new").update(
             decision="new", code="admitted", message="Somebody had it made.", decided_at=now
@@ -316,7 +351,7 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
 
 def resume_waiting(row: RawItem) -> None:
     """Work a raw item whose wait for credits is over: plan again, or wait for the next month."""
-    now = timezone.now()
+    now = utc_now()
     with transaction.atomic():
         fresh = _locked(row.pk)
         if fresh.status != "waiting_quota" or fresh.lease_token != row.lease_token:
@@ -332,7 +367,7 @@ def give_up_waiting(row: RawItem) -> None:
     reason = {"code": "gave_up", "message": "It could not be planned; retry it.", "stage": "push"}
     with transaction.atomic():
         states.move(row, "skipped", under_lease=True, reason=reason, wake_at=None)
-        _tell_skipped(row, timezone.now())
+        events.write(_facts_of(row, (), utc_now(), was_told=False, skipped_before=row.skipped))
 
 
 def erase(raw_item: RawItem, *, now: datetime) -> None:
@@ -367,6 +402,8 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             updated_at=now,
         )
         hold_what_was_made(row, "source_withdrawn", now)
+        # What could not be made has no words of its own, only the title of this.
+        GeneratedItem.everywhere.filter(raw_item=row, revision=0).exclude(title="").update(title="")
 
 
 # --- Inside ----------------------------------------------------------------------------------------------------------
@@ -400,6 +437,7 @@ def _rows(
     body_format = content.body_format or ("html" if _MARKUP.search(content.body) else "markdown")
     body_hash = content.body_hash or content_hash(content.title, content.body)
     persona_id = content.persona_id or source.persona_id or defaults.persona_id
+    language = content.language or _guessed(content, body_format)
     engines = content.engines if content.engines is not None else (source.engines or defaults.engines)
     row = RawItem(
         id=uuid7(),
@@ -410,7 +448,8 @@ def _rows(
         external_id=content.external_id,
         url=content.url,
         title=content.title[: limits.TITLE_CHARACTERS],
-        language=content.language,
+        language=language,
+        language_guessed=bool(language) and not content.language,
         author=content.author[:200],
         published_at=content.published_at,
         media=[dict(one) for one in content.media],
@@ -436,33 +475,48 @@ def _rows(
     return row, body
 
 
-def _make_rows(to_make: _ToMake, *, when_short: Literal["refuse", "wait"], now: datetime) -> None:
-    """The generations, then the event, then the reservation: the balance's row is locked as shortly as can be."""
+def _guessed(content: RawContent, body_format: str) -> str:
+    """Of the words at its beginning; markup that is cut there does no harm."""
+    said = seen_text(content.body[: 4 * LOOKED_AT], body_format)
+    return guess_language(f"{content.title}\n{said}")
+
+
+def _make_rows(
+    to_make: _ToMake, *, when_short: Literal["refuse", "wait"], now: datetime
+) -> list[GeneratedItem]:
+    """The generations, then the events, then the reservation: the balance's row is locked as shortly as can be.
+
+    Returns the items that are to be made; none where they wait for credits.
+    """
     row = to_make.row
     if when_short == "refuse" or row.test:
         # Somebody has just asked for it, and waits.
-        generations = _generation_rows(to_make, now, may_wait=False)
-        _tell_ingested(row, now)
+        generations, items = _generation_rows(to_make, now, may_wait=False)
+        events.write(_facts_of_new(row, items, now))
         _reserve(to_make.workspace, generations, now)
-        return
+        return items
     try:
         with transaction.atomic():
-            generations = _generation_rows(to_make, now)
-            _tell_ingested(row, now)
+            generations, items = _generation_rows(to_make, now)
+            events.write(_facts_of_new(row, items, now))
             _reserve(to_make.workspace, generations, now)
     except credit_account.QuotaExceeded as error:
         wait_for_credits(row, now)
-        _tell_ingested(row, now)
+        events.write(_facts_of_new(row, (), now))
         balance = error.balance
         credit_account.tell_used_up(to_make.workspace, balance.period_start, balance.granted, now=now)
+        return []
+    return items
 
 
-def _generation_rows(to_make: _ToMake, now: datetime, *, may_wait: bool = True) -> list[Generation]:
+def _generation_rows(
+    to_make: _ToMake, now: datetime, *, may_wait: bool = True
+) -> tuple[list[Generation], list[GeneratedItem]]:
     generations, items = _to_generate(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)
     hands.nudge("pipeline.generate")
-    return generations
+    return generations, items
 
 
 def _to_generate(
@@ -474,19 +528,19 @@ def _to_generate(
         Generation(
             workspace=workspace,
             test=row.test,
-            engine=engine.kind,
+            engine=share.engine.kind,
             raw_item=row,
             raw_version=row.content_version,
             persona_id=row.persona_id,
-            variants=plan.variants,
-            credits_reserved=0 if row.test else engine.credits * plan.variants,
+            variants=share.variants,
+            credits_reserved=0 if row.test else share.engine.credits * share.variants,
             due_at=now,
             wake_at=now,
             request_id=row.request_id,
             batch_until=batches.patience(source.config, now) if may_wait else None,
             created_at=now,
         )
-        for engine in plan.engines
+        for share in plan.shares
     ]
     defaults = to_make.defaults
     outlets = source.outlets or (defaults.test_outlets if row.test else defaults.outlets)
@@ -498,18 +552,19 @@ def _to_generate(
             source=source,
             raw_item=row,
             persona_id=row.persona_id,
-            bucket=engine.bucket,
-            engine_output=engine.name,
-            engine_version=engine.version,
+            bucket=share.engine.bucket,
+            engine_output=share.engine.name,
+            engine_version=share.engine.version,
             variant_group=generation.pk,
             variant_index=index,
             outlets=outlets,
+            is_sample=source.is_sample,
             approval_required=workspace.requires_approval,
             created_at=now,
             updated_at=now,
         )
-        for engine, generation in zip(plan.engines, generations, strict=True)
-        for index in range(plan.variants)
+        for share, generation in zip(plan.shares, generations, strict=True)
+        for index in range(share.variants)
     ]
     return generations, items
 
@@ -521,14 +576,22 @@ def _reserve(workspace: Workspace, generations: Sequence[Generation], now: datet
         credit_account.reserve(workspace, amounts, now=now)
 
 
-def wait_for_credits(row: RawItem, now: datetime) -> None:
+def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
     resets_at = credit_account.next_month(credit_account.month_of(now))
     reason = {
         "code": "quota_exceeded",
         "message": "It waits for the credits of the next month.",
         "stage": "push",
     }
-    states.move(row, "waiting_quota", reason=reason, due_at=resets_at, wake_at=resets_at, version=row.version)
+    states.move(
+        row,
+        "waiting_quota",
+        reason=reason,
+        due_at=resets_at,
+        wake_at=resets_at,
+        version=row.version,
+        **changes,
+    )
 
 
 def _meet(
@@ -558,7 +621,7 @@ def _meet(
         "title": pushed.title,
         "url": pushed.url or row.url,
         "author": pushed.author or row.author,
-        "language": pushed.language or row.language,
+        **_language_of(pushed, row),
         "published_at": pushed.published_at or row.published_at,
         "media": pushed.media or row.media,
         "metadata": pushed.metadata or row.metadata,
@@ -573,11 +636,18 @@ def _meet(
     if pushed.media:
         uploads.use(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
     hold_what_was_made(row, "source_changed", now)
-    print_again(row, plain_text(body.body, body.body_format))
-    if row.status == "skipped" and (row.reason or {}).get("code") == "nothing_to_make":
+    print_again(row, seen_text(body.body, body.body_format))
+    if row.status == "skipped" and (row.reason or {}).get("code") == NOTHING_TO_MAKE:
         # The first version had nothing to work with; this one may have.
         _replan(row, workspace, when_short="wait", now=now)
     return Pushed(row, "revised")
+
+
+def _language_of(pushed: RawItem, row: RawItem) -> dict[str, Any]:
+    """That of the next version: what was said is never followed by a guess."""
+    told = row if pushed.language_guessed and row.language and not row.language_guessed else pushed
+    kept = told if told.language else row
+    return {"language": kept.language, "language_guessed": kept.language_guessed}
 
 
 def _replan(
@@ -586,9 +656,9 @@ def _replan(
     """Plan a raw item that was skipped, failed or waited; the row is locked by the caller."""
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     body = RawBody.everywhere.get(raw_item=row, number=row.content_version)
-    plan = plan_for(row, body)
-    if not plan.engines:
-        _nothing_to_make(row, " ".join(plan.why_not), when_short=when_short, now=now)
+    plan = plan_for(row, body, workspace)
+    if not plan.shares:
+        _nothing_to_make(row, plan, when_short=when_short, now=now)
         return
     to_make = _ToMake(workspace, row.source, row, plan, defaults)
     if when_short == "refuse":
@@ -605,6 +675,7 @@ def _replan(
                 "status",
                 "lease_token",
                 "reason",
+                "skipped",
                 "version",
                 "due_at",
                 "wake_at",
@@ -616,39 +687,55 @@ def _replan(
             later = credit_account.next_month(credit_account.month_of(now))
             RawItem.everywhere.filter(pk=row.pk).update(due_at=later, wake_at=later, attempts=0)
         else:
-            wait_for_credits(row, now)
-            if not was_told:
-                _tell_ingested(row, now)
+            before = list(row.skipped)
+            row.skipped = [one.as_json() for one in plan.skipped]
+            wait_for_credits(row, now, skipped=row.skipped)
+            events.write(_facts_of(row, (), now, was_told=was_told, skipped_before=before))
 
 
 def _nothing_to_make(
-    row: RawItem, message: str, *, when_short: Literal["refuse", "wait"], now: datetime
+    row: RawItem, plan: Plan, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
+    message = " ".join(plan.why_not)
     if when_short == "refuse":
-        raise Conflict.because(code="nothing_to_make", message=message)
+        raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
+    reason = _reason_of_skip(NOTHING_TO_MAKE, message)
+    skipped = [one.as_json() for one in plan.skipped]
     if row.status == "waiting_quota":
         # It waited for nothing: whatever could be made of it when it came in no longer can.
-        reason = {"code": "nothing_to_make", "message": message, "stage": "push"}
-        states.move(row, "skipped", reason=reason, wake_at=None, due_at=None, attempts=0, updated_at=now)
-        _tell_skipped(row, now)
+        states.move(
+            row,
+            "skipped",
+            reason=reason,
+            skipped=skipped,
+            wake_at=None,
+            due_at=None,
+            attempts=0,
+            updated_at=now,
+        )
+        events.write(_facts_of_new(row, (), now))
+    elif row.status == "skipped":
+        # It is told again why, of the words that it has now.
+        RawItem.everywhere.filter(pk=row.pk).update(reason=reason, skipped=skipped)
+        row.reason, row.skipped = reason, skipped
 
 
 def _requeue(to_make: _ToMake, now: datetime) -> None:
     row = to_make.row
-    was_told = _was_told(row)
+    was_told, before = _was_told(row), list(row.skipped)
     states.move(
         row,
         "queued",
         reason=None,
+        skipped=[one.as_json() for one in to_make.plan.skipped],
         wake_at=None,
         due_at=None,
         attempts=0,
         lease_token=row.lease_token + 1,
         updated_at=now,
     )
-    generations = _generation_rows(to_make, now)
-    if not was_told:
-        _tell_ingested(row, now)
+    generations, items = _generation_rows(to_make, now)
+    events.write(_facts_of(row, items, now, was_told=was_told, skipped_before=before))
     _reserve(to_make.workspace, generations, now)
 
 
@@ -657,27 +744,42 @@ def _was_told(row: RawItem) -> bool:
     return row.status != "skipped" or (row.reason or {}).get("code") == "gave_up"
 
 
-def _tell_ingested(row: RawItem, now: datetime) -> None:
-    events.record(
-        "raw.ingested",
-        workspace_id=row.workspace_id,
-        test=row.test,
-        data={"raw_item": payloads.raw_item(payloads.row_of(row))},
-        raw_item_id=row.pk,
-        source_id=row.source_id,
-        request=row.request_id,
-        now=now,
-    )
+def _facts_of_new(row: RawItem, items: Iterable[GeneratedItem], now: datetime) -> list[Event]:
+    """What is told of a raw item that came in: that it did, or why nothing is made of it; and what was left out."""
+    if row.status == "skipped" and (row.reason or {})["code"] in QUIET_SKIPS:
+        return []
+    return _facts_of(row, items, now, was_told=False, skipped_before=())
 
 
-def _tell_skipped(row: RawItem, now: datetime) -> None:
-    events.record(
-        "raw.skipped",
-        workspace_id=row.workspace_id,
-        test=row.test,
-        data={"raw_item": payloads.raw_item(payloads.row_of(row))},
-        raw_item_id=row.pk,
-        source_id=row.source_id,
-        request=row.request_id,
-        now=now,
+def _facts_of(
+    row: RawItem,
+    items: Iterable[GeneratedItem],
+    now: datetime,
+    *,
+    was_told: bool,
+    skipped_before: Sequence[Mapping[str, Any]],
+) -> list[Event]:
+    """`skipped_before` was told already. The raw item has what `items` make pending."""
+    shown = outcomes.shown_new(row, items)
+    news = {(one["engine_output"], one["variant"]) for one in row.skipped if one not in skipped_before}
+    told: list[tuple[str, dict[str, Any]]] = (
+        [] if was_told else [("raw.skipped" if row.status == "skipped" else "raw.ingested", {})]
     )
+    told += [
+        ("engine.skipped", {"outcome": one})
+        for one in shown["outcomes"]
+        if (one["engine_output"], one["variant"]) in news
+    ]
+    return [
+        events.compose(
+            event_type,
+            workspace_id=row.workspace_id,
+            test=row.test,
+            data={"raw_item": shown, **more},
+            raw_item_id=row.pk,
+            source_id=row.source_id,
+            request=row.request_id,
+            now=now,
+        )
+        for event_type, more in told
+    ]

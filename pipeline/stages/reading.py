@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.conf import settings
 from django.utils.translation import gettext as _
 
 from pipeline import plugins, way_out
 from pipeline.plugins import ConfigInvalid, PluginError
 from pipeline.sources.base import Source
+from pipeline.stages.availability import environment_of_source
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,9 +32,7 @@ def read_page(url: str, *, now: datetime) -> Read:
     kind = plugins.get("sources", "scraper", Source)
     if not kind.fetches:
         return Read(None, _("Pages can't be read here yet.") + f" {instead}")
-    asked = {
-        name: settings.SOURCE_ENVIRONMENT.get(name, default) for name, default in kind.environment.items()
-    }
+    asked = environment_of_source(kind)
     try:
         config = kind.clean_config({"url": url})
         found = kind.fetch(config, {}, http=way_out.client(), now=now, environment=asked)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from config.ground import hands, states
 from config.ground.requests import request_id
 from pipeline.models import GeneratedItem, Generation, Revision
-from pipeline.stages import push
+from pipeline.stages import generate, publish, push
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from pipeline.render.video.storyboard import Storyboard
 
 
 def locked(item: GeneratedItem) -> GeneratedItem:
@@ -30,7 +32,21 @@ def write(row: GeneratedItem, now: datetime, **values: Any) -> None:
         setattr(row, name, value)
 
 
-def keep_revision(row: GeneratedItem, *, by: str, now: datetime) -> None:
+def write_revision(
+    row: GeneratedItem, now: datetime, *, by: str, board: Storyboard | None = None, **words: Any
+) -> None:
+    """Write changed words to a locked row: a new revision with checks of its own, in the caller's transaction.
+
+    Each way to change words comes by here. An approval of the words before holds the item; what is scheduled is prepared
+    anew. `board` is the storyboard that is filmed, where it isn't the one that the item's engine lays out.
+    """
+    words["revision"] = row.revision + 1
+    if row.approved_revision is not None:
+        words["held"] = row.held or "approval_stale"
+    for name, value in words.items():
+        setattr(row, name, value)
+    checks = generate.recheck(row, board=board)
+    write(row, now, **words, checks=checks, checks_revision=row.revision)
     Revision.everywhere.create(
         workspace_id=row.workspace_id,
         item=row,
@@ -43,6 +59,7 @@ def keep_revision(row: GeneratedItem, *, by: str, now: datetime) -> None:
         made_by=by,
         created_at=now,
     )
+    publish.renew_scheduled(row, now=now)
 
 
 def draw_again(

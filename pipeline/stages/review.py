@@ -30,9 +30,10 @@ from pipeline.models import (
     SeriesIssue,
 )
 from pipeline.plugins import Refused
-from pipeline.stages import collect, generate, pictures, publish, push
+from pipeline.stages import collect, generate, pictures, publish, push, retry_rules, storyboards
 from pipeline.stages.holding import OUT
-from pipeline.stages.redrawing import draw_again, keep_revision, write
+from pipeline.stages.overrule import note_overruled
+from pipeline.stages.redrawing import draw_again, write, write_revision
 from pipeline.stages.redrawing import locked as _locked
 from pipeline.states import EDITABLE, PUBLISHABLE
 from pipeline.wording import collapse
@@ -76,6 +77,7 @@ def approve(
             # That a source took it back is let go only when it lists it again.
             flagged="" if is_flagged else row.flagged,
         )
+        note_overruled(row, by=by)
         # What waits for this approval is sent now if it is due.
         publish.wake_scheduled(row)
     return row
@@ -143,13 +145,11 @@ def edit(
         if is_redrawn:
             _refuse_undrawable(row, values)
         if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
-            values["revision"] = row.revision + 1
-            if row.approved_revision is not None:
-                values["held"] = row.held or "approval_stale"
-        write(row, now, **values)
-        if "revision" in values:
-            keep_revision(row, by=by, now=now)
-            publish.renew_scheduled(row, now=now)
+            # A film that stays as it is shows what a person may have written into its storyboard.
+            filmed = None if is_redrawn else storyboards.kept(row)
+            write_revision(row, now, by=by, board=filmed.board if filmed is not None else None, **values)
+        else:
+            write(row, now, **values)
         alt_texts = changes.get("alt_texts", {})
         for asset_id, text in alt_texts.items():
             Asset.everywhere.filter(item=row, pk=asset_id).update(alt_text=text)
@@ -228,7 +228,7 @@ def retry(
 ) -> GeneratedItem:
     """Make a failed item again, in a run of its own; one whose words only have to be drawn keeps them.
 
-    Raises `Conflict`, `QuotaExceeded`, `states.Overtaken` where it isn't the version that was expected.
+    Raises `Conflict`, with what would help where trying again can't, `QuotaExceeded`, `states.Overtaken` where it isn't the version that was expected.
     """
     if item.revision and item.status == "failed" and _is_drawn(item):
         return _retry_drawing(item, now, expected_version)
@@ -238,10 +238,20 @@ def retry(
         states.refuse_other_version(row.version, expected_version)
         _refuse_deleted(row)
         states.refuse_unless_allowed(row, "queued")
-        generation = _another_run(row, raw, workspace, now)
+        retry_rules.refuse_final(retry_rules.current_error(workspace, row))
+        generation = _another_run(row, raw, workspace, now, answers=generate.cost_so_far(row.generation))
         # A series tells of the digest by its run, and remembers by it what was told.
         SeriesIssue.everywhere.filter(generation_id=row.generation_id).update(generation=generation)
-        states.move(row, "queued", generation=generation, error=None, checks=[], claims=[], updated_at=now)
+        states.move(
+            row,
+            "queued",
+            generation=generation,
+            error=None,
+            checks=[],
+            checks_revision=None,
+            claims=[],
+            updated_at=now,
+        )
         if raw is not None:
             _requeue_raw(raw, now)
         reserve(workspace, generation, now)
@@ -331,6 +341,7 @@ def _further(
         variant_group=group,
         variant_index=index,
         outlets=row.outlets,
+        is_sample=row.is_sample,
         approval_required=generation.workspace.requires_approval,
         created_at=now,
         updated_at=now,
@@ -368,6 +379,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             excerpt="",
             claims=[],
             checks=[],
+            checks_revision=None,
             overrides={},
             hint="",
             deleted_at=now,
@@ -408,7 +420,14 @@ def _source_of(item: GeneratedItem) -> RawItem | None:
     return raw
 
 
-def _another_run(row: GeneratedItem, raw: RawItem | None, workspace: Workspace, now: datetime) -> Generation:
+def _another_run(
+    row: GeneratedItem,
+    raw: RawItem | None,
+    workspace: Workspace,
+    now: datetime,
+    *,
+    answers: Mapping[str, Any] | None = None,
+) -> Generation:
     engine = push.engine_named(row.engine_output)
     generation: Generation = Generation.everywhere.create(
         workspace=workspace,
@@ -423,6 +442,7 @@ def _another_run(row: GeneratedItem, raw: RawItem | None, workspace: Workspace, 
         due_at=now,
         wake_at=now,
         request_id=request_id(),
+        answers=dict(answers or {}),
         created_at=now,
     )
     if raw is None and row.raw_items:

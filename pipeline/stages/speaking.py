@@ -14,7 +14,7 @@ from pipeline.engines.base import Check
 from pipeline.models import Asset
 from pipeline.plugins import Refused
 from pipeline.render import narration
-from pipeline.stages import files
+from pipeline.stages import availability, files
 from pipeline.voices.base import USUAL, Voice
 
 if TYPE_CHECKING:
@@ -69,12 +69,11 @@ def speak(text: str, *, language: str, rate: int = USUAL, pitch: int = 50) -> Sp
     notes = []
     for kind in _PREFERRED:
         voice = plugins.get("voices", kind, Voice)
-        given = settings.VOICE_ENVIRONMENT
-        environment = {name: given.get(name, default) for name, default in voice.environment.items()}
-        missing = voice.why_not(environment)
+        environment = availability.environment_of_voice(voice)
+        missing = availability.of_voice(voice)
         if missing is not None:
             if kind == "system" or environment.get("VOICE_TOOL"):
-                notes.append(missing)
+                notes.append(missing.sentence)
             continue
         try:
             speech = voice.speak(text, language=language, rate=rate, pitch=pitch, environment=environment)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db import connection, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from accounts import audit
 from config.ground import due, hands
+from config.ground.clock import utc_now
 from config.ground.errors import Invalid
 from pipeline.models import Generation, Publication, Switch
 
@@ -55,7 +55,7 @@ def refuse_unless_sound(what: str, platform: str, reason: str) -> None:
 
 def resume(switch: Switch, *, actor: str, now: datetime | None = None) -> bool:
     """Let go of what it held back, at once; False where somebody had done so already."""
-    now = now or timezone.now()
+    now = now or utc_now()
     with transaction.atomic():
         deleted, _ = Switch.everywhere.filter(pk=switch.pk).delete()
         if not deleted:

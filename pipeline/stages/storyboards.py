@@ -7,7 +7,7 @@ anew. What is found wrong is a warning then: a person has written them, and a pe
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,16 +16,13 @@ from django.db import transaction
 from config.ground import states
 from config.ground.errors import Conflict, Detail, Invalid
 from pipeline.content import Said, in_step
-from pipeline.engines.base import Brief, Check
-from pipeline.engines.grounded import check_names, check_numbers, check_quotations, words_of
-from pipeline.engines.persona_rules import check_persona
 from pipeline.models import Asset
 from pipeline.plugins import Refused
 from pipeline.render.clusters import missing, named
 from pipeline.render.typeset import typeset
 from pipeline.render.video import editing, reading
 from pipeline.render.video.storyboard import faults, outside
-from pipeline.stages import files, generate, publish, redrawing
+from pipeline.stages import files, generate, redrawing
 from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:
@@ -38,12 +35,6 @@ if TYPE_CHECKING:
 ROLE: Final = "storyboard"
 _KEPT: Final = ("fps", "width", "height", "version")
 """What of a storyboard its renderer and its engine count on."""
-_CHECKED: Final = frozenset({"numbers", "quotations", "names"})
-_NO_SOURCE: Final = Check(
-    "numbers",
-    "warning",
-    "The words were changed, and there is no source to hold them against: read them once more yourself.",
-)
 
 
 @dataclass(frozen=True)
@@ -105,12 +96,7 @@ def edit(
         if board == before.board:
             return row
         values = _values(row, before.board, board)
-        values["revision"] = row.revision + 1
-        if row.approved_revision is not None:
-            values["held"] = row.held or "approval_stale"
-        redrawing.write(row, now, **values)
-        redrawing.keep_revision(row, by=by, now=now)
-        publish.renew_scheduled(row, now=now)
+        redrawing.write_revision(row, now, by=by, board=board, **values)
         redrawing.draw_again(row, _written_alt_texts(row, before.board), now, board=reading.as_json(board))
     return row
 
@@ -206,17 +192,14 @@ def _moments(board: Storyboard) -> list[tuple[float, float, str, float]]:
 
 
 def _values(row: GeneratedItem, before: Storyboard, after: Storyboard) -> dict[str, Any]:
-    """What of the item follows from the change: its body, what follows that, and the checks of its words."""
+    """What of the item follows from the change: its body, and what follows that."""
     language = row.language or after.meta.language
     body = followed(row.body, before, after, language=language)
-    fresh = _fresh_words(before, after)
     values: dict[str, Any] = {}
     if body != row.body:
         said = Said(row.body, row.body_format, row.title, row.content, row.language)
         values = in_step(row.bucket, said, {"body": body})
         values["excerpt"] = generate.excerpt_of(body, row.body_format)
-    if fresh or values:
-        values["checks"] = _checked(row, values, fresh)
     return values
 
 
@@ -262,44 +245,6 @@ def _candidates(said: Mapping[tuple[str, int], str]) -> Iterator[tuple[tuple[tup
         yield (key,), words
     for (one, label), (other, words) in pairwise(pairs):
         yield (one, other), f"{label}: {words}"
-
-
-def _fresh_words(before: Storyboard, after: Storyboard) -> list[str]:
-    """Texts and captions that weren't there before."""
-    known = {editing.plain(words) for words in _all_words(before)}
-    return [words for words in _all_words(after) if editing.plain(words) not in known]
-
-
-def _all_words(board: Storyboard) -> Iterator[str]:
-    yield from (text.words for text in editing.texts(board))
-    yield from (" ".join(word.t for word in card.words) for card in board.captions)
-
-
-def _checked(row: GeneratedItem, values: Mapping[str, Any], fresh: Sequence[str]) -> list[dict[str, Any]]:
-    """The item's checks with those of its words made anew; what fails is a warning, for a person wrote it."""
-    changes = {name: values[name] for name in ("body", "content") if name in values}
-    draft = generate.draft_of(row, **changes)
-    persona = generate.persona_card(row.persona_id, row.persona_version)
-    words = "\n|\n".join([*words_of(draft), *(one for one in fresh if one not in draft.body)])
-    made = [*check_persona(draft, persona)]
-    try:
-        source = generate.text_of(row.raw_item_id, row.raw_version)
-    except Refused:
-        made.append(_NO_SOURCE)
-    else:
-        brief = Brief(title=source.title, language=source.language, url=source.url, facts=())
-        made += [
-            check_numbers((words,), draft, source, persona),
-            check_quotations((words,), source),
-            check_names(words, draft, brief, source, persona),
-        ]
-    codes = _CHECKED | {one.code for one in made}
-    others = [one for one in row.checks if one["code"] not in codes]
-    return [*others, *(asdict(one) | _softened(one) for one in made)]
-
-
-def _softened(check: Check) -> dict[str, str]:
-    return {"outcome": "warning"} if check.outcome == "failed" else {}
 
 
 def _written_alt_texts(row: GeneratedItem, board: Storyboard) -> dict[str, str]:

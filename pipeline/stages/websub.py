@@ -16,9 +16,9 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from config.ground import due, hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
 from config.ground.outbound import OutboundError
@@ -127,7 +127,7 @@ def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -
 def work(row: WebSubSubscription) -> None:
     """Ask the hub, ask it again, renew, or end: whatever the row is due for."""
     crash_point("websub.claimed")
-    now = timezone.now()
+    now = utc_now()
     try:
         if not _is_still_wanted(row):
             states.move(row, "ended", under_lease=True, wake_at=None, due_at=None, attempts=0)
@@ -144,7 +144,7 @@ def work(row: WebSubSubscription) -> None:
 
 def give_up(row: WebSubSubscription) -> None:
     """Work that broke again and again is tried tomorrow; polls go on meanwhile."""
-    row.sleep_until(timezone.now() + LONGEST_WAIT, attempts=0)
+    row.sleep_until(utc_now() + LONGEST_WAIT, attempts=0)
 
 
 def _is_still_wanted(row: WebSubSubscription) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.plugins import Unavailable
     from pipeline.render.speech import Speech
 
 TEXT_CHARACTERS: Final = 4_000
@@ -29,8 +30,8 @@ class Voice(ABC):
     """What the operator sets for it, with what holds where nothing is set."""
 
     @abstractmethod
-    def why_not(self, environment: Mapping[str, str]) -> str | None:
-        """None where it can speak here; else one sentence that says what is missing. Films are then silent."""
+    def unavailable(self, environment: Mapping[str, str]) -> Unavailable | None:
+        """None where it can speak here; else what is missing. Films are then silent."""
 
     @abstractmethod
     def speak(
@@ -44,6 +45,6 @@ class Voice(ABC):
     ) -> Speech:
         """The text spoken, at `rate` words a minute; `pitch` from 0 to 100, 50 being the voice's own.
 
-        Raises `Refused` with a sentence for a text or a language that it can't speak, and where `why_not` says why;
+        Raises `Refused` with a sentence for a text or a language that it can't speak, and where `unavailable` says why;
         `TryLater` where the machine was too busy.
         """

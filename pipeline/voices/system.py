@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from pipeline.plugins import Refused, TryLater
+from pipeline.plugins import Refused, TryLater, Unavailable
 from pipeline.render import capped
 from pipeline.render.speech import Event, Pause, Speech, as_written, is_spoken
 from pipeline.voices.base import FASTEST, SLOWEST, TEXT_CHARACTERS, USUAL, Voice
@@ -27,7 +27,11 @@ SECONDS: Final = 20
 ANSWER_BYTES: Final = 64 * 1024 * 1024
 """Twenty minutes of sound at 22,050 Hz: the longest text, spoken at the slowest rate."""
 _PROGRAM: Final = Path(__file__).with_name("system_child.py")
-_MISSING: Final = "The system voice isn't installed, so films are silent with captions: pip install espeakng-loader brings it."
+_MISSING: Final = Unavailable(
+    "The system voice isn't installed on this service.",
+    "Ask the operator to install it (the extra `voice`).",
+    code="no_voice",
+)
 _ELSEWHERE: Final = {"en": "en-us", "zh": "cmn", "nb": "nb", "no": "nb", "iw": "he", "pt": "pt-br"}
 """Languages whose voice has another name, or several."""
 
@@ -38,7 +42,7 @@ class SystemVoice(Voice):
     seconds = SECONDS
     environment: ClassVar[Mapping[str, str]] = {}
 
-    def why_not(self, environment: Mapping[str, str]) -> str | None:
+    def unavailable(self, environment: Mapping[str, str]) -> Unavailable | None:
         del environment
         return None if _is_installed() else _MISSING
 
@@ -112,7 +116,7 @@ def _is_installed() -> bool:
 
 def _said(ended: capped.Ended) -> Refused | TryLater:
     if ended.how == "missing":
-        return Refused(_MISSING, code="no_voice")
+        return Refused(_MISSING.sentence, code=_MISSING.code)
     if ended.how == "slow":
         return TryLater(f"The system voice took more than {SECONDS} seconds.", code="voice_slow")
     return Refused(

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.plugins import Refused, TryLater
+from pipeline.plugins import Refused, TryLater, Unavailable
 from pipeline.render import capped
 from pipeline.render.speech import Event, Pause, Speech, as_written, tokens
 from pipeline.voices.base import TEXT_CHARACTERS, USUAL, Voice
@@ -41,11 +41,19 @@ class VoiceTool(Voice):
     seconds = SECONDS
     environment: ClassVar[Mapping[str, str]] = {"VOICE_TOOL": ""}
 
-    def why_not(self, environment: Mapping[str, str]) -> str | None:
+    def unavailable(self, environment: Mapping[str, str]) -> Unavailable | None:
         tool = environment["VOICE_TOOL"]
         if not tool:
-            return "The operator has set no VOICE_TOOL."
-        return None if Path(tool).is_file() else "The program that VOICE_TOOL names isn't there."
+            reason, remedy = (
+                "This service has no voice of its operator's.",
+                "Ask the operator to set VOICE_TOOL.",
+            )
+        elif not Path(tool).is_file():
+            reason = "The program that VOICE_TOOL names isn't there."
+            remedy = "Ask the operator to put it there, or to set another one."
+        else:
+            return None
+        return Unavailable(reason, remedy, code="no_voice")
 
     def speak(
         self,
@@ -56,9 +64,9 @@ class VoiceTool(Voice):
         pitch: int = 50,
         environment: Mapping[str, str],
     ) -> Speech:
-        missing = self.why_not(environment)
-        if missing:
-            raise Refused(missing, code="no_voice")
+        missing = self.unavailable(environment)
+        if missing is not None:
+            raise Refused(missing.sentence, code=missing.code)
         if len(text) > TEXT_CHARACTERS:
             message = f"The text has {len(text)} characters; a voice speaks {TEXT_CHARACTERS} at most."
             raise Refused(message, code="text_too_long")

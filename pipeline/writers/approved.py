@@ -38,8 +38,9 @@ def approved_drafts(
     lines = [fact for fact in brief.facts if fact.kind == APPROVED]
     if not lines:
         message = (
-            "Without a model only approved lines may be said, and the persona has none. Add approved lines to the "
-            "persona, or enter a key for the model in the workspace's settings."
+            "Without a model only approved lines of the persona and what the topic's notes and evidence say may be said, "
+            "and there is neither. Add approved lines to the persona or notes to the topic, or enter a key for the model "
+            "in the workspace's settings."
         )
         raise Refused(message, code=NEEDS_AI)
     if not engine.least_lines:

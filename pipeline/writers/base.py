@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
+from pipeline.orders import LOOKED_THROUGH
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
+from pipeline.sentences import goes_on
+from pipeline.writers.screen import screened, with_orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +126,22 @@ class DraftAnswer:
     calls: tuple[CallRecord, ...] = ()
 
 
+def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer]) -> BriefAnswer:
+    """What `find` finds in a source of which it isn't shown the orders to a machine; the brief names them."""
+    shown, ordered = screened(source)
+    answer = find(shown)
+    # Words on both sides of an order are no quote of the source.
+    facts = tuple(
+        replace(fact, is_cut=goes_on(source.text, fact.end))
+        for fact in answer.brief.facts
+        if source.text[fact.start : fact.end] == fact.quote
+    )
+    texts = (shown.title, shown.author, shown.text[:LOOKED_THROUGH])
+    brief = with_orders(replace(answer.brief, facts=facts), ordered, texts)
+    dropped = answer.dropped + len(answer.brief.facts) - len(facts)
+    return replace(answer, brief=brief, dropped=dropped)
+
+
 class Writer(ABC):
     """A finder of words. `client` is a ready model client, None for a writer that needs none."""
 
@@ -131,9 +150,17 @@ class Writer(ABC):
     offline: ClassVar[bool]
     prompt_version: ClassVar[str]
 
-    @abstractmethod
+    @final
     def brief(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
-        """The source's facts, each with its verbatim quote. Raises `TryLater`, `Refused` or `NeedsReconnect`."""
+        """The source's facts, each with its verbatim quote. Raises `TryLater`, `Refused` or `NeedsReconnect`.
+
+        No writer is shown a sentence that gives orders to a machine, so that none can be a fact; the brief names them.
+        """
+        return answer_screened(source, lambda shown: self.find(shown, client=client))
+
+    @abstractmethod
+    def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
+        """The facts of what is shown; `brief` asks for them, nobody else does. Raises as `brief`."""
 
     @abstractmethod
     def draft(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.canonical import strip_invisible
@@ -22,7 +23,7 @@ from pipeline.writers.base import (
 from pipeline.writers.claims import SIGN, spelled_out
 from pipeline.writers.extractive import PLUGIN as WITHOUT_AI
 from pipeline.writers.quotes import Haystack
-from pipeline.writers.reading import FARTHEST, gives_orders, is_suspicious, readable
+from pipeline.writers.reading import FARTHEST, readable, says_more_than_its_title
 from pipeline.writers.talk import Talk, ready
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _LEAST_QUOTE: Final = 12
 _LEAST_END: Final = 5
 """Characters of the words that name the beginning of a quote, and of those that name its end."""
 _FEW_WORDS: Final = 80
+_NO_FACTS_FOR_HINT: Final = "The model found no facts in the source that it could write from, so it can't follow a hint. Leave the hint out."
 
 _WORD = re.compile(r"\w+")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
@@ -57,12 +59,15 @@ class Claude(Writer):
     offline = False
     prompt_version = prompts.PROMPT_VERSION
 
-    def brief(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
-        """A source without text has no facts and costs nothing. Facts keep the order of the model: best first."""
+    def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
+        """A source that says nothing beyond its title has no facts and costs nothing.
+
+        Facts keep the order of the model: best first. Where none of them stands in the source, they are those that the
+        writer without a model finds, and `without_model` says why.
+        """
         text = readable(source)
-        is_suspect = any(is_suspicious(words) for words in (source.title, source.author, text))
-        if not text.strip():
-            return BriefAnswer(_brief(source, (), is_suspect=is_suspect), _no_usage())
+        if not says_more_than_its_title(source):
+            return BriefAnswer(_brief(source, (), is_suspect=False), _no_usage())
         model = ready(client)
         talk = Talk(
             model,
@@ -75,14 +80,16 @@ class Claude(Writer):
         answer = talk.answer(
             prompts.brief_request(source, text), lambda words: _visible(read(words, prompts.BRIEF_SCHEMA))
         )
-        facts = _verified(answer["facts"], source.text)
-        brief = _brief(
-            source,
-            facts,
-            is_suspect=is_suspect or answer["is_instruction_like"],
-            language=_language(answer["language"]),
+        listed = answer["facts"]
+        facts = _verified(listed, source.text)
+        is_suspect = answer["is_instruction_like"]
+        language = _language(answer["language"])
+        brief = (
+            _brief(source, facts, is_suspect=is_suspect, language=language)
+            if facts
+            else _own_reading(source, is_suspect=is_suspect, language=language, listed=len(listed))
         )
-        return BriefAnswer(brief, talk.usage(), talk.calls, dropped=len(answer["facts"]) - len(facts))
+        return BriefAnswer(brief, talk.usage(), talk.calls, dropped=len(listed) - len(facts))
 
     def draft(
         self,
@@ -96,9 +103,11 @@ class Claude(Writer):
         judge: Judge | None = None,
         hint: str = "",
     ) -> DraftAnswer:
-        """Without facts, and for an engine that asks no model, the offline words with the offline label."""
+        """Without facts of the model's, and for an engine that asks no model, the offline words with the offline label."""
         variant = engine.draft_schema()
-        if variant is None or not brief.facts:
+        if variant is None or brief.without_model or not brief.facts:
+            if hint and variant is not None:
+                raise Refused(_NO_FACTS_FOR_HINT, code="needs_ai", field="hint")
             return WITHOUT_AI.draft(
                 engine, brief, persona, variants=variants, seed=seed, judge=judge, hint=hint
             )
@@ -152,8 +161,26 @@ def _brief(source: SourceText, facts: tuple[Fact, ...], *, is_suspect: bool, lan
     )
 
 
+def _own_reading(source: SourceText, *, is_suspect: bool, language: str, listed: int) -> Brief:
+    """What the writer without a model reads, which is never said to be nothing because a model found nothing."""
+    read = WITHOUT_AI.brief(source).brief
+    why = (
+        f"None of the {listed} facts that the model listed can be used: they don't stand in the source, or give orders."
+        if listed > 1
+        else "The one fact that the model listed can't be used: it doesn't stand in the source, or gives orders."
+        if listed
+        else "The model found no facts in the source."
+    )
+    return replace(
+        read,
+        language=read.language or language,
+        is_suspect=read.is_suspect or is_suspect,
+        without_model=f"{why} So the words were taken from the source as they stand, without AI.",
+    )
+
+
 def _verified(answered: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, ...]:
-    """Those whose quote the source holds, as the source spells it; each place once, and none that gives orders."""
+    """Those whose quote the source holds, as the source spells it; each place once."""
     # What no model was shown, none can quote.
     haystack = Haystack(text[:FARTHEST])
     taken: list[tuple[int, int]] = []
@@ -167,7 +194,7 @@ def _verified(answered: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, .
         if span is None or any(span[0] < end and start < span[1] for start, end in taken):
             continue
         quote = text[slice(*span)]
-        if not is_clean(quote) or gives_orders(quote):
+        if not is_clean(quote):
             continue
         taken.append(span)
         facts.append(

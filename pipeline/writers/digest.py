@@ -28,6 +28,12 @@ class Part:
     brief: Brief
 
 
+def _shared_reason(parts: Sequence[Part]) -> str:
+    """Facts of a model in one story are enough for it to write from."""
+    reasons = [part.brief.without_model for part in parts]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
 def combine(parts: Sequence[Part]) -> tuple[Brief, SourceText]:
     """The stories in the order given; a fact's name begins with its story's, and its place is that in the one text."""
     text = ""
@@ -35,21 +41,25 @@ def combine(parts: Sequence[Part]) -> tuple[Brief, SourceText]:
     facts: list[Fact] = []
     for place, part in enumerate(parts):
         start = len(text)
-        body = start + len(part.source.title) + len(_AFTER_TITLE)
-        text += f"{part.source.title}{_AFTER_TITLE}{part.source.text}{_BETWEEN}"
-        stories.append(Story(part.id, part.source.title, part.source.url, start, len(text)))
+        # The brief's, for a title that gives orders is none.
+        title = part.brief.title
+        body = start + len(title) + len(_AFTER_TITLE)
+        text += f"{title}{_AFTER_TITLE}{part.source.text}{_BETWEEN}"
+        stories.append(Story(part.id, title, part.source.url, start, len(text)))
         facts += [
             replace(fact, id=f"{story_name(place)}{fact.id}", start=body + fact.start, end=body + fact.end)
             for fact in part.brief.facts[:FACTS_MOST]
         ]
     language = next((part.brief.language for part in parts if part.brief.language), "")
     brief = Brief(
-        title=parts[0].source.title if parts else "",
+        title=parts[0].brief.title if parts else "",
         language=language,
         url="",
         facts=tuple(facts),
         summary=facts[0].text if facts else "",
         is_suspect=any(part.brief.is_suspect for part in parts),
+        orders=tuple(order for part in parts for order in part.brief.orders),
         stories=tuple(stories),
+        without_model=_shared_reason(parts),
     )
     return brief, SourceText(title="", text=text, language=language, stories=tuple(stories))

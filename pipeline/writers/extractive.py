@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Fact
 from pipeline.plugins import Refused
-from pipeline.sentences import split_sentences
+from pipeline.sentences import statements_in
 from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
 from pipeline.writers.approved import approved_drafts
-from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer
+from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
 from pipeline.writers.headings import find_headings
+from pipeline.writers.topic_sentences import sentences_of, topic_drafts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.engines.base import Engine, PersonaCard, SourceText
+    from pipeline.engines.base import Draft, Engine, PersonaCard, SourceText
     from pipeline.writers.base import Judge
 
 MAX_CHARACTERS = 60_000
@@ -41,6 +42,8 @@ _RELEVANCE = 0.6
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _FIGURE = re.compile(r"\d")
+_ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
+_LEFT_OPEN = re.compile(r"[^\W_]$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
 _BOILERPLATE = re.compile(
     r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
@@ -88,6 +91,11 @@ def _says_something(quote: str) -> bool:
     return len(_WORD.findall(quote)) >= _LEAST_WORDS
 
 
+def is_boilerplate(quote: str) -> bool:
+    """Whether it speaks of the site ("Subscribe to our newsletter"), and not of what the source is about."""
+    return _BOILERPLATE.search(quote) is not None
+
+
 def _unit(weights: Mapping[str, float]) -> dict[str, float]:
     length = math.sqrt(sum(weight * weight for weight in weights.values()))
     return {term: weight / length for term, weight in weights.items()} if length else {}
@@ -111,16 +119,30 @@ def _score(quote: str, order: int, count: int, nearness: float, words: int) -> f
         score -= 0.2
     if quote.endswith("?"):
         score -= 0.05
-    if _BOILERPLATE.search(quote):
+    if is_boilerplate(quote):
         score -= 0.3
     return score
 
 
+def _without_fragments(found: Sequence[_Candidate], title: str) -> list[_Candidate]:
+    """Without the title, lines that announce what doesn't follow ("as follows:"), and lines that are left open where
+    most sentences end: headings, bylines, menus. What was spoken and Thai have no such ends.
+    """
+    name = _bare(title)
+    said = [one for one in found if _ANNOUNCES.search(one.quote) is None and _bare(one.quote) != name]
+    ended = [one for one in said if _LEFT_OPEN.search(one.quote) is None]
+    return ended if 2 * len(ended) >= len(said) else said
+
+
+def _bare(sentence: str) -> str:
+    return collapse(sentence).casefold().rstrip(".\u2026 ")
+
+
 def _candidates(text: str, title: str) -> list[_Candidate]:
     spans: dict[str, tuple[int, int]] = {}
-    for start, end in split_sentences(text):
+    for start, end in statements_in(text):
         quote = text[start:end]
-        key = collapse(quote).lower()
+        key = collapse(quote).casefold()
         # What is said twice, as teasers and captions are, counts where it stands first.
         if key not in spans and _says_something(quote):
             spans[key] = (start, end)
@@ -148,7 +170,8 @@ def _candidates(text: str, title: str) -> list[_Candidate]:
         quote = text[start:end]
         score = _score(quote, order, total, _likeness(vector, centroid), terms.total())
         found.append(_Candidate(order, start, end, quote, vector, score))
-    return found
+    # What stands in fragments tells what the text is about all the same.
+    return _without_fragments(found, title)
 
 
 def _diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
@@ -191,6 +214,28 @@ def _headings(source: SourceText) -> tuple[Fact, ...]:
     )
 
 
+def _found_in(source: SourceText) -> Brief:
+    facts = find_facts(source.text, title=source.title)
+    return Brief(
+        title=source.title,
+        language=source.language,
+        url=source.url,
+        facts=facts,
+        summary=facts[0].text if facts else "",
+        headings=_headings(source),
+        characters=len(source.text),
+    )
+
+
+def brief_of(source: SourceText) -> Brief:
+    """What this writer finds in a source; the same each time."""
+
+    def find(shown: SourceText) -> BriefAnswer:
+        return BriefAnswer(_found_in(shown), Usage("offline", "", offline=True, prompt_version=""))
+
+    return answer_screened(source, find).brief
+
+
 class Extractive(Writer):
     kind = "extractive"
     label = "Without AI: sentences taken from the source"
@@ -202,19 +247,9 @@ class Extractive(Writer):
             provider="offline", model="extractive-1", offline=True, prompt_version=self.prompt_version
         )
 
-    def brief(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
+    def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
         del client
-        facts = find_facts(source.text, title=source.title)
-        brief = Brief(
-            title=source.title,
-            language=source.language,
-            url=source.url,
-            facts=facts,
-            summary=facts[0].text if facts else "",
-            headings=_headings(source),
-            characters=len(source.text),
-        )
-        return BriefAnswer(brief, self._usage())
+        return BriefAnswer(_found_in(source), self._usage())
 
     def draft(
         self,
@@ -232,10 +267,45 @@ class Extractive(Writer):
         if hint:
             raise Refused(NO_HINTS, code="needs_ai", field="hint")
         if brief.lane is not None:
-            lines = approved_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
-            return DraftAnswer(lines, replace(self._usage(), model=APPROVED_LINES))
+            drafts, are_lines = lane_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
+            usage = self._usage()
+            return DraftAnswer(drafts, replace(usage, model=APPROVED_LINES) if are_lines else usage)
         drafts = engine.offline(brief, persona, variants=variants, seed=seed)
         return DraftAnswer(drafts, self._usage())
+
+
+def lane_drafts(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str, judge: Judge | None
+) -> tuple[tuple[Draft, ...], bool]:
+    """What a brand lane says without a model, and whether all of it are approved lines.
+
+    Approved lines come first, for a person chose their words; then what the topic's notes and evidence say. Raises
+    `Refused` where nothing may be said.
+    """
+    told = sentences_of(brief) if engine.least_lines else ()
+    lines: tuple[Draft, ...] = ()
+    try:
+        lines = approved_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
+    except Refused:
+        if not told:
+            raise
+    if len(lines) == variants or not told:
+        return lines, True
+    try:
+        more = topic_drafts(
+            engine,
+            brief,
+            persona,
+            variants=variants - len(lines),
+            seed=seed,
+            judge=judge,
+            rank=lambda text, title: [fact.quote for fact in find_facts(text, title=title)],
+        )
+    except Refused:
+        if not lines:
+            raise
+        return lines, True
+    return (*lines, *more), False
 
 
 PLUGIN = Extractive()

@@ -15,7 +15,9 @@ _LEAST_PARAGRAPH: Final = 80
 
 _BLOCK: Final = re.compile(r"[^\n]+(?:\n(?!\s*\n)[^\n]+)*")
 _MARKS: Final = re.compile(r"\s*#{1,6}\s+")
-_LIST: Final = re.compile(r"\s*(?:[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|\[?\(?\d{1,2}:\d{2})")
+_LIST: Final = re.compile(
+    r"\s*(?:[|`\[]|[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|\[?\(?\d{1,2}:\d{2})"
+)
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _UNENDING: Final = ".!:;,\u2026\u3002\uff01\uff1a\u061b\u060c"
 

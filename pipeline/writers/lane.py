@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.canonical import strip_invisible
-from pipeline.engines.base import APPROVED, Brief, Fact, Lane, SourceText
+from pipeline.engines.base import APPROVED, EVIDENCE, OF_TOPIC, Brief, Fact, Lane, SourceText
+from pipeline.orders import gives_orders, without_orders
 from pipeline.sentences import split_sentences
 from pipeline.wording import collapse, is_clean
 from pipeline.writers.approved import shared_words
-from pipeline.writers.reading import gives_orders, is_suspicious
+from pipeline.writers.screen import with_orders
 
 if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard
@@ -40,27 +41,32 @@ def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]
     title joins them where there is any. Sentences that give a model orders are none.
     """
     parts = _Parts()
-    lines = sorted(
+    approved = sorted(
         persona.approved_lines, key=lambda line: -shared_words(line, f"{subject.title} {subject.angle}")
     )
-    for line in lines[:MAX_APPROVED]:
+    for line in approved[:MAX_APPROVED]:
         parts.add(line, APPROVED, is_whole=True)
-    parts.add(subject.notes, "topic")
+    parts.add(subject.notes, OF_TOPIC)
     for text in subject.evidence:
-        parts.add(text, "evidence")
+        parts.add(text, EVIDENCE)
     parts.add(persona.who_you_are, "persona")
     if parts.facts:
-        parts.add(subject.title, "topic", is_whole=True)
-    written = (subject.title, subject.angle, subject.notes, *subject.evidence)
+        parts.add(subject.title, OF_TOPIC, is_whole=True)
+    written = [without_orders(words) for words in (subject.notes, *subject.evidence)]
+    lines = (subject.title, subject.angle)
+    ordering = [line for line in lines if gives_orders(line)]
+    title, angle = ("" if line in ordering else line for line in lines)
     brief = Brief(
-        title=subject.title,
+        title=title,
         language=persona.language,
         url="",
         facts=tuple(parts.facts[:MAX_FACTS]),
-        is_suspect=any(is_suspicious(words) for words in written),
-        lane=Lane(subject.title, subject.angle, subject.said),
+        lane=Lane(title, angle, subject.said),
     )
-    return brief, SourceText(title=subject.title, text=parts.text, language=persona.language)
+    shown = (title, angle, *(words for words, _ in written))
+    orders = (*ordering, *(order for _, found in written for order in found))
+    source = SourceText(title=title, text=parts.text, language=persona.language)
+    return with_orders(brief, orders, shown), source
 
 
 class _Parts:
@@ -76,10 +82,11 @@ class _Parts:
             return
         start = len(self.text) + len(_BREAK) if self.text else 0
         self.text = f"{self.text}{_BREAK}{words}" if self.text else words
-        spans = ((0, len(words)),) if is_whole else split_sentences(words)
+        shown, orders = without_orders(words)
+        spans = ((0, len(words)),) if is_whole else split_sentences(shown)
         for first, last in spans:
             quote = words[first:last]
-            if len(quote) < _LEAST_FACT or not is_clean(quote) or gives_orders(quote):
+            if len(quote) < _LEAST_FACT or not is_clean(quote) or (is_whole and orders):
                 continue
             self.facts.append(
                 Fact(

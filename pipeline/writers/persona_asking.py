@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from config.ground import limits
 from pipeline.canonical import strip_invisible
 from pipeline.engines.persona_rules import KINDS
+from pipeline.orders import gives_orders
 from pipeline.wording import collapse
 from pipeline.writers import prompts
 from pipeline.writers.answers import read
 from pipeline.writers.extractive import MAX_CHARACTERS
 from pipeline.writers.persona_draft import POSTS_SHOWN, PersonaDraft
 from pipeline.writers.quotes import Haystack
-from pipeline.writers.reading import gives_orders
 from pipeline.writers.talk import Talk, ready
 
 if TYPE_CHECKING:

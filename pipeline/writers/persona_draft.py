@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.ground import limits
 from pipeline.canonical import strip_invisible
-from pipeline.engines.persona_rules import count_emoji, count_hashtags, count_words
+from pipeline.engines.persona_rules import count_emoji, count_hashtags
+from pipeline.orders import gives_orders
 from pipeline.sentences import split_sentences
-from pipeline.writers.reading import gives_orders
+from pipeline.wording import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

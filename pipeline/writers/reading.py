@@ -1,13 +1,14 @@
-"""What a model is given of a source: its words without hidden characters, no more than are paid for, and suspicion."""
+"""What a model is given of a source: its words without hidden characters, no more than are paid for."""
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipeline.canonical import strip_invisible
-from pipeline.writers.extractive import MAX_CHARACTERS, find_facts
+from pipeline.links import without_links
+from pipeline.wording import collapse
+from pipeline.writers.extractive import MAX_CHARACTERS, find_facts, is_boilerplate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,35 +20,8 @@ _HEAD = MAX_CHARACTERS // 2
 _SECTION = 2_000
 FARTHEST = 10 * MAX_CHARACTERS
 """Nothing beyond is weighed: a book's end costs seconds to rank and says little of what a post is about."""
-
-_ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules|guidelines|directions)\b"
-    r"|\b(?:new|updated|real|following) instructions?\s*:"
-    r"|\byou are (?:now |no longer )(?:an? )?(?:AI|assistant|language model|chatbot|DAN)\b"
-    r"|\b(?:do not|don't|never) (?:tell|mention|reveal|show)\b[^.\n]{0,30}\b(?:users?|readers?|humans?|reviewers?)\b"
-    r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|</?(?:system|assistant|document|instructions?)>"
-    r"|^\s*(?:system|assistant|human)\s*:"
-    r"|\bignoriere\b[^.\n]{0,40}\b(?:anweisungen|regeln)\b|\bignore[zr]?\b[^.\n]{0,40}\b(?:consignes|instrucciones)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-# What texts about models say too: a person should look, but a fact may say it.
-_SIGNS = re.compile(
-    r"\b(?:system|developer) (?:prompt|message)\b"
-    r"|\bas an? (?:AI|large language|language) (?:language )?model\b"
-    r"|\b(?:AI|LLM|assistant|language model)s?\b[^.\n]{0,30}\b(?:must|should|has to|have to|shall)\b[^.\n]{0,20}"
-    r"\b(?:output|write|reply|respond|answer|include|append|print)\b",
-    re.IGNORECASE,
-)
-
-
-def gives_orders(text: str) -> bool:
-    """Whether it speaks to a model as only orders do; no fact may be such a sentence."""
-    return _ORDERS.search(text) is not None
-
-
-def is_suspicious(text: str) -> bool:
-    """Whether a person should look before anything made from it goes out. A sign, not a proof, in both directions."""
-    return gives_orders(text) or _SIGNS.search(text) is not None
+_SHORT = 300
+"""A longer text is never taken for a title and a link, even where no sentence is found in it."""
 
 
 def readable(source: SourceText) -> str:
@@ -68,6 +42,16 @@ def readable(source: SourceText) -> str:
             room -= end - start + len(LEFT_OUT)
             taken.append((start, end))
     return strip_invisible("".join(_joined(text, sorted(taken))))
+
+
+def says_more_than_its_title(source: SourceText) -> bool:
+    """False for a title with a link, which no model need be paid to read."""
+    words = collapse(without_links(source.text[: 4 * _SHORT]))
+    if len(words) > _SHORT:
+        return True
+    title = collapse(source.title).rstrip(".!? ").lower()
+    said = (fact.text for fact in find_facts(words))
+    return any(not is_boilerplate(one) and one.rstrip(".!? ").lower() != title for one in said)
 
 
 def _joined(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:

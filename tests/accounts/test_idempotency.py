@@ -270,6 +270,7 @@ print(idempotency.run_once(caller, "k", b"d" * 32, effect)[1])
 """
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_crash_before_the_commit_leaves_no_effect(tmp_path):

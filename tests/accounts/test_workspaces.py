@@ -37,7 +37,7 @@ def test_create_gives_everything_that_a_workspace_needs(settings, alice):
         "Standard",
         False,
     )
-    assert CreditBalance.everywhere.get(workspace=row).available == 1000
+    assert CreditBalance.everywhere.get(workspace=row).available == 5000
     assert LedgerEntry.objects.of(row).get().kind == "grant"
     member = Membership.objects.of(row).get()
     assert (member.user, member.role) == (alice, "owner")

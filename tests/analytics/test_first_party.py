@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
-from django.apps import apps
 from django.db import DatabaseError
 from django.utils import timezone
 
 from analytics import queries, rollup
 from analytics.models import DAY, HitRollup, RollupDay
 from config.ground import due, limits
-from pipeline.models import HitCount, Outlet
+from pipeline.models import HitCount, HitKind, Outlet
 from pipeline.stages import hits
 from tests.analytics.factories import (
     NOON,
@@ -29,7 +27,7 @@ from tests.analytics.factories import (
 def hit(outlet, at, count, publication=None):
     return HitCount.everywhere.create(
         workspace=outlet.workspace,
-        kind=HitCount.CLICK if publication else HitCount.FETCH,
+        kind=HitKind.CLICK if publication else HitKind.FETCH,
         key=publication.pk if publication else outlet.pk,
         start=at,
         outlet=outlet,
@@ -160,18 +158,6 @@ def test_sums_are_forgotten_when_their_counts_are(alice):
     assert rollup.forget_hits(kept_until - timedelta(microseconds=1)) == 0
     assert rollup.forget_hits(kept_until) == 2
     assert (rollup.forget_hits(kept_until), HitRollup.everywhere.count()) == (0, 0)
-
-
-def test_counts_of_before_there_were_sums_are_marked(alice):
-    hit(alice, NOON, 1, make_publication(alice))
-    hit(alice, after(days=1), 1, make_publication(alice))
-    RollupDay.everywhere.create(workspace=alice.workspace, day=NOON.date(), is_current=True, lease_token=3)
-    migration = import_module("analytics.migrations.0005_mark_days_of_hits")
-    migration.mark(apps, None)
-    rows = RollupDay.everywhere.order_by("day").values_list("day", "is_current", "lease_token")
-    assert list(rows) == [(NOON.date(), False, 4), (after(days=1).date(), False, 0)]
-    roll_up(timezone.now() + rollup.WAIT_OF_HITS)
-    assert not HitRollup.everywhere.exists()
 
 
 def test_others_stay_out(alice, charlie, ask):

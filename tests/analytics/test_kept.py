@@ -27,6 +27,7 @@ from pipeline.stages import hits
 from tests.analytics import factories
 from tests.analytics.factories import NOON, after, make_measurement, make_published
 from tests.analytics.test_properties import told_of
+from tests.sizes import size
 
 UTC_ZONE = ZoneInfo("UTC")
 MONTH = Period(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC), "day", ZoneInfo("UTC"))
@@ -164,7 +165,7 @@ STEPS = st.one_of(
 
 class TestWhateverComes(TestCase):
     @given(steps=st.lists(STEPS, max_size=14), tz=ZONES)
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=size(10, 80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     def test_every_answer_is_that_of_the_facts(self, steps, tz):
         outlet = factories.make_outlet(factories.make_workspace())
         whole = Period(FIRST, FIRST + timedelta(minutes=MINUTES), "day", ZoneInfo(tz))
@@ -198,7 +199,7 @@ class TestBuckets:
         ),
         interval=st.sampled_from(["day", "week", "month"]),
     )
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=size(60, 600), deadline=None)
     def test_every_moment_is_in_the_bucket_of_its_date(self, edges, tz, interval):
         begin, length, within = edges
         start = datetime(1990, 1, 1, tzinfo=UTC) + timedelta(minutes=begin)

@@ -24,6 +24,7 @@ from config.ground.jsonio import dump
 from pipeline.platforms.base import METRICS as MEASURED
 from pipeline.stages import hits
 from tests.analytics import factories
+from tests.sizes import size
 
 START = datetime(2026, 10, 20, tzinfo=UTC)
 END = START + timedelta(days=14)
@@ -43,7 +44,7 @@ class TestSums(TestCase):
         interval=st.sampled_from(["hour", "day", "week", "month"]),
         attribution=st.sampled_from(["received", "published"]),
     )
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=size(15, 120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     def test_rows_add_up_to_totals(self, facts, tz, interval, attribution):
         workspace = factories.make_workspace()
         ask = factories.Ask(workspace)
@@ -127,7 +128,7 @@ class TestEveryCut(TestCase):
         shuffled=st.randoms(use_true_random=False),
         is_rolled=st.booleans(),
     )
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=size(15, 120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     def test_views_are_those_of_a_count_by_hand(
         self, told, tz, interval, attribution, cut, shuffled, is_rolled
     ):
@@ -236,7 +237,7 @@ class TestHits(TestCase):
         cut=st.sets(st.sampled_from(("outlet", "content_type", "date", "engine_output"))),
         some=st.integers(1, 3),
     )
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=size(12, 80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     def test_hits_are_those_of_a_count_by_hand(self, told, late, tz, interval, cut, some):
         workspace = factories.make_workspace()
         outlets = [factories.make_outlet(workspace, name=name) for name in ("One", "Two")]

@@ -20,6 +20,7 @@ from config.ground.ids import uuid7
 from pipeline.platforms.base import METRICS
 from tests.analytics import factories
 from tests.analytics.factories import NOON, after, make_measurement, make_published
+from tests.sizes import size
 
 SOON = timedelta(minutes=1)
 
@@ -302,7 +303,7 @@ class TestSameAnswers(TestCase):
         attribution=st.sampled_from(["received", "published"]),
         shift=st.sampled_from([0, 15, 7]),
     )
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=size(15, 120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     def test_of_rollups_and_of_facts(self, rounds, tz, interval, attribution, shift):
         """Rounds of facts come in any order; after some of them days are added up, after others not."""
         workspace = factories.make_workspace()

@@ -57,6 +57,19 @@ def test_no_moment_is_naive():
     assert found == []
 
 
+def test_the_present_moment_is_asked_of_the_clock():
+    # What looks at the machine itself, or at another clock, must not be handed a moment.
+    by_the_machine = {"config/ground/clock.py", "config/doctor.py", "config/dumps.py"}
+    found = [
+        f"{module.at(call)} {'.'.join(chain_of(call))}"
+        for module in modules()
+        if module.path not in by_the_machine
+        for _, call in calls(module)
+        if chain_of(call)[-2:] in {("datetime", "now"), ("timezone", "now")}
+    ]
+    assert found == []
+
+
 def _is_naive(call: ast.Call) -> bool:
     chain = chain_of(call)
     if chain[-1:] == ("utcnow",) or chain[-1:] == ("utcfromtimestamp",):

@@ -67,5 +67,5 @@ def test_names_of_indexes_and_constraints_fit_every_database():
 def test_migrations_are_named_by_intent():
     files = [path for package in PACKAGES for path in (ROOT / package).glob("migrations/0*.py")]
     assert files
-    assert [str(path) for path in files if "_auto_" in path.name or "initial" in path.name] == []
+    assert [str(path) for path in files if "_auto_" in path.name] == []
     assert all(re.fullmatch(r"\d{4}_[a-z][a-z0-9_]*\.py", Path(path).name) for path in files)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.core.cache import cache
-from playwright.sync_api import sync_playwright
 
 from accounts import recent_requests
 from config.ground import hands
@@ -40,7 +39,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "tests/browser/" in item.nodeid:
             item.add_marker(pytest.mark.slow)
+            # A browser shows the same pages on every database; tests/pages asks for each of them on both.
+            item.add_marker(pytest.mark.sqlite)
             item.add_marker(pytest.mark.timeout(180))
+
+
+@pytest.fixture(autouse=True)
+def with_quick_workspaces(quick_workspaces):
+    """What a new workspace makes is looked at in tests/browser/test_first_journey.py."""
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +57,8 @@ def chromium() -> Iterator[Browser]:
         if os.environ.get("REQUIRE_SERVICES") == "1":
             pytest.fail(message)
         pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
     # Playwright's own event loop runs in this thread; Django would take every query for one from a coroutine.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:

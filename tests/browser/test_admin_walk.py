@@ -21,6 +21,8 @@ from tests.operators.test_overview import call
 from tests.stages.steps import accepted, make_items, make_stage, reread, to
 from tests.webhooks.factories import make_delivery, make_endpoint
 
+pytestmark = pytest.mark.minutes(1)
+
 EMAIL, PASSWORD = "op@example.test", "correct horse"
 
 

@@ -27,7 +27,7 @@ from tests.stages.steps import NOON, make_items, promise, push_raw, send
 from webhooks import endpoints
 from webhooks.models import Delivery
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400), pytest.mark.minutes(2)]
 OF_A_PERSON = (
     "/",
     "/new",

@@ -16,6 +16,11 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture
+def quick_workspaces():
+    """None: who comes first meets what a new workspace really makes."""
+
+
 class Watch:
     """How long each step took."""
 

@@ -20,7 +20,7 @@ from tests.browser.test_items import ARTICLE, MODEL, WEBM, keep_file, keep_pictu
 from tests.factories import MembershipFactory
 from tests.stages.steps import make_items, make_stage, reread
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(900), pytest.mark.minutes(2)]
 BUCKETS = ("text", "image", "video", "blog", "newsletter")
 ACTS = ("approve", "reject", "edit", "pick", "schedule", "approve")
 TAPS_MOST = 90

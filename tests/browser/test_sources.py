@@ -116,7 +116,7 @@ def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     follow(page, page.get_by_role("link", name="Make posts from a persona and its topics"))
     page.get_by_text("Only 0 topics may be taken today.").wait_for()
     look_over(page, "lane-add-empty")
-    make_topics(newsroom)
+    make_topics(newsroom, notes="Rye bread keeps for nine days in its crust.")
     page.reload()
     page.get_by_text("8 topics may be taken today.").wait_for()
     page.get_by_label("Name").fill("Bread")

@@ -9,6 +9,7 @@ from django.urls import reverse
 from accounts import credits, workspaces
 from pipeline.models import Generation, ModelCall, WorkspaceDefaults
 from tests.browser.people import log_in, look_over, person
+from tests.factories import PlanFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
@@ -17,7 +18,8 @@ KEY = "sk-ant-api03-A1b2C3d4E5f6G7h8-wxyz"
 @pytest.fixture
 def newsroom(db):
     alice = person("alice@example.test", "Alice Example")
-    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
+    plan = PlanFactory(credits_per_month=1000)
+    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin", plan=plan)
     workspaces.whitelist(made, "operator")
     made.alice = alice
     return made

@@ -18,8 +18,10 @@ from accounts.models import Plan
 from config.ground import hands, ids
 from config.ground.errors import QUOTA_FIELDS
 from config.ground.jsonio import dump
-from pipeline.models import InboundDelivery, WorkspaceDefaults
+from pipeline.models import Generation, InboundDelivery, WorkspaceDefaults
+from pipeline.stages import generate
 from tests.contracts.routes import DELIVERY
+from tests.stages.steps import claimed
 
 NOTHING: Any = object()
 _ID = re.compile(r"\b([a-z]{2,3})_[0-7][0-9a-hjkmnp-tv-z]{25}\b")
@@ -261,14 +263,22 @@ class Newsroom:
         return self.api.read(f"/publications/{item['publications'][0]['id']}")
 
     def failed(self) -> dict[str, Any]:
-        """A generated item that failed: a third variant of a source that has too few sentences."""
-        raw = self.push(
-            title="Norden",
-            body="The harbour of Norden bought 7 new cranes on Monday for its dock.",
-            variants=3,
-        )
+        """A generated item that failed, and that may go well another time: its run broke again and again."""
+        raw = self.push(engines=["Short Post", "Quote Graphic"])
+        run = Generation.everywhere.get(raw_item=ids.decode("raw", raw["id"]), engine="quote_graphic")
+        generate.give_up(claimed(run))
         hands.work_all_due("pipeline.generate")
         return next(item for item in self.generated_of(raw) if item["status"] == "failed")
+
+    def partly_failed(self) -> dict[str, Any]:
+        """A raw item of three variants, whose source held one sentence only when they were made."""
+        sentence = "The harbour of Norden bought 7 new cranes on Monday for its dock."
+        more = "Each of them lifts 40 tonnes from a ship. Fishermen had asked for them since the storm of last winter."
+        given = {"external_id": "norden", "title": "Norden", "variants": 3}
+        raw = self.push(**given, body=f"{sentence} {more}")
+        assert self.api.post("/raw", {**given, "body": sentence}).json()["revised"]
+        hands.work_all_due("pipeline.generate")
+        return raw
 
     def source(self, **fields: Any) -> dict[str, Any]:
         answer = self.api.post("/sources", {"type": "webhook", "name": "Bridge", **fields})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.conf import settings
 from django.db import DataError, InterfaceError, OperationalError, connection
 
 from accounts import credits as credit_account
@@ -80,6 +81,16 @@ def _internal(alice, monkeypatch):
     return alice.api.get("/engines")
 
 
+def _engine_unavailable(alice, monkeypatch):
+    monkeypatch.setattr(settings, "DISABLED_KINDS", frozenset({"engines/short_post"}))
+    return alice.api.post("/raw", alice.content(engines=["Short Post"]))
+
+
+def _source_unavailable(alice, monkeypatch):
+    monkeypatch.setattr(settings, "DISABLED_KINDS", frozenset({"sources/rss"}))
+    return alice.api.post("/sources", {"type": "rss", "config": {"url": "https://example.test/feed"}})
+
+
 HOW = {
     "invalid_request": lambda alice, _: alice.api.get("/raw?limit=0"),
     "malformed_json": lambda alice, _: alice.api.call("POST", "/raw", data=b"{"),
@@ -91,6 +102,8 @@ HOW = {
     "not_found": lambda alice, _: alice.api.get("/raw/raw_x"),
     "method_not_allowed": lambda alice, _: alice.api.call("PUT", "/raw"),
     "conflict": lambda alice, _: alice.api.delete(f"/sources/{alice.push_source}"),
+    "engine_unavailable": _engine_unavailable,
+    "source_unavailable": _source_unavailable,
     "idempotency_in_progress": _in_progress,
     "version_conflict": _version,
     "payload_too_large": lambda alice, _: alice.api.call("POST", "/sources", data=b" " * (1024 * 1024 + 1)),
@@ -138,6 +151,8 @@ def test_statuses_are_the_contracts():
         "not_found": 404,
         "method_not_allowed": 405,
         "conflict": 409,
+        "engine_unavailable": 409,
+        "source_unavailable": 409,
         "idempotency_in_progress": 409,
         "version_conflict": 412,
         "payload_too_large": 413,
@@ -242,6 +257,7 @@ def test_public_document_is_only_read():
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("one_minute")
 def test_twenty_bad_tokens_and_then_a_wait(alice):
     guesser = Api("cpk_live_nonsense", address="203.0.113.9")
     assert [guesser.get("/workspace").status_code for _ in range(20)] == [401] * 20

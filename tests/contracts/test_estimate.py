@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from accounts import workspaces
+from pipeline import plugins
+from pipeline.engines.base import Engine
 from pipeline.models import Generation, RawItem
 from tests.contracts.conftest import never_existed, problem
 
@@ -27,6 +29,13 @@ def test_estimate_of_a_source_alone(alice):
     assert alice.api.post("/estimate", {"source": source["id"]}).json() == _estimate(2, variants=2)
 
 
+def test_estimate_of_a_source_alone_has_every_engine_of_words(alice):
+    engines = [one.name for one in plugins.every("engines", Engine) if "text" in one.made_from]
+    source = alice.source(engines=engines)
+    told = alice.api.post("/estimate", {"source": source["id"]}).json()
+    assert (told["not_possible"], {one["name"] for one in told["engines"]}) == ([], set(engines))
+
+
 def test_estimate_of_a_source_heeds_what_is_asked_for_beside_it(alice):
     source = alice.source()
     answer = alice.api.post("/estimate", {"source": source["id"], "variants": 3, "engines": ["Short Post"]})
@@ -34,13 +43,11 @@ def test_estimate_of_a_source_heeds_what_is_asked_for_beside_it(alice):
 
 
 def test_estimate_says_what_it_can_not_make(alice):
-    answer = alice.api.post("/estimate", {"url": "https://example.test/only-an-address"})
+    answer = alice.api.post("/estimate", {"title": "–", "engines": ["Short Post"]})
     assert answer.json() == {
         "credits": 0,
         "engines": [],
-        "not_possible": [
-            "Short Post: This item has only an address: without a title or any words there is nothing to say."
-        ],
+        "not_possible": ["Short Post: This item has no title and no words, so there is nothing to say."],
         "available": 1000,
     }
 
@@ -70,7 +77,7 @@ def test_estimate_does_not_need_the_credits(alice):
 @pytest.mark.parametrize("body", [{}, {"variants": 2}])
 def test_estimate_needs_content_or_a_source(api, body):
     answer = api.post("/estimate", body)
-    message = "Give at least one of title, body, url, media."
+    message = "Give at least one of title, body, media."
     assert (answer.status_code, answer.json()) == (400, problem("invalid_request", (None, "empty", message)))
 
 

@@ -37,6 +37,7 @@ def test_item_is_shown_whole(alice):
     assert shown.status_code == 200
     body = normal(shown.json())
     checks = body.pop("checks")
+    assert body.pop("checks_revision") == 1
     assert {check["outcome"] for check in checks} == {"passed"}
     assert body == {
         "id": "gen_*",
@@ -135,19 +136,56 @@ def test_words_are_edited_as_a_new_revision(alice):
         # They stand in the source still; the draft doesn't say them any more.
         "claims": [{**claim, "draft_start": None, "draft_end": None} for claim in item["claims"]],
         "revision": 2,
+        "checks_revision": 2,
         "version": item["version"] + 1,
     }
-    shown = answer.json()
+    shown = dict(answer.json())
+    checks = {check["code"]: check["outcome"] for check in shown.pop("checks")}
+    assert (item["checks_revision"], checks["support"], "claims" in checks) == (1, "warning", True)
+    del expected["checks"]
     assert (answer.status_code, _without_times(shown, "excerpt")) == (
         200,
         _without_times(expected, "excerpt"),
     )
-    assert _item(alice, item) == shown
+    assert _item(alice, item) == answer.json()
     assert alice.api.get(f"/generated/{item['id']}")["ETag"] == answer["ETag"]
     assert list(Revision.everywhere.order_by("number").values_list("number", "title")) == [
         (1, item["title"]),
         (2, "Better"),
     ]
+
+
+FALSE = (
+    "Mayor Donald Fakeman stole 99 million dollars and sold 4711 children. \u201cI did it and I am proud,\u201d he said. "
+    "Call 0900 123456 or visit http://evil.example/pay now."
+)
+
+
+def test_false_words_are_never_passed(alice):
+    item = alice.ready()
+    checks = alice.api.patch(f"/generated/{item['id']}", {"body": FALSE}).json()["checks"]
+    vouching = {"numbers", "quotations", "names", "support", "claims", "contacts", "link_origin"}
+    passed = {check["code"] for check in checks if check["outcome"] == "passed"}
+    assert passed & vouching == set()
+    # What was found comes first, and nothing fails that a person wrote.
+    outcomes = [check["outcome"] for check in checks]
+    assert outcomes == sorted(outcomes, key=["warning", "passed"].index)
+    told = {check["code"]: check["message"] for check in checks}
+    assert "99 million dollars, 4711" in told["numbers"]
+    assert "Mayor Donald Fakeman stole" in told["support"]
+    listed = alice.api.read("/generated?include=checks")["data"][0]
+    assert (listed["checks"], listed["checks_revision"]) == (checks, 2)
+
+
+def test_checks_of_other_words_are_not_shown(alice):
+    """As a release before this one leaves them: the revision rose, the checks stayed."""
+    item = alice.ready()
+    assert item["checks"]
+    GeneratedItem.everywhere.update(body=FALSE, revision=2)
+    shown = _item(alice, item)
+    assert (shown["checks"], shown["checks_revision"]) == ([], None)
+    listed = alice.api.read("/generated?include=checks")["data"][0]
+    assert (listed["checks"], listed["checks_revision"]) == ([], None)
 
 
 def test_content_is_edited_and_the_body_follows(alice):
@@ -365,7 +403,7 @@ def test_failed_item_is_made_again(alice):
     shown = answer.json()
     assert (answer.status_code, shown["status"], shown["error"]) == (202, "queued", None)
     assert shown["version"] == failed["version"] + 1
-    assert alice.api.read("/usage")["reserved"] == 1
+    assert alice.api.read("/usage")["reserved"] == 2
 
 
 def test_retry_of_what_did_not_fail(alice):

@@ -152,6 +152,42 @@ def test_mistyped_filter_is_named_with_the_nearest(alice):
     ]
 
 
+def test_from_and_to_are_the_created_ones_as_in_analytics(alice):
+    item = alice.ready()
+    day = item["created_at"][:10]
+    moment = item["created_at"]
+    for query, expected in (
+        (f"from={day}", [item["id"]]),
+        (f"from={moment}&to=2099-01-01", [item["id"]]),
+        (f"to={day}", []),
+        (f"to={moment}", []),
+        ("from=2099-01-01", []),
+    ):
+        assert [one["id"] for one in alice.api.read(f"/generated?{query}")["data"]] == expected, query
+    answer = alice.api.get(f"/generated?from={day}&created_after={day}")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        400,
+        [{"field": "from", "code": "conflict", "message": "Give from or created_after: they mean the same."}],
+    )
+
+
+def test_words_that_people_bring_are_understood(alice):
+    said = [
+        alice.api.post("/raw", {"content": "A text."}),
+        alice.api.post("/raw", {"body": "A text of its own.", "engines": ["short post"]}),
+        alice.api.get("/generated?since=2026-01-01"),
+        alice.api.post("/sources", {"type": "brand", "name": "x", "config": {"url": "https://x.example"}}),
+    ]
+    assert [answer.status_code for answer in said] == [400] * 4
+    told = [answer.json()["detail"][0]["message"] for answer in said]
+    assert told[:3] == [
+        "There is no field content. Did you mean body?",
+        "There is no engine output short post. Did you mean Short Post?",
+        "There is no parameter since. Did you mean from?",
+    ]
+    assert told[3].startswith("There is no setting `url` here. Known are: `")
+
+
 def test_deleted_items_are_not_listed(alice):
     item = alice.ready()
     assert alice.api.delete(f"/generated/{item['id']}").status_code == 204

@@ -79,6 +79,7 @@ def _path_and_body(newsroom, route):
         "raw": newsroom.content(),
         "estimate": newsroom.content(),
         "topics": {"title": "Winter in the harbour"},
+        "personas": {"name": "Mira"},
         "series": {"name": "Weekly", "slots": [{"weekday": 4, "time": "09:00"}]},
         "source-dry-run": {"payload": {"title": "Storm"}},
         "generated-reject": {"reason": "Off topic"},

@@ -24,7 +24,7 @@ def _entry(kind, amount, reserved, used, reason="", generation="gnr_*"):
 def test_ledger_holds_every_entry_and_its_sum_is_the_balance(alice):
     alice.push()
     hands.work_all_due("pipeline.generate")
-    alice.failed()
+    alice.partly_failed()
     answer = alice.api.read("/usage/ledger")
     assert normal(answer) == {
         "data": [

@@ -1,9 +1,10 @@
-"""GET /personas, GET /personas/:id."""
+"""GET|POST /personas, GET|PATCH|DELETE /personas/:id."""
 
 from __future__ import annotations
 
-from pipeline.models import Persona
-from tests.contracts.conftest import NOT_FOUND, never_existed, normal
+from config.ground import hands
+from pipeline.models import Persona, PersonaVersion
+from tests.contracts.conftest import NOT_FOUND, never_existed, normal, refusal
 
 STARTING = {
     "id": "per_*",
@@ -52,3 +53,84 @@ def test_persona_is_shown_as_in_the_list(alice):
 def test_persona_that_never_existed(api):
     answer = api.get(f"/personas/{never_existed('per')}")
     assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+
+
+LINES = ["We bake with spelt from the valley.", "The oven is lit at four in the morning."]
+
+
+def test_persona_is_made_changed_and_deleted_by_api(alice, charlie):
+    given = {
+        "name": "The bakery",
+        "handle": "@bakery",
+        "language": "de-CH",
+        "links": ["https://bakery.example/"],
+        "brand": {"primary": "#1f4e5f", "voice_rate": "150"},
+        "sections": {
+            "who_you_are": "Ada bakes rye bread in Leeds.",
+            "banned_words": ["delve"],
+            "required_structures": [{"kind": "max_hashtags", "most": 1}],
+        },
+        "approved_lines": LINES,
+    }
+    answer = alice.api.post("/personas", given)
+    made = answer.json()
+    assert (answer.status_code, answer["Location"]) == (201, f"/v1/personas/{made['id']}")
+    assert normal(made) == {
+        **STARTING,
+        **given,
+        "sections": {"voice": "", "reference_posts": [], **given["sections"]},
+        "default": False,
+    }
+    path = f"/personas/{made['id']}"
+    changed = alice.api.call("PATCH", path, {"sections": {"voice": "Dry."}, "handle": None})
+    assert changed.status_code == 200
+    assert changed.json()["sections"] == {**made["sections"], "voice": "Dry."}
+    assert (changed.json()["handle"], changed.json()["version"]) == (None, 2)
+    assert PersonaVersion.everywhere.filter(persona__name="The bakery").count() == 2
+    stale = alice.api.call("PATCH", path, {"name": "X"}, headers={"If-Match": answer["ETag"]})
+    assert stale.status_code == 412
+    assert charlie.api.call("PATCH", path, {"name": "X"}).status_code == 404
+    assert alice.api.call("DELETE", path).status_code == 204
+    assert alice.api.get(path).status_code == 404
+    in_use = alice.api.call("DELETE", f"/personas/{alice.persona}")
+    assert refusal(in_use) == (409, "conflict", [(None, "in_use")])
+
+
+def test_faults_of_a_persona_are_named_where_they_stand(api):
+    for given, field, code in (
+        ({}, "name", "required"),
+        ({"name": "A", "handle": "a b"}, "handle", "pattern"),
+        ({"name": "A", "brand": {"primary": "red"}}, "brand.primary", "pattern"),
+        ({"name": "A", "sections": {"required_structures": [{"kind": "rhyme"}]}}, *STRUCTURE),
+        ({"name": "A", "sections": {"mood": "dry"}}, "sections.mood", "unknown_field"),
+        ({"name": "A", "lines": []}, "lines", "unknown_field"),
+        ({"name": "A", "links": ["bakery"]}, "links[0]", "invalid_address"),
+    ):
+        assert refusal(api.post("/personas", given)) == (400, "invalid_request", [(field, code)])
+    assert Persona.everywhere.filter(name="A").count() == 0
+
+
+STRUCTURE = ("sections.required_structures[0].kind", "invalid")
+
+
+def test_test_key_changes_no_persona(alice):
+    tester = alice.client(is_test=True)
+    for answer in (
+        tester.post("/personas", {"name": "A"}),
+        tester.call("PATCH", f"/personas/{alice.persona}", {"name": "A"}),
+        tester.call("DELETE", f"/personas/{alice.persona}"),
+    ):
+        assert refusal(answer) == (409, "conflict", [(None, "live_only")])
+    assert not Persona.everywhere.filter(name="A").exists()
+
+
+def test_lines_that_the_api_gives_a_persona_are_what_a_lane_says(alice):
+    assert alice.api.post("/sources", {"type": "brand", "config": {"topics": ["Bread"]}}).status_code == 409
+    alice.api.call("PATCH", f"/personas/{alice.persona}", {"approved_lines": LINES})
+    lane = alice.api.post("/sources", {"type": "brand", "config": {"topics": ["Bread"]}})
+    assert lane.status_code == 201
+    hands.work_all_due("pipeline.brand")
+    hands.work_all_due("pipeline.generate")
+    made = alice.api.read(f"/generated?source={lane.json()['id']}&status=ready")["data"]
+    assert made
+    assert {one["body"] for one in made} <= set(LINES)

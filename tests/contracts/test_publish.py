@@ -309,7 +309,14 @@ def test_time_in_the_gap_is_shifted_or_rejected(alice):
     # 02:30 isn't there: an hour later it is 03:30 summer time, 01:30 UTC.
     expected = as_z(change + timedelta(minutes=30))
     assert _ask(alice, item, {**wish, "on_gap": "shift"}).json()["publish_at"] == expected
-    assert _ask(alice, item, wish).json()["publish_at"] == expected
+    shifted = _ask(alice, item, wish).json()
+    day = f"{change.day} {change:%B %Y}"
+    said = f"The clocks of Europe/Berlin are put forward on {day} and skip 02:30: it is 03:30 in its place."
+    notes = [{"code": "time_moved", "message": said}]
+    assert (shifted["publish_at"], shifted["notes"]) == (expected, notes)
+    assert _ask(alice, item, {**wish, "dry_run": True}).json()["notes"] == notes
+    wish["local_time"] = _local(change + timedelta(days=1))
+    assert _ask(alice, item, wish).json()["notes"] == []
 
 
 @pytest.mark.usefixtures("far_ahead")
@@ -381,7 +388,7 @@ def test_dry_run_tells_what_would_be_sent_and_sends_nothing(alice):
     }
     assert (answer.status_code, shown) == (
         200,
-        {"dry_run": True, "generated_item": item["id"], "outlets": [feed, simulated]},
+        {"dry_run": True, "generated_item": item["id"], "outlets": [feed, simulated], "notes": []},
     )
     assert alice.api.read(f"/generated/{item['id']}") == before
     assert (Publication.everywhere.count(), SimulatedPost.everywhere.count()) == (0, 0)

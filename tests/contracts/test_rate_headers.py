@@ -97,7 +97,9 @@ def test_replays_and_unchanged_answers_count_too(alice):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("stopped_clock")
-@pytest.mark.parametrize("requests", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "requests", [200, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.postgres_if_there])]
+)
 def test_many_at_once_let_exactly_the_burst_through(alice, in_threads, requests):
     # The first request of a token notes its use, which every other would wait for.
     alice.api.get("/usage")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from accounts import credits as credit_account
@@ -32,6 +34,8 @@ def _shown(content, **changes):
         "metadata": {},
         "engines": ["Short Post"],
         "variants": 1,
+        "language_guessed": False,
+        "outcomes": [_outcome("pending")],
         "persona": "per_*",
         "near_duplicate": None,
         "withdrawn_at": None,
@@ -39,6 +43,19 @@ def _shown(content, **changes):
         "deleted_at": None,
         "created_at": "<moment>",
         "updated_at": "<moment>",
+        **changes,
+    }
+
+
+def _outcome(outcome, variant=0, **changes):
+    """One of Short Post, as `normal` leaves it."""
+    return {
+        "engine_output": "Short Post",
+        "variant": variant,
+        "outcome": outcome,
+        "reason": None,
+        "retryable": None,
+        "generated_item": "gen_*",
         **changes,
     }
 
@@ -90,11 +107,10 @@ def test_push_keeps_everything_that_was_given(alice):
     [
         {"title": "Only a title of the harbour"},
         {"body": "Only a body of the harbour."},
-        {"url": "https://example.test/only-an-address"},
         {"media": [{"url": "https://example.test/crane.jpg"}]},
     ],
 )
-def test_push_needs_one_of_four(api, content):
+def test_push_needs_one_of_three(api, content):
     assert api.post("/raw", content).status_code == 202
 
 
@@ -107,8 +123,24 @@ def test_push_without_content(api, content):
     assert RawItem.everywhere.count() == 0
 
 
+@pytest.mark.parametrize("more", [{}, {"title": "", "body": ""}, {"external_id": "x"}])
+def test_address_alone_is_refused_with_the_remedy(api, more):
+    content = {"url": "https://example.test/only-an-address", **more}
+    detail = {
+        "field": "url",
+        "code": "address_alone",
+        "message": "An address alone isn't fetched here. Send the page's words as body; or let a source of the type "
+        "scraper read the address: POST /v1/sources.",
+    }
+    for answer in (api.post("/raw", content), api.post("/estimate", content)):
+        assert (answer.status_code, answer.json()["detail"]) == (400, [detail])
+    batch = api.post("/raw", {"items": [content, {"title": "The tram line opens in April"}]})
+    assert [one["status"] for one in batch.json()["data"]] == [400, 202]
+    assert RawItem.everywhere.count() == 1
+
+
 def test_push_that_nothing_can_be_made_of_is_kept_as_skipped(api):
-    answer = api.post("/raw", {"url": "https://example.test/only-an-address"})
+    answer = api.post("/raw", {"title": "–", "engines": ["Short Post"]})
     shown = answer.json()
     assert (answer.status_code, shown["status"]) == (202, "skipped")
     assert (shown["reason"]["code"], shown["reason"]["stage"]) == ("nothing_to_make", "push")
@@ -217,6 +249,22 @@ def test_same_content_again_is_a_duplicate(alice, identity):
     ]
 
 
+def test_push_says_which_engines_can_make_nothing_of_it(alice):
+    content = alice.content(engines=["Short Post", "Blog Article"])
+    message = "This item has 36 words; a Blog Article rests on 100 or more."
+    why = {"code": "nothing_to_make", "message": message, "stage": "push"}
+    left_out = _outcome(
+        "skipped", engine_output="Blog Article", reason=why, retryable=False, generated_item=None
+    )
+    first, again = (alice.api.post("/raw", content).json() for _ in range(2))
+    assert (first["status"], normal(first["outcomes"])) == ("queued", [_outcome("pending"), left_out])
+    assert (again["duplicate"], again["outcomes"]) == (True, first["outcomes"])
+    told = Event.everywhere.get(type="engine.skipped")
+    assert json.loads(told.body)["data"]["outcome"] == first["outcomes"][1]
+    (item,) = alice.api.read(f"/raw/{first['id']}")["generated"]
+    assert alice.api.read(f"/generated/{item}")["engine_output"] == "Short Post"
+
+
 def test_same_address_in_another_form_is_a_duplicate(alice):
     content = alice.content(external_id="", url="https://Example.test:443/story?utm_source=x#top")
     del content["external_id"]
@@ -306,13 +354,13 @@ def test_batch_answers_for_each_item(alice):
     assert normal(data) == [
         {"index": 0, "status": 202, "raw_item": _shown(good, **NEW)},
         {"index": 1, "status": 400, **problem("invalid_request", ("title", "invalid", "Give text."))},
-        {"index": 2, "status": 200, "raw_item": _shown(good, duplicate=True, revised=False)},
+        {"index": 2, "status": 200, "raw_item": _shown(good, **NEW | {"duplicate": True})},
         {"index": 3, "status": 400, **problem("invalid_request", (None, "invalid", "Give a JSON object."))},
         {"index": 4, "status": 402, "error": "quota_exceeded"},
         {
             "index": 5,
             "status": 400,
-            **problem("invalid_request", (None, "empty", "Give at least one of title, body, url, media.")),
+            **problem("invalid_request", (None, "empty", "Give at least one of title, body, media.")),
         },
     ]
     assert [(one["code"], one["limit"], one["used"]) for one in quota] == [("quota_exceeded", 2, 0)]
@@ -398,7 +446,12 @@ def test_raw_item_tells_what_it_led_to(alice):
     hands.work_all_due("pipeline.generate")
     done = alice.api.get(f"/raw/{raw['id']}", headers={"If-None-Match": queued["ETag"]})
     assert normal(done.json()) == _shown(
-        content, status="processed", version=3, generated=["gen_*"], complete=True
+        content,
+        status="processed",
+        version=3,
+        outcomes=[_outcome("made")],
+        generated=["gen_*"],
+        complete=True,
     )
     assert done.json()["generated"] == ids_made
     same = alice.api.get(f"/raw/{raw['id']}", headers={"If-None-Match": done["ETag"]})

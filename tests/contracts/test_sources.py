@@ -15,6 +15,10 @@ from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem
 
 KNOWN = ", ".join(sorted(one.name for one in plugins.every("engines", Engine)))
 
+TOPIC = {
+    "title": "cranes",
+    "notes": "The harbour has had three cranes since 1974.\nEach of them lifts forty tonnes over the quay.",
+}
 GOOD = {
     "rss": ({"url": "https://example.test/feed"}, {"url": "https://example.test/feed"}),
     "scraper": (
@@ -22,21 +26,27 @@ GOOD = {
         {"url": "https://example.test/news", "item_selector": "article a", "max_pages": 3, "render": False},
     ),
     "youtube": ({"handle": "@example"}, {"handle": "@example"}),
-    "tiktok": ({"hashtag": "#cranes"}, {"hashtag": "cranes"}),
+    "tiktok": (
+        {"links": ["https://www.tiktok.com/@example/video/1"]},
+        {"links": ["https://www.tiktok.com/@example/video/1"]},
+    ),
     "webhook": (
         {"mapping": {"title": "data.headline"}, "verification": {"type": "address"}},
         {"mapping": {"title": "data.headline"}, "verification": {"type": "address"}},
     ),
     "brand": (
-        {"topics": ["cranes"], "cadence": {"every_hours": 12}},
-        {"topics": ["cranes"], "cadence": {"every_hours": 12}},
+        {"topics": [TOPIC, "docks"], "cadence": {"every_hours": 12}},
+        {"topics": [TOPIC, "docks"], "cadence": {"every_hours": 12}},
     ),
 }
 NOTHING_REQUIRED = {"webhook": {}, "brand": {"cadence": {"every_hours": 24}}}
 MISSING = {
     "rss": ("config.url", "Give the address of an RSS, Atom or JSON feed, or of a web page that has one."),
     "scraper": ("config.url", "Give the address of the page that lists the articles."),
-    "youtube": ("config.channel", "Give one of `channel`, `playlist` or `handle`."),
+    "youtube": (
+        "config.url",
+        "Give one of `url`, `channel`, `playlist`, `handle`, `video`, `user` or `custom`.",
+    ),
     "tiktok": ("config.username", "Give one of `username`, `hashtag` or `links`."),
 }
 
@@ -96,6 +106,7 @@ def test_source_of_each_type_is_registered(api, source_type):
 
 @pytest.mark.parametrize("source_type", NOTHING_REQUIRED)
 def test_source_that_requires_no_setting(api, source_type):
+    api.post("/topics", TOPIC)
     answer = api.post("/sources", {"type": source_type, "name": "Harbour"})
     kept = NOTHING_REQUIRED[source_type]
     assert (answer.status_code, normal(answer.json())) == (201, _shown(source_type, kept))
@@ -171,7 +182,7 @@ def test_source_refuses_a_wrong_setting(api, source_type, config, field):
         ),
         (
             {"type": "webhook", "engines": ["Shrt Post"]},
-            ("engines", "unknown_engine", f"There is no engine output Shrt Post. Known are: {KNOWN}."),
+            ("engines", "unknown_engine", "There is no engine output Shrt Post. Did you mean Short Post?"),
         ),
         ({"type": "webhook", "engines": []}, ("engines", "empty", "This list may not be empty.")),
         (
@@ -518,10 +529,17 @@ def test_preview_of_an_address_without_a_feed(alice, feed, httpserver):
     assert detail["field"].startswith("config")
 
 
-def test_preview_of_a_type_that_is_not_fetched(alice):
+def test_preview_of_a_type_that_is_not_fetched_says_what_comes_of_it(alice):
     answer = alice.api.post("/sources/preview", {"type": "webhook"})
-    message = "Sources of type webhook are not fetched, so there is nothing to preview."
-    assert (answer.status_code, answer.json()) == (409, problem("conflict", ("type", "not_fetched", message)))
+    assert (answer.status_code, answer.json()["entries"], answer.json()["price_in_credits"]) == (200, [], 0)
+    (note,) = answer.json()["notes"]
+    assert (note["code"], "sent to the source's own address" in note["message"]) == ("not_fetched", True)
+    lane = alice.api.post("/sources/preview", {"type": "brand", "config": {"topics": [TOPIC]}})
+    assert (lane.status_code, lane.json()["entries"], lane.json()["price_in_credits"]) == (200, [], 1)
+    assert lane.json()["notes"][0]["message"].startswith(
+        "Nothing is fetched: the lane makes Short Post of one of its topics, next at 20"
+    )
+    assert not Source.everywhere.filter(type="brand").exists()
 
 
 def test_entries_are_the_log_of_one_source(alice, feed):
@@ -595,7 +613,7 @@ def test_health_says_how_a_source_does(alice, feed, httpserver):
 
 
 def test_slots_are_the_log_of_a_lane(alice):
-    topic = alice.api.post("/topics", {"title": "Rye", "angles": ["a myth"]}).json()["id"]
+    topic = alice.api.post("/topics", {**TOPIC, "title": "Rye", "angles": ["a myth"]}).json()["id"]
     source = alice.api.post("/sources", {"type": "brand", "engines": ["Short Post"]}).json()["id"]
     (slot,) = alice.api.get(f"/sources/{source}/slots").json()["data"]
     assert (slot["status"], slot["picks"], slot["ended_at"]) == ("waiting", [], None)
@@ -624,6 +642,7 @@ def test_slots_are_the_log_of_a_lane(alice):
 
 
 def test_slots_of_another_source_stay_its_own(alice, charlie):
+    alice.api.post("/topics", TOPIC)
     mine = alice.api.post("/sources", {"type": "brand"}).json()["id"]
     other = alice.api.post("/sources", {"type": "webhook"}).json()["id"]
     assert len(alice.api.get(f"/sources/{mine}/slots").json()["data"]) == 1
@@ -633,7 +652,7 @@ def test_slots_of_another_source_stay_its_own(alice, charlie):
 
 def test_pool_of_a_lane_names_topics_of_the_workspace(alice, charlie):
     def made(person):
-        return person.api.post("/topics", {"title": "Rye"}).json()["id"]
+        return person.api.post("/topics", TOPIC).json()["id"]
 
     mine, theirs = made(alice), made(charlie)
     body = {"type": "brand", "config": {"pool": [mine]}}

@@ -13,7 +13,7 @@ from pipeline.models import Asset, GeneratedItem, Generation, Outlet, Publicatio
 pytestmark = pytest.mark.django_db
 
 LIST_MOST = 4
-PUSH_MOST = 11
+PUSH_MOST = 12
 APART = re.compile(
     r"(?:BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b|.*\brate_bucket\b", re.DOTALL | re.IGNORECASE
 )
@@ -93,7 +93,7 @@ def test_filters_and_further_pages_take_no_more(api, workspace):
     assert len(statements_of(lambda _: api.get(address), status=200)) == LIST_MOST
 
 
-def test_push_takes_eleven_statements(api):
+def test_push_takes_twelve_statements(api):
     def push(number):
         body = {
             "external_id": f"story-{number}",
@@ -106,6 +106,8 @@ def test_push_takes_eleven_statements(api):
     assert [re.search(r'(?:FROM|INTO|UPDATE) "?(\w+)', sql)[1] for sql in sent] == [
         "api_token",
         "workspace_defaults",
+        # By whose rules is it written?
+        "persona",
         # Is it near to anything of the last 90 days?
         "raw_print",
         "raw_item",

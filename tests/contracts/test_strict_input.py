@@ -209,6 +209,7 @@ def test_every_route_with_a_body_refuses_unknown_fields(alice):
         "gen": item["id"],
         "pub": item["publications"][0]["id"],
         "top": alice.api.post("/topics", {"title": "Winter in the harbour"}).json()["id"],
+        "per": alice.persona,
         "pln": alice.planned()["id"],
         "ser": alice.series()["id"],
         "rec": alice.recurrence()["id"],

@@ -123,16 +123,23 @@ def test_list_is_filtered(alice):
     assert api.get("/topics?active=true").status_code == 400
 
 
+RYE = {"title": "Rye", "notes": "A rye loaf keeps for nine days in its crust."}
+
+
 def test_topic_of_a_source_s_own_list_is_that_list_s(alice):
     api = alice.api
-    made = api.post("/sources", {"type": "brand", "config": {"topics": ["Rye"]}}).json()
+    made = api.post("/sources", {"type": "brand", "config": {"topics": [RYE]}}).json()
     source = Source.everywhere.get(type="brand")
     row = Topic.everywhere.create(workspace=alice.workspace, source=source, title="Rye")
     (shown,) = api.read(f"/topics?source={made['id']}")["data"]
     assert (shown["title"], shown["source"]) == ("Rye", made["id"])
     path = f"/topics/{shown['id']}"
     assert api.call("PATCH", path, {"weight": 4}).json()["weight"] == 4
-    for answer in (api.call("PATCH", path, {"title": "Spelt"}), api.call("DELETE", path)):
+    for answer in (
+        api.call("PATCH", path, {"title": "Spelt"}),
+        api.call("PATCH", path, {"notes": "Spelt is older than wheat."}),
+        api.call("DELETE", path),
+    ):
         assert (answer.status_code, answer.json()["detail"][0]["code"]) == (409, "of_a_source")
     assert Topic.everywhere.get(pk=row.pk).deleted_at is None
 

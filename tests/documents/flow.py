@@ -10,8 +10,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
+from django.test import Client, override_settings
 from PIL import Image
 
 from accounts import credits, tokens, workspaces
@@ -70,7 +71,8 @@ class Flow:
             "published.failed",
             "published.overdue",
         ]
-        every += ["raw.failed", "raw.skipped", "generated.failed", "source.failing", "outlet.needs_reconnect"]
+        every += ["raw.failed", "raw.skipped", "generated.failed", "engine.skipped"]
+        every += ["source.failing", "outlet.needs_reconnect"]
         self.endpoint = endpoints.add(self.workspace, receiver_url, events=every, rate=100, actor=owner.email)
 
     def call(
@@ -118,6 +120,7 @@ class Flow:
         self._series()
         self._recurrences()
         self._plan()
+        self._source_types()
 
     def _before_whitelisting(self) -> None:
         self.call("GET", "/workspace", expect=403, name="error-workspace_not_whitelisted")
@@ -257,19 +260,16 @@ class Flow:
         self.work()
         self.call("GET", f"/raw/{pushed['id']}", expect=200, name="raw_item")
         self.call("GET", "/usage/ledger?limit=3", expect=200, name="ledger")
-        # No words at all, and none that can stand as a post of its own.
+        # No words at all, and words of which none can stand as a post of its own when they are looked at.
         self.call(
             "POST",
             "/raw",
-            {"external_id": "picture", "url": "https://harbour.example/picture.jpg"},
+            {"external_id": "picture", "media": [{"url": "https://harbour.example/picture.jpg"}]},
             expect=202,
         )
-        self.call(
-            "POST",
-            "/raw",
-            {"external_id": "odd", "body": "He agreed.", "engines": ["Short Post"]},
-            expect=202,
-        )
+        odd = {**SECOND, "external_id": "odd", "title": "", "engines": ["Short Post"]}
+        self.call("POST", "/raw", odd, expect=202)
+        self.call("POST", "/raw", {**odd, "body": "He agreed."}, expect=200)
         self.work()
 
     def _generated(self) -> None:
@@ -362,7 +362,11 @@ class Flow:
         self._run_out_of_credits()
 
     def _lane(self) -> None:
-        topic = {"title": "Why rye needs time", "angles": ["a myth about rye"]}
+        topic = {
+            "title": "Why rye needs time",
+            "notes": "Rye dough rests for 20 hours before we bake it.",
+            "angles": ["a myth about rye"],
+        }
         topic_id = self.call("POST", "/topics", topic, expect=201)["id"]
         lane = {"type": "brand", "name": "Bread", "engines": ["Short Post"]}
         source = self.call("POST", "/sources", lane, expect=201)
@@ -370,6 +374,12 @@ class Flow:
         self.call("GET", f"/sources/{source['id']}/slots", expect=200, name="source-slots")
         self.call("DELETE", f"/sources/{source['id']}", expect=204)
         self.call("DELETE", f"/topics/{topic_id}", expect=204)
+
+    def _source_types(self) -> None:
+        # As on a machine without yt-dlp and without a browser, whatever this one has.
+        bare = {**settings.SOURCE_ENVIRONMENT, "VIDEO_TOOL": "", "CHROMIUM_PATH": "/nowhere"}
+        with override_settings(SOURCE_ENVIRONMENT=bare):
+            self.call("GET", "/source-types", expect=200, name="source_types")
 
     def _fail_a_source(self) -> None:
         # Nobody listens at the discard port of this machine.

@@ -18,9 +18,12 @@ from pipeline.sources.base import Source
 from pipeline.voices.base import Voice
 from pipeline.writers.base import Writer
 from tests.documents.text import ROOT
+from tests.stages.model_answers import ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pipeline.plugins import Evidence
 
 
 def table(*heading: str, rows: list[tuple[str, ...]]) -> str:
@@ -162,10 +165,65 @@ def _sources() -> str:
             one.label,
             "yes" if one.fetches else "no",
             ", ".join(f"`{key}`" for key in _keys(one)),
+            _evidence(one.evidence),
         )
         for one in plugins.every("sources", Source)
     ]
-    return table("Kind", "Label", "Fetched", "Keys of `config`", rows=rows)
+    return table("Kind", "Label", "Fetched", "Keys of `config`", "Tested against", rows=rows)
+
+
+def _evidence(evidence: Evidence) -> str:
+    return {
+        "server": f"a real server, {_against(evidence)} (`{evidence.test}`)",
+        "software": f"a stand-in, and {_against(evidence)} (`{evidence.test}`)",
+        "documents": f"a stand-in from documents of {_against(evidence)} (`{evidence.test}`)",
+        "none": "nothing to ask",
+    }[evidence.level]
+
+
+def _against(evidence: Evidence) -> str:
+    return evidence.against + (f"; {evidence.gap} by a stand-in" if evidence.gap else "")
+
+
+def _platforms_and_sources() -> str:
+    """One line that a reader of the first screen finds a platform in."""
+    publishes, reads = (
+        ", ".join(
+            sorted(
+                (one.label for one in plugins.every(family, of) if one.evidence.level != "none"),
+                key=str.casefold,
+            )
+        )
+        for family, of in (("platforms", Platform), ("sources", Source))
+    )
+    tested = "[How each was tested](#what-works-and-how-that-is-known)"
+    return f"**Publishes to** {publishes}, and anywhere by hand. **Reads** {reads}. {tested}.\n"
+
+
+def _what_works() -> str:
+    """Platforms and sources by what shows that they work, the strongest first."""
+    families = [plugins.every("platforms", Platform), plugins.every("sources", Source)]
+    levels = {
+        "server": "**Real server**, in `make test-real`",
+        "software": "**Stand-in and software that others wrote**",
+        "documents": "**Stand-in only**, written from the vendor's documents",
+        "none": "**Nothing outside to ask**",
+    }
+    rows = [
+        (heading, *(_named([one for one in family if one.evidence.level == level]) for family in families))
+        for level, heading in levels.items()
+    ]
+    return table("Tested against", "Publishes to", "Reads", rows=rows)
+
+
+def _named(family: Iterable[Platform | Source]) -> str:
+    """The labels, those that are tested against the same beside each other."""
+    groups: dict[str, list[str]] = {}
+    for one in family:
+        groups.setdefault(_against(one.evidence).removeprefix(f"{one.label} "), []).append(one.label)
+    return ", ".join(
+        ", ".join(labels) + (f" ({against})" if against else "") for against, labels in groups.items()
+    )
 
 
 def _keys(source: Source) -> list[str]:
@@ -220,6 +278,7 @@ def _platforms() -> str:
             "yes" if one.can_remove else "no",
             ", ".join(one.metrics_given) or "none",
             f"{one.api.version or 'unversioned'}, {one.api.reviewed_on}" if one.api else "",
+            _evidence(one.evidence),
         )
         for one in plugins.every("platforms", Platform)
     ]
@@ -232,6 +291,7 @@ def _platforms() -> str:
         "Can be removed",
         "Metrics",
         "API, read on",
+        "Tested against",
         rows=rows,
     )
 
@@ -256,7 +316,19 @@ def _crash_points() -> str:
     return "".join(f"- `{point}`\n" for point in points)
 
 
+def _model_answers() -> str:
+    rows = []
+    for row in ROWS:
+        is_taken = "reading" in row.warns
+        becomes = f"failed, `{row.error}`" if row.error else "ready, without AI" if is_taken else "ready"
+        warns = ", ".join(f"warning `{code}`" for code in row.warns)
+        rows.append((row.model, becomes, ": ".join(one for one in (warns, row.message) if one) or "–"))
+    return table("The model answers", "The item", "What it says", rows=rows)
+
+
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
+    ("README.md", "platforms"): _platforms_and_sources,
+    ("README.md", "what works"): _what_works,
     ("api.md", "routes"): _routes,
     ("api.md", "errors"): _errors,
     ("api.md", "prefixes"): _prefixes,
@@ -271,6 +343,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("plugins.md", "sources"): _sources,
     ("plugins.md", "engines"): _engines,
     ("plugins.md", "writers"): _writers,
+    ("plugins.md", "model answers"): _model_answers,
     ("plugins.md", "voices"): _voices,
     ("plugins.md", "platforms"): _platforms,
     ("architecture.md", "crash points"): _crash_points,

@@ -26,7 +26,7 @@ FILES = sorted(path.name for path in (DOCS / "guides").glob("*.md"))
 
 
 @pytest.fixture
-def service(live_server, transactional_db, settings):
+def service(live_server, transactional_db, settings, quick_workspaces):
     # In it stand the addresses that a guide goes on with.
     settings.PUBLIC_URL = live_server.url
     workspace = workspaces.create("Newsroom")
@@ -158,3 +158,11 @@ def test_an_operator_can_close_the_docs_to_strangers(address, client, db, settin
 )
 def test_what_is_not_there_is_404(address, client, db):
     assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize("guide", guides._BY_SLUG.values(), ids=guides._BY_SLUG)
+def test_a_page_lists_its_sections_once(guide):
+    """The page makes the list of its headings; a document has none of its own."""
+    html, headings = guides.rendered(guide.file, "https://pipeline.example")
+    before_the_first = html.partition("<h2")[0]
+    assert [anchor for anchor, _ in headings if f'href="#{anchor}"' in before_the_first] == []

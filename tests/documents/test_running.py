@@ -1,4 +1,4 @@
-"""Commands, options and addresses that docs/running.md names are there."""
+"""Commands, options and addresses that the documents name are there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.urls import resolve
 
-from tests.documents.text import DOCS, ROOT, read, rows, section
+from tests.documents.text import DOCS, DOCUMENTS, ROOT, read, rows, section
 
 OWN = ("accounts", "config", "pipeline", "webhooks", "analytics")
 STOCK = frozenset(
@@ -17,9 +17,7 @@ STOCK = frozenset(
 
 
 def test_named_commands_exist():
-    named = {
-        name for path in DOCS.glob("*.md") for name in re.findall(r"manage\.py ([a-z_]+)", path.read_text())
-    }
+    named = {name for path in DOCUMENTS for name in re.findall(r"manage\.py ([a-z_]+)", path.read_text())}
     assert named <= set(get_commands())
 
 
@@ -44,7 +42,9 @@ def test_every_option_is_documented(command, heading):
 def test_named_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text()
     named = {
-        name for path in DOCS.glob("*.md") for name in re.findall(r"`?make ([a-z][a-z-]+)`", path.read_text())
+        name
+        for path in DOCUMENTS
+        for name in re.findall(r"(?:`|^|&& )make ([a-z][a-z-]+)", path.read_text(), re.MULTILINE)
     }
     assert named
     assert {name for name in named if not re.search(rf"^{name}:", makefile, re.MULTILINE)} == set()

@@ -10,11 +10,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
+AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+DOCUMENTS = (*(ROOT / name for name in AT_THE_ROOT), *sorted(DOCS.glob("*.md")))
 EMBEDDED = re.compile(r"<!-- example: ([a-z0-9._-]+) -->\n```json\n(.*?)```\n", re.DOTALL)
 
 
+def path_of(name: str) -> Path:
+    return (ROOT if name in AT_THE_ROOT else DOCS) / name
+
+
 def read(name: str) -> str:
-    return (DOCS / name).read_text()
+    return path_of(name).read_text()
 
 
 def rows(text: str) -> list[list[str]]:
@@ -56,6 +62,6 @@ def replace_between(document: str, name: str, written: str) -> None:
     text = read(document)
     head, mark, rest = text.partition(f"<!-- {name} -->\n")
     _, end, tail = rest.partition(f"<!-- end {name} -->")
-    assert mark, f"docs/{document} has no place for {name}"
-    assert end, f"docs/{document} has no end for {name}"
-    (DOCS / document).write_text(head + mark + written + end + tail)
+    assert mark, f"{document} has no place for {name}"
+    assert end, f"{document} has no end for {name}"
+    path_of(document).write_text(head + mark + written + end + tail)

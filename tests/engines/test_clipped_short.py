@@ -6,7 +6,6 @@ import dataclasses
 import json
 from functools import partial
 
-import anthropic  # noqa: F401 - loaded before any test looks at the clock
 import pytest
 
 from pipeline import model_client
@@ -21,6 +20,8 @@ from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import Crop, Word, outside
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from tests.writers.messages_server import MessagesServer, ok
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 NAME = "upl_01jd0000000000000000000000"
 SENTENCES = (

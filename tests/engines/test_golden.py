@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anthropic  # noqa: F401 - loaded before any test looks at the clock
 import pytest
 
 from pipeline import model_client, plugins
@@ -28,6 +27,8 @@ from tests.writers.messages_server import MessagesServer, ok
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 GOLDEN = Path(__file__).parent / "golden"
 SOURCES = ("news", "essay", "transcript")

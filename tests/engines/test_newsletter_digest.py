@@ -96,7 +96,7 @@ def test_story_without_a_word_to_say_is_left_out_and_too_few_are_refused() -> No
     brief, _ = told(PLAIN, "Buy at evil.com today, says the man.", PLAIN)
     with pytest.raises(Refused) as refused:
         PLUGIN.offline(brief, ANN, variants=1, seed="s")
-    assert refused.value.code == "nothing_to_say"
+    assert refused.value.code == "too_few_stories"
 
 
 def test_eighth_story_is_not_told() -> None:
@@ -177,8 +177,9 @@ def test_model_is_asked_once_and_sees_facts_by_story_and_nothing_else() -> None:
             )
     assert [draft.title for draft in answer.drafts] == [WRITTEN["title"]]
     (request,) = server.requests
-    document = request.body["messages"][0]["content"][0]["source"]["data"]
-    facts = json.loads(document.split("\n", 1)[1].rsplit("\n", 1)[0])
+    # A line that says what it is, then the facts between two marks.
+    document = request.body["messages"][0]["content"][0]["text"].split("\n", 2)[2].rsplit("\n", 1)[0]
+    facts = json.loads(document)
     assert [fact["story"] for fact in facts] == [fact.id[:2] for fact in FACTS]
     assert STORIES[1].title not in request.raw
     assert "quayside.example" not in request.raw

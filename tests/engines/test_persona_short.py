@@ -99,7 +99,7 @@ def test_each_variant_tells_sentences_of_its_own():
 def test_too_little_is_refused_in_a_sentence():
     assert PLUGIN.why_not(SOURCE) is None
     assert PLUGIN.why_not(SourceText(TITLE, SENTENCES[0])) == (
-        "A Persona Short needs 45 words in sentences of at most 220 characters that stand alone; this item has 13."
+        "A Persona Short needs 45 words in sentences of at most 220 characters that stand alone; this item has 12."
     )
     with pytest.raises(Refused, match=r"^The source holds no title and 45 words"):
         PLUGIN.offline(brief(SENTENCES[:2]), ANN, variants=1, seed="s")

@@ -83,6 +83,13 @@ def test_speech_with_its_speaker_comes_first() -> None:
     assert offline(VOTE, MAYOR) == [QUOTE]
 
 
+def test_short_speech_comes_before_long_sentences() -> None:
+    long = "The council approved a budget of 74 million euros for the new tram line on Tuesday evening."
+    short = '"We have waited long enough for this," said Mayor Ellen Okafor.'
+
+    assert "Ellen Okafor" in offline(long, short)[0]
+
+
 def test_sentence_is_attributed_to_the_sources_site() -> None:
     assert offline(VOTE) == [f"“{VOTE}”\n– example.com"]
 

@@ -240,7 +240,7 @@ def test_sound_post_fails_nothing() -> None:
             "“We have waited far too long,” she said.",
             "quotations",
             (
-                "These quotations aren't in the source word for word: We have waited far too long,. "
+                "These quotations aren't in the source word for word: We have waited far too long. "
                 "Nearest in the source: “We have waited long enough,” said the mayor."
             ),
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -140,16 +142,21 @@ def test_sentence_that_leans_on_another_is_said_only_where_too_few_others_are_th
     assert leaning in threads(leaning, *SENTENCES[:2])[0]
 
 
-def test_speech_without_marks_begins_with_a_capital_and_ends_with_an_ellipsis() -> None:
+def test_speech_without_marks_begins_with_a_capital_and_ends_with_an_ellipsis_where_it_goes_on() -> None:
     stream = (
         "so the display said 240 degrees every single time and",
         "when we took over the bakery nobody could get the oven out of the door",
         "on a sunday it took four screws and one very rusty bolt to get at the probe",
     )
-    first, second, third = threads(*stream)[0]
+    brief, _ = brief_of(*stream)
+    first_fact, *others = brief.facts
+    brief = replace(brief, facts=(replace(first_fact, is_cut=True), *others))
+
+    [draft] = PLUGIN.offline(brief, ANN, variants=1, seed="s")
+    first, second, third = draft.content["parts"]
 
     assert first == "The display said 240 degrees every single time…"
-    assert second == "When we took over the bakery nobody could get the oven out of the door…"
+    assert second == "When we took over the bakery nobody could get the oven out of the door"
     assert third.startswith("On a sunday it took four screws")
 
 

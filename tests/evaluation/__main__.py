@@ -10,7 +10,7 @@ import django
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    os.environ.setdefault("MODE", "development")
+    os.environ["ENV_FILE"] = "tests/settings.env"
     os.environ.setdefault("LOG_LEVEL", "ERROR")
     django.setup()
 

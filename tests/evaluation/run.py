@@ -13,7 +13,7 @@ from pipeline.plugins import PluginError
 from pipeline.stages.generate.gates import gates_of
 from pipeline.stages.generate.judging import judge
 from pipeline.writers.claude import PLUGIN as CLAUDE
-from tests.writers.messages_server import MessagesServer, Recorded, Scripted, ok, refusal
+from tests.writers.messages_server import MessagesServer, Recorded, Scripted, material_of, ok, refusal
 from tests.writers.metering import Meter
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ class Replay:
 
 def _numbers(request: Recorded) -> list[tuple[str, str]]:
     """The facts as the model is shown them: what was dropped has no number."""
-    data = request.body["messages"][0]["content"][0]["source"]["data"]
-    return [(one["id"], one["quote"]) for one in json.loads("\n".join(data.split("\n")[1:-1]))]
+    return [(one["id"], one["quote"]) for one in json.loads(material_of(request))]
 
 
 def _variant(

@@ -66,9 +66,10 @@ def test_figures_of_all_of_them_hold():
     judge(outcomes)
     facts = sum(len(one.case.facts) for one in outcomes)
     kept = sum(one.kept for one in outcomes)
-    # What the recorded model missed and what it listed beside; the code between loses and adds nothing.
-    assert (sum(one.found for one in outcomes), facts) == (84, 86)
-    assert (sum(one.right for one in outcomes), kept) == (84, 86)
-    assert sum(one.dropped for one in outcomes) == 3
+    # What the recorded model missed and what it listed beside; the code between adds nothing, and loses two that stand
+    # behind an order to a machine, in a paragraph that no writer is shown to its end.
+    assert (sum(one.found for one in outcomes), facts) == (82, 86)
+    assert (sum(one.right for one in outcomes), kept) == (82, 84)
+    assert sum(one.dropped for one in outcomes) == 5
     ends = Counter(ended for one in outcomes for ended in one.ended.values())
     assert ends == {"ready": 66, "failed: numbers": 5, "failed: support": 3}

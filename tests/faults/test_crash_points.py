@@ -10,8 +10,14 @@ import pytest
 
 from config.ground.crash import POINTS
 from tests.faults.world import Neighbour, make_world, serve
+from tests.sizes import IS_PROOF
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.both_databases if IS_PROOF else pytest.mark.postgres_if_there,
+    pytest.mark.minutes(4),
+]
 
 # Each says something else: what repeats another item isn't published by itself.
 STORIES = (

@@ -9,7 +9,12 @@ import pytest
 from tests.faults.world import make_world
 from tests.stages.mailing.mail_server import MailServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.postgres_if_there,
+    pytest.mark.minutes(4),
+]
 
 READERS = 200
 PUSHED = (("push_one", {}), ("work", {"kinds": ["pipeline.generate"]}))

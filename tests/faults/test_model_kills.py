@@ -11,7 +11,12 @@ from tests.faults.one_step import TEXT
 from tests.faults.world import Neighbour, make_world, serve
 from tests.writers.messages_server import MessagesServer, ok
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.postgres_if_there,
+    pytest.mark.minutes(2),
+]
 
 PUSH = ("push_one", {"engines": ["Short Post", "Persona Tweet"]})
 GENERATE = ("work", {"kinds": ["pipeline.generate"]})

@@ -8,7 +8,7 @@ from config.ground.crash import POINTS
 from tests.faults.world import make_world
 from tests.platforms.letterbox import Wall
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["pipeline.outlets"]})
 TIME = ("let_time_pass", {})

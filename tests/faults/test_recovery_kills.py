@@ -7,7 +7,7 @@ import pytest
 from config.ground.crash import POINTS
 from tests.faults.world import Neighbour, make_world, serve
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["webhooks.recover"]})
 SEND = ("work", {"kinds": ["webhooks.dispatch", "webhooks.deliver"]})

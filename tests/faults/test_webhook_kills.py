@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import threading
 import time
@@ -18,12 +17,18 @@ from django.conf import settings
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.faults.separate import IS_POSSIBLE, Separate
+from tests.sizes import size
 
-KILLS = int(os.environ.get("WEBHOOK_KILLS", "12"))
+KILLS = size(6, 30)
 USUAL_START_SECONDS = 4.0
 SLOWEST_PACE = 3.0
 SEED = 20261122
-pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(300 + 30 * KILLS)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.postgres,
+    pytest.mark.timeout(300 + 30 * KILLS),
+    pytest.mark.minutes(2),
+]
 
 
 class Sink:

@@ -7,7 +7,7 @@ import pytest
 from config.ground.crash import POINTS
 from tests.faults.world import make_world
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
 WORK = ("work", {"kinds": ["pipeline.websub"]})
 TIME = ("let_time_pass", {})

@@ -20,8 +20,11 @@ from django.test import Client
 
 from accounts import authentication, ratelimit, tokens, workspaces
 from config.ground import hands
+from config.ground.ids import decode
 from config.ground.jsonio import dump
-from pipeline.models import WorkspaceDefaults
+from pipeline.models import Generation, WorkspaceDefaults
+from pipeline.stages import generate
+from tests.stages.steps import claimed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +136,7 @@ def _furnish(newsroom: Newsroom, workspace: Workspace) -> None:
     for kind, config in (
         ("rss", {"url": "http://127.0.0.1:9/feed.xml"}),
         ("webhook", {}),
-        ("brand", {}),
+        ("brand", {"topics": [{"title": "Bread", "notes": "Rye bread keeps for nine days in its crust."}]}),
     ):
         call("POST", "/sources", {"type": kind, "config": config}, expect=201)
     _bridges(client, call)
@@ -156,7 +159,7 @@ def _furnish(newsroom: Newsroom, workspace: Workspace) -> None:
         call("POST", f"/generated/{ready()}/publish", body, expect=202)
         work()
     # No words to write from, none that stand alone, too few for three variants, and two variants of one story.
-    push(title="", body="", url="https://harbour.example/picture.jpg")
+    push(title="The crane", body="")
     push(title="", body="He agreed.")
     for town in ("Norden", "Emden", "Leer"):
         push(
@@ -165,8 +168,18 @@ def _furnish(newsroom: Newsroom, workspace: Workspace) -> None:
     ready(variants=2)
     ready()
     work()
+    _break_and_spare(call, push)
     # One that waits for its turn.
     push()
+
+
+def _break_and_spare(call: Callable[..., Any], push: Callable[..., str]) -> None:
+    """Runs that broke again and again, which may be tried once more; and personas that no source speaks as."""
+    for _ in range(3):
+        broken = decode("raw", push())
+        generate.give_up(claimed(Generation.everywhere.get(raw_item=broken)))
+    for name in ("Spare", "Another"):
+        call("POST", "/personas", {"name": name}, expect=201)
 
 
 @pytest.fixture

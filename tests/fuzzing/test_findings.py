@@ -59,7 +59,7 @@ def test_publish_takes_no_wall_clock_time_with_a_line_break(call):
     ],
 )
 def test_push_takes_no_address_that_leads_nowhere(call, url):
-    assert call("POST", "/raw", {"url": url}) == (400, [("url", "invalid_address")])
+    assert call("POST", "/raw", {"title": "The crane", "url": url}) == (400, [("url", "invalid_address")])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_push_takes_no_address_that_leads_nowhere(call, url):
     ],
 )
 def test_push_takes_every_address_that_may_lead_somewhere(call, url):
-    status, shown = call("POST", "/raw", {"url": url})
+    status, shown = call("POST", "/raw", {"title": "The crane", "url": url})
     assert (status, shown["url"]) == (202, url)
 
 

@@ -132,6 +132,7 @@ def test_inbound_takes_posts_only(source_of):
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
+@pytest.mark.usefixtures("one_minute")
 def test_inbound_counts_calls_of_one_address(source_of, monkeypatch):
     monkeypatch.setattr("config.ground.limits.INBOUND_CALLS", "2/m")
     source = source_of()

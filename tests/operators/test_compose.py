@@ -180,6 +180,7 @@ def environment(data, **more):
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "MODE": "production",
+        "ENV_FILE": os.devnull,
         "DATA_DIR": str(data),
         "PUBLIC_URL": "https://pipeline.example",
         "OPERATOR_CONTACT": "operator@pipeline.example",

@@ -89,7 +89,9 @@ def test_lines_say_what_to_do(workspace):
 
 
 def test_fonts_that_may_be_missing_are_named():
-    assert "fonts-noto-cjk" in verdict("fonts")[1]
+    (fonts,) = [one for one in doctor.examine() if one.name == "fonts"]
+    assert "can't show Chinese, Japanese and Korean here" in fonts.said
+    assert fonts.advice == "Install Debian's package fonts-noto-cjk."
 
 
 def test_media_that_cannot_be_written_to_fails(settings, tmp_path):

@@ -15,6 +15,8 @@ from config import server
 from tests.documents.text import ROOT
 from tests.operators.deployment import dockerfile_steps, image
 
+pytestmark = pytest.mark.minutes(3)
+
 TOOL = ROOT / "tools/replay_dockerfile.py"
 NEEDED = ("debootstrap", "unshare", "chroot", "mount")
 

@@ -16,6 +16,11 @@ def forgotten_guesses():
     cache.clear()
 
 
+@pytest.fixture(autouse=True)
+def with_quick_workspaces(quick_workspaces):
+    """What a new workspace makes is looked at in tests/stages/test_furnish.py."""
+
+
 @pytest.fixture
 def alice(db):
     return UserFactory(email="alice@example.test", name="Alice")

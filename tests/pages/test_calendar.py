@@ -133,6 +133,7 @@ def publications(workspace, outlet, item, count):
     Publication.everywhere.bulk_create([row for _, row in rows], batch_size=500)
 
 
+@pytest.mark.slow
 def test_a_month_with_2000_publications_asks_no_more_than_one_with_10(editor, newsroom, feed):
     (item,) = items(newsroom, 1)
     address = f"{at(newsroom, 'calendar')}?view=month&on=2027-04-15"

@@ -19,6 +19,7 @@ from pipeline import overview
 from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source, WorkspaceDefaults
 from pipeline.stages import push, stopping
 from pipeline.stages.publish import halting
+from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
 from webhooks.models import Endpoint
 
@@ -251,8 +252,40 @@ def test_standing_conditions_are_on_every_page(newsroom, charlie, banners):
         "The operator has stopped publishing.",
         "This month's credits are used up.",
         "Social has to be reconnected.",
-        "The webhook endpoint at social.example is switched off.",
+        "The webhook endpoint at social.example/in is switched off.",
     ]
+
+
+def test_a_banner_names_the_cause_and_each_endpoint(newsroom, alice, as_person):
+    def disable(path, **told):
+        made = endpoints.add(newsroom, f"https://hooks.example/{path}", actor="x").endpoint
+        Endpoint.everywhere.filter(pk=made.pk).update(status="disabled")
+        if told:
+            make_delivery(made, status="held", wake_at=None, **told)
+
+    disable("orders", last_status=410)
+    disable("news", last_status=500)
+    disable("mail")
+
+    def shown(role):
+        alice.memberships.filter(workspace=newsroom).update(role=role)
+        answer = as_person(alice).get(reverse("notices", kwargs={"ws": newsroom.pk}))
+        return [(banner.title, banner.text) for banner in answer.context["banners"]]
+
+    assert shown("owner") == [
+        (
+            "The webhook endpoint at hooks.example/orders is switched off.",
+            "It answered 410: it is gone. Its events are held until an owner switches it on again.",
+        ),
+        (
+            "The webhook endpoints at hooks.example/mail, hooks.example/news are switched off.",
+            "They failed for days. Their events are held until an owner switches them on again.",
+        ),
+    ]
+    # A path may be a receiver's secret.
+    assert [title for title, _ in shown("viewer")] == [
+        "The webhook endpoint at hooks.example is switched off."
+    ] * 2
 
 
 def test_what_is_over_has_no_banner(newsroom, banners):

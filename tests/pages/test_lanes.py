@@ -18,6 +18,7 @@ from tests.stages.brand.lanes import LINES, add_lane, make_persona, make_topics,
 
 @pytest.fixture
 def editor(bob, newsroom, as_person):
+    make_persona(newsroom, approved_lines=list(LINES))
     return as_person(bob)
 
 
@@ -183,6 +184,7 @@ def test_without_a_persona_the_page_leads_to_one(editor, newsroom):
 
 
 def test_a_double_click_makes_one_lane(editor, newsroom):
+    make_topics(newsroom)
     form = fill(editor, newsroom, save="", once="same")
     for _ in range(2):
         editor.post(at(newsroom, "lane_add"), form)
@@ -190,6 +192,7 @@ def test_a_double_click_makes_one_lane(editor, newsroom):
 
 
 def test_past_the_plan_it_is_refused_in_words(editor, newsroom):
+    make_topics(newsroom)
     newsroom.plan.active_sources_most = 0
     newsroom.plan.save(update_fields=["active_sources_most"])
     answer = editor.post(at(newsroom, "lane_add"), fill(editor, newsroom, save="", once="x"))
@@ -249,12 +252,24 @@ def test_it_is_paused_resumed_run_and_deleted_like_others(editor, newsroom):
     assert (source.deleted_at, source.due_at is not None) == (None, True)
 
 
-def test_a_lane_without_topics_says_what_to_do(editor, newsroom):
+def test_a_lane_whose_topics_are_gone_says_what_to_do(editor, newsroom):
+    (topic,) = make_topics(newsroom, 1)
     source = saved(editor, newsroom)
+    topics.delete(topic, now=newsroom.created_at)
     work_slot(source)
     text = said(editor.get(at(newsroom, "source_page", src=source.pk)))
     assert "Nothing was made" in text
     assert "No topic may be taken now" in text
+
+
+def test_lane_that_could_say_nothing_is_told_before_it_is_saved_and_refused(editor, newsroom):
+    make_persona(newsroom, approved_lines=[])
+    make_topics(newsroom, 2)
+    sentence = "This workspace has no model, and nothing else that the lane may say"
+    assert sentence in said(editor.get(at(newsroom, "lane_add")))
+    answer = editor.post(at(newsroom, "lane_add"), fill(editor, newsroom, save="", once="x"))
+    assert (answer.status_code, sentence in str(answer.context["form"].errors)) == (200, True)
+    assert not Source.everywhere.filter(type="brand").exists()
 
 
 def test_log_says_what_each_slot_did(editor, newsroom):
@@ -295,6 +310,7 @@ def test_made_item_stands_in_the_log(editor, newsroom):
 
 
 def test_log_of_a_lane_has_pages(editor, newsroom):
+    make_topics(newsroom)
     source = saved(editor, newsroom)
     for _ in range(lane_log.SLOTS):
         work_slot(source)
@@ -313,7 +329,7 @@ def test_nothing_of_another_workspace_is_there(editor, newsroom, charlie):
     from accounts import workspaces
 
     theirs = workspaces.memberships_of(charlie)[0].workspace
-    make_topics(theirs, 3, notes="Theirs alone.")
+    make_topics(theirs, 3, notes="Theirs alone is the recipe of the rye bread.")
     lane = add_lane(theirs, name="Secret lane")
     assert editor.get(at(newsroom, "source_edit", src=lane.pk)).status_code == 404
     form = editor.get(at(newsroom, "lane_add")).context["form"]

@@ -74,6 +74,7 @@ def test_the_form_says_what_is_wrong(letter):
     assert Subscriber.everywhere.count() == 0
 
 
+@pytest.mark.usefixtures("one_minute")
 def test_sign_ups_of_one_client_are_counted(letter, monkeypatch):
     monkeypatch.setattr(limits, "SUBSCRIBE_CALLS", "2/h")
     browser = Client()

@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config.ground.ids import encode
-from pipeline import way_out
+from pipeline import plugins, way_out
 from pipeline.models import Outlet, Publication, WorkspaceDefaults
+from pipeline.platforms.base import Platform
 from pipeline.stages import outlets, publish
 from pipeline.stages.publish import queues
 from tests.platforms import letterbox
@@ -113,6 +114,13 @@ def test_only_connectable_platforms_are_offered(owner, newsroom, wall):
         "takes": "Short texts",
     }
     assert not {"feed", "simulated"} & set(kinds)
+
+
+@pytest.mark.parametrize("kind", ["ghost", "mastodon", "wordpress"])
+def test_the_form_says_what_the_platform_was_tested_against(owner, newsroom, kind):
+    sentence = plugins.get("platforms", kind, Platform).evidence.sentence
+    assert sentence.startswith("Tested ")
+    assert sentence in text_of(owner.get(at(newsroom, "outlet_connect", kind=kind)))
 
 
 @pytest.mark.parametrize("kind", ["feed", "simulated", "nothing"])

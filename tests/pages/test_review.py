@@ -114,7 +114,8 @@ def test_a_story_is_one_card_with_its_formats_and_variants(editor, newsroom, sta
     other = made(
         newsroom, stage, "The harbour has new boats", body="The harbour has 12 new boats this year. " * 9
     )
-    assert len(items) == 4
+    # The source has enough for one thread.
+    assert len(items) == 3
     first, second = listed(editor, items[0])
     assert first in {public(one) for one in other}
     assert second == public(max((one for one in items if one.status == "ready"), key=lambda one: one.pk))
@@ -205,7 +206,7 @@ def test_a_card_takes_as_many_statements_however_many_outlets_and_variants(edito
     stages = [encode("out", make_stage(newsroom, name=f"Stage {number}").pk) for number in range(5)]
     GeneratedItem.everywhere.filter(pk=rows[0].pk).update(outlets=[encode("out", stage.pk), *stages])
     assert alone == (alone[0], 1, 0)
-    assert count(rows[0]) == (alone[0], 6, 6)
+    assert count(rows[0]) == (alone[0], 6, 4)
     assert alone[0] <= 10
 
 
@@ -218,6 +219,70 @@ def test_a_card_shows_the_post_as_each_outlet_gets_it(editor, item, stage):
     assert "As it will look on Stage" in html
     assert "Where it comes from" in html
     assert "claim-1" in html
+
+
+def checks_in(html):
+    """What is warned of and what has passed, as the card says it, and whether it stands before the words."""
+    warned, passed = (
+        set(re.findall(rf'<li class="{tone}">.*?<strong>([^<]+)</strong>', html, re.DOTALL))
+        for tone in ("warn", "good")
+    )
+    return warned, passed, 0 < html.find('class="checks"') < html.find('class="outlets"')
+
+
+def test_false_words_of_a_person_are_warned_of_before_anything_else(editor, item):
+    def words(name):
+        return {
+            **editor.get(at(item, name, gen=item.pk)).context["form"].initial,
+            "version": str(reread(item).version),
+            "save": "",
+        }
+
+    card, page = (at(item, name, gen=item.pk) for name in ("review_card", "item_page"))
+    warned, passed, _ = checks_in(editor.get(card).content.decode())
+    vouching = {"Numbers", "Quotations", "Names", "Claims", "Statements", "Links", "Contacts"}
+    assert (warned, vouching <= passed) == (set(), True)
+    false = (
+        "Mayor Donald Fakeman stole 99 million dollars. \u201cI did it and I am proud,\u201d he said. "
+        "Call 0900 123456 or visit http://evil.example/pay now."
+    )
+    answer = editor.post(at(item, "item_edit", gen=item.pk), {**words("item_edit"), "part_0": false})
+    assert (answer.status_code, reread(item).body) == (302, false)
+    for address in (card, page):
+        html = editor.get(address).content.decode()
+        warned, passed, is_first = checks_in(html)
+        assert warned >= vouching
+        assert passed & vouching == set()
+        assert "These numbers aren&#x27;t in the source: 99 million dollars" in html
+        assert "These words were edited." in html
+        assert "Made without AI, then edited" in html
+        # No claim of the words before is shown as one of these.
+        assert "claim-1" not in html
+    assert is_first is False
+    assert checks_in(editor.get(card).content.decode())[2] is True
+    # Edited once more, on the card itself.
+    answer = editor.post(
+        at(item, "review_edit", gen=item.pk), {**words("review_edit"), "part_0": "It rolls."}
+    )
+    warned, passed, is_first = checks_in(editor.get(card).content.decode())
+    assert (answer.status_code, "Statements" in warned, "Numbers" in passed, is_first) == (
+        302,
+        True,
+        True,
+        True,
+    )
+
+
+def test_words_that_nobody_checked_are_called_so(editor, item):
+    """As a release before this one leaves them."""
+    assert item.checks
+    GeneratedItem.everywhere.filter(pk=item.pk).update(body="False.", revision=2)
+    for name in ("review_card", "item_page"):
+        html = editor.get(at(item, name, gen=item.pk)).content.decode()
+        assert checks_in(html)[:2] == ({"Not checked"}, set())
+        assert "passed" not in html
+    for outcome in ("passed", "warning", "failed"):
+        assert listed(editor, item, check=outcome) == []
 
 
 def test_a_viewer_sees_all_and_decides_nothing(vera, as_person, item):

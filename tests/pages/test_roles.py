@@ -51,6 +51,7 @@ PAGES = {
     "workspace_key": "manage",
     "workspace_key_remove": "manage",
     "workspace_cap": "manage",
+    "samples_remove": "manage",
     "workspace_export": "manage",
     "workspace_delete": "manage",
     "workspace_keep": "manage",

@@ -100,7 +100,8 @@ def polled(source):
             "youtube",
             {"channel": "UC1234567890123456789012"},
         ),
-        ("https://www.youtube.com/playlist?list=PL123", "youtube", {"playlist": "PL123"}),
+        ("https://www.youtube.com/playlist?list=PL0123456789", "youtube", {"playlist": "PL0123456789"}),
+        ("https://youtu.be/ryeBread003?si=x", "youtube", {"video": "ryeBread003"}),
         ("https://www.tiktok.com/@trams", "tiktok", {"username": "trams"}),
         (
             "https://www.tiktok.com/@trams/video/1",
@@ -116,9 +117,9 @@ def test_channels_are_known_by_their_address(editor, newsroom, address, source_t
     assert opened_one.label in str(found[1])
 
 
-def test_a_video_is_no_source(editor, newsroom):
+def test_an_address_of_nothing_on_youtube_is_no_source(editor, newsroom):
     answer = paste(editor, newsroom, "https://www.youtube.com/watch?v=abc")
-    assert "neither a channel nor a playlist" in str(answer.context["form"].errors["address"])
+    assert "no channel, playlist or video" in str(answer.context["form"].errors["address"])
 
 
 def test_a_page_offers_its_feed_first(editor, newsroom, trams):

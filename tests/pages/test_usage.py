@@ -13,6 +13,7 @@ from accounts import credits, workspaces
 from accounts.models import LedgerEntry, Workspace
 from pipeline.models import Generation, ModelCall
 from pipeline.stages import spending
+from tests.factories import PlanFactory
 
 
 def at(name, workspace):
@@ -47,6 +48,14 @@ def call(workspace, cost, *, own, at=None):
         cost_micro_usd=cost,
         created_at=at or datetime.now(UTC),
     )
+
+
+@pytest.fixture
+def newsroom(alice):
+    plan = PlanFactory(credits_per_month=1000)
+    made = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin", plan=plan)
+    workspaces.whitelist(made, "operator@example.test")
+    return made
 
 
 @pytest.fixture

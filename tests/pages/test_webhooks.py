@@ -570,7 +570,24 @@ def test_when_a_failing_endpoint_is_tried_next(owner, newsroom):
     soon = later - timedelta(hours=1)
     for wake_at in (later, soon):
         make_delivery(endpoint, attempt_count=1, wake_at=wake_at)
-    assert owner.get(at(newsroom, "webhook", whe=endpoint.pk)).context["next_try"] == soon
+    assert owner.get(at(newsroom, "webhook", whe=endpoint.pk)).context["next_try"].at == soon
+
+
+def test_a_try_that_is_due_is_not_told_by_a_moment_that_has_passed(owner, newsroom):
+    endpoint = make_endpoint(newsroom, failures=1, failing_since=timezone.now())
+    make_delivery(endpoint, attempt_count=1, wake_at=timezone.now() - timedelta(minutes=4))
+    shown = owner.get(at(newsroom, "webhook", whe=endpoint.pk)).content.decode()
+    assert "It is tried again as soon as the call under way has ended." in shown
+    listed = owner.get(at(newsroom, "webhooks")).content.decode()
+    assert ("Next try now" in listed, "Next try <time" in shown + listed) == (True, False)
+
+
+def test_endpoints_of_one_host_are_told_apart(owner, newsroom):
+    for path in ("orders", "news/"):
+        make_endpoint(newsroom, url=f"https://hooks.example:8443/{path}?token=hidden")
+    listed = owner.get(at(newsroom, "webhooks")).content.decode()
+    assert "hooks.example:8443/orders" in listed
+    assert "hooks.example:8443/news" in listed
 
 
 def test_the_list_asks_as_much_for_one_as_for_many(owner, newsroom):

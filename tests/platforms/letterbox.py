@@ -12,7 +12,7 @@ from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import AccountInfo, Api, CannotTell, Platform, Renewed, Sent, Setting
 from pipeline.platforms.calling import ask, ask_once, fail_plainly, words_of
 from pipeline.platforms.fitting import FITTING
-from pipeline.plugins import NeedsReconnect
+from pipeline.plugins import Evidence, NeedsReconnect
 
 LABEL = "Letterbox"
 
@@ -21,6 +21,7 @@ class Letterbox(Platform):
     kind = "letterbox"
     label = LABEL
     summary = "Posts to a letterbox on a wall."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/letterbox.py")
     buckets = ("text",)
     api = Api(base_url="", version="2", reviewed_on=date(2026, 11, 20))
     settings = (

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from datetime import UTC, datetime
 
 import pytest
 
 from config.ground.outbound import Client, Policy
+from pipeline import plugins
 from pipeline.connection import new_account
-from pipeline.platforms.base import Absent, CannotTell, Found, Payload
+from pipeline.platforms.base import Absent, CannotTell, Found, Payload, Platform
 from pipeline.platforms.wordpress import PLUGIN
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
+from pipeline.sources.base import Source
 from tests.platforms.servers.base import picture
 from tests.sources.running_wordpress import running
 
@@ -349,3 +352,12 @@ def test_a_site_without_pretty_links_is_found(site, payload):
     commit(account, post, prepared(account, post)[-1])
 
     assert [one["status"] for one in looked(site)] == ["publish"]
+
+
+def test_this_is_the_version_that_the_documents_name(site):
+    feed = HTTP.request("GET", f"{site.url}/?feed=rss2").body.decode()
+    (version,) = re.findall(r"wordpress\.org/\?v=([\d.]+)", feed)
+    named = {plugins.get("platforms", "wordpress", Platform).evidence.against} | {
+        plugins.get("sources", kind, Source).evidence.against for kind in ("rss", "scraper")
+    }
+    assert named == {f"WordPress {'.'.join(version.split('.')[:2])}"}

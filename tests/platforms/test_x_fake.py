@@ -6,16 +6,11 @@ import inspect
 import types
 import typing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 import requests
-from pydantic import BaseModel
-from xdk import Client as TheirClient
-from xdk import schemas
-from xdk.media.client import MediaClient
-from xdk.posts.client import PostsClient
-from xdk.users.client import UsersClient
 
 from config.ground.outbound import Client, Policy
 from pipeline.platforms.base import Pending
@@ -26,42 +21,53 @@ from tests.platforms.servers.x import TOKEN, USER, account, form_of, payload
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic import BaseModel
+    from xdk import Client as TheirClient
+
     from pipeline.platforms.base import Payload, Sent
     from tests.platforms.servers.base import Answer, Request
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
 
-# What an operation of the document takes and answers; its parameters are those of the generated method.
-OPERATIONS: Final[dict[str, tuple[Any, type[BaseModel] | None, type[BaseModel]]]] = {
-    "GET /2/users/me": (UsersClient.get_me, None, schemas.GetUsersMeResponse),
-    "GET /2/users/{id}/tweets": (UsersClient.get_posts, None, schemas.GetUsersPostsResponse),
-    "POST /2/tweets": (PostsClient.create, schemas.CreatePostsRequest, schemas.CreatePostsResponse),
-    "GET /2/tweets": (PostsClient.get_by_ids, None, schemas.GetPostsByIdsResponse),
-    "DELETE /2/tweets/{id}": (PostsClient.delete, None, schemas.DeletePostsResponse),
-    "POST /2/media/upload": (MediaClient.upload, schemas.MediaUploadRequest, schemas.MediaUploadResponse),
-    "GET /2/media/upload": (MediaClient.get_upload_status, None, schemas.GetMediaUploadStatusResponse),
-    "POST /2/media/metadata": (
-        MediaClient.create_metadata,
-        schemas.CreateMediaMetadataRequest,
-        schemas.CreateMediaMetadataResponse,
-    ),
-    "POST /2/media/upload/initialize": (
-        MediaClient.initialize_upload,
-        schemas.InitializeMediaUploadRequest,
-        schemas.InitializeMediaUploadResponse,
-    ),
-    "POST /2/media/upload/{id}/append": (
-        MediaClient.append_upload,
-        schemas.AppendMediaUploadRequest,
-        schemas.AppendMediaUploadResponse,
-    ),
-    "POST /2/media/upload/{id}/finalize": (
-        MediaClient.finalize_upload,
-        None,
-        schemas.FinalizeMediaUploadResponse,
-    ),
-}
+
+@cache
+def operations() -> dict[str, tuple[Any, type[BaseModel] | None, type[BaseModel]]]:
+    """What an operation of the document takes and answers; its parameters are those of the generated method."""
+    from xdk import schemas
+    from xdk.media.client import MediaClient
+    from xdk.posts.client import PostsClient
+    from xdk.users.client import UsersClient
+
+    return {
+        "GET /2/users/me": (UsersClient.get_me, None, schemas.GetUsersMeResponse),
+        "GET /2/users/{id}/tweets": (UsersClient.get_posts, None, schemas.GetUsersPostsResponse),
+        "POST /2/tweets": (PostsClient.create, schemas.CreatePostsRequest, schemas.CreatePostsResponse),
+        "GET /2/tweets": (PostsClient.get_by_ids, None, schemas.GetPostsByIdsResponse),
+        "DELETE /2/tweets/{id}": (PostsClient.delete, None, schemas.DeletePostsResponse),
+        "POST /2/media/upload": (MediaClient.upload, schemas.MediaUploadRequest, schemas.MediaUploadResponse),
+        "GET /2/media/upload": (MediaClient.get_upload_status, None, schemas.GetMediaUploadStatusResponse),
+        "POST /2/media/metadata": (
+            MediaClient.create_metadata,
+            schemas.CreateMediaMetadataRequest,
+            schemas.CreateMediaMetadataResponse,
+        ),
+        "POST /2/media/upload/initialize": (
+            MediaClient.initialize_upload,
+            schemas.InitializeMediaUploadRequest,
+            schemas.InitializeMediaUploadResponse,
+        ),
+        "POST /2/media/upload/{id}/append": (
+            MediaClient.append_upload,
+            schemas.AppendMediaUploadRequest,
+            schemas.AppendMediaUploadResponse,
+        ),
+        "POST /2/media/upload/{id}/finalize": (
+            MediaClient.finalize_upload,
+            None,
+            schemas.FinalizeMediaUploadResponse,
+        ),
+    }
 
 
 class Watched(stand_in.Server):
@@ -85,7 +91,19 @@ def server() -> Iterator[Watched]:
 
 @pytest.fixture
 def theirs(server: Watched) -> TheirClient:
-    return TheirClient(base_url=server.url, access_token=TOKEN)
+    return client(server, TOKEN)
+
+
+def client(server: Watched, token: str) -> TheirClient:
+    from xdk import Client
+
+    return Client(base_url=server.url, access_token=token)
+
+
+def post(text: str, **more: Any) -> BaseModel:
+    from xdk import schemas
+
+    return schemas.CreatePostsRequest(text=text, **more)
 
 
 def operation_of(request: Request) -> str:
@@ -99,7 +117,7 @@ def strangers(value: object, where: str = "") -> list[str]:
     """The members that a model doesn't name, at any depth."""
     if isinstance(value, list):
         return [name for one in value for name in strangers(one, where)]
-    if not isinstance(value, BaseModel):
+    if not hasattr(value, "model_extra"):
         return []
     found = [f"{where}.{name}" for name in value.model_extra or {}]
     for name in type(value).model_fields:
@@ -109,6 +127,8 @@ def strangers(value: object, where: str = "") -> list[str]:
 
 def hint_of(method: Any, parameter: str) -> object:
     """A parameter's type; the generated modules leave the names of types out where nothing runs them."""
+    from xdk import schemas
+
     holder = types.SimpleNamespace(__annotations__={"it": inspect.get_annotations(method)[parameter]})
     return typing.get_type_hints(holder, vars(typing) | {"schemas": schemas})["it"]
 
@@ -158,9 +178,9 @@ def exchanges(server: Watched) -> list[tuple[Request, Answer]]:
 def test_the_connector_asks_for_nothing_that_is_not_in_the_document(exchanges) -> None:
     asked = {operation_of(request) for request, _ in exchanges}
 
-    assert asked == set(OPERATIONS)
+    assert asked == set(operations())
     for request, _ in exchanges:
-        method, model, _ = OPERATIONS[operation_of(request)]
+        method, model, _ = operations()[operation_of(request)]
         if request.headers.get("content-type", "").startswith("multipart/"):
             body: dict[str, Any] = {name: value.decode("latin-1") for name, value in form_of(request).items()}
         else:
@@ -180,12 +200,12 @@ def test_the_stand_in_answers_as_the_document_says(exchanges) -> None:
     for request, answer in exchanges:
         name = operation_of(request)
         assert 200 <= answer.status < 300, name
-        model = OPERATIONS[name][2].model_validate(answer.body)
+        model = operations()[name][2].model_validate(answer.body)
         assert strangers(model, name) == []
 
 
 def test_the_generated_client_posts_lists_and_deletes(server: Watched, theirs: TheirClient) -> None:
-    made = theirs.posts.create(schemas.CreatePostsRequest(text="One post.", made_with_ai=True))
+    made = theirs.posts.create(post("One post.", made_with_ai=True))
     listed = next(
         iter(theirs.users.get_posts(USER["id"], max_results=10, post_fields=["created_at", "entities"]))
     )
@@ -200,11 +220,11 @@ def test_the_generated_client_posts_lists_and_deletes(server: Watched, theirs: T
 
 
 def test_the_generated_client_is_turned_away(server: Watched, theirs: TheirClient) -> None:
-    theirs.posts.create(schemas.CreatePostsRequest(text="The same words."))
+    theirs.posts.create(post("The same words."))
     with pytest.raises(requests.HTTPError) as refused:
-        theirs.posts.create(schemas.CreatePostsRequest(text="The same words."))
+        theirs.posts.create(post("The same words."))
 
     assert refused.value.response.status_code == 403
     with pytest.raises(requests.HTTPError) as unknown:
-        TheirClient(base_url=server.url, access_token="another").users.get_me()
+        client(server, "another").users.get_me()
     assert unknown.value.response.status_code == 401

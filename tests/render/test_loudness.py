@@ -7,9 +7,7 @@ import re
 
 import av
 import numpy as np
-import pyloudnorm
 import pytest
-from scipy.signal import resample_poly
 
 from pipeline.plugins import Refused
 from pipeline.render.filters import SAMPLES, run, silence
@@ -28,18 +26,9 @@ from pipeline.render.loudness import (
 from pipeline.render.mix import mix
 from pipeline.render.sounds import decode, encode_aac, of_speech
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
+from tests.render.meters import loudness_of, true_peak_of
 
-METER = pyloudnorm.Meter(SAMPLES)
 TEXT = "The bakery sold more bread in May than in any month before it. Nobody could say why at first."
-
-
-def loudness_of(sound):
-    return METER.integrated_loudness(np.asarray(sound, float))
-
-
-def true_peak_of(sound):
-    """Four times oversampled by another filter."""
-    return 20 * np.log10(np.abs(resample_poly(np.asarray(sound, float), 4, 1, axis=0)).max())
 
 
 def decoded(data):

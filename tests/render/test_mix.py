@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pyloudnorm
 import pytest
 
 from pipeline.render.filters import SAMPLES, silence
 from pipeline.render.mix import even, mix
 from pipeline.render.video.storyboard import Audio
-
-METER = pyloudnorm.Meter(SAMPLES)
-
-
-def loudness_of(sound):
-    return METER.integrated_loudness(np.asarray(sound, float))
+from tests.render.meters import loudness_of
 
 
 def tone(hertz, seconds, level):

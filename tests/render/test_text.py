@@ -418,3 +418,11 @@ def test_piece_wider_than_the_line_has_no_lines() -> None:
     assert wrap.line_count(parts, 5) is None
     with pytest.raises(ValueError, match="wider"):
         wrap.balanced(parts, 5)
+
+
+@pytest.mark.parametrize("word", ["ورقًا", "قًّا", "آلًا", "مُحَمَّدٌ"])
+def test_vowel_signs_over_high_letters_have_room(word: str) -> None:
+    """A card of a film's captions: one word, on a line that is hardly higher than its letters."""
+    style = Style(weight=800, optical=32, line_height=1.12, align="center")
+
+    assert lines(lay(word, (720, 189), style=style, largest=84, smallest=54, language="ar")) == [word]

@@ -24,7 +24,12 @@ def start(tmp_path, environment, *command):
     return subprocess.run(
         [sys.executable, *(command or ("manage.py", "diffsettings"))],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), **environment},
+        env={
+            "PATH": os.environ["PATH"],
+            "ENV_FILE": os.devnull,
+            "DATA_DIR": str(tmp_path),
+            **environment,
+        },
         capture_output=True,
         text=True,
         timeout=60,
@@ -57,14 +62,25 @@ def test_production_refuses_to_start_without_its_keys(tmp_path, missing):
     assert refusal(tmp_path, environment).startswith(f"{missing} must be set")
 
 
-def test_development_makes_its_keys_once_and_keeps_them_from_others(tmp_path):
-    first = start(tmp_path, {"MODE": "development"})
-    kept = tmp_path / "development-keys.json"
-    keys = kept.read_text()
-    second = start(tmp_path, {"MODE": "development"})
-    assert (first.returncode, second.returncode) == (0, 0)
-    assert kept.read_text() == keys
-    assert kept.stat().st_mode & 0o077 == 0
+@pytest.mark.parametrize("missing", ["SECRET_KEY", "FIELD_KEYS"])
+def test_development_refuses_to_start_without_its_keys(tmp_path, missing):
+    environment = {name: value for name, value in COMPLETE.items() if name != missing}
+    assert refusal(tmp_path, environment | {"MODE": "development"}).startswith(f"{missing} must be set")
+
+
+def test_settings_come_from_a_file_unless_the_environment_has_them(tmp_path):
+    file = tmp_path / "settings"
+    file.write_text("".join(f"{name}={value}\n" for name, value in COMPLETE.items()) + "PORT=8123\n")
+    asked = "from django.conf import settings; import os; print(settings.MODE, settings.PORT, 'PORT' in os.environ)"
+    command = ("manage.py", "shell", "--no-imports", "-c", asked)
+    assert start(tmp_path, {"ENV_FILE": str(file)}, *command).stdout == "production 8123 False\n"
+    given = {"ENV_FILE": str(file), "PORT": "8124", "MODE": "development"}
+    assert start(tmp_path, given, *command).stdout == "development 8124 True\n"
+
+
+def test_a_file_of_settings_that_is_not_there_is_named(tmp_path):
+    said = refusal(tmp_path, {**COMPLETE, "ENV_FILE": str(tmp_path / "none")})
+    assert said == f"The settings in {tmp_path}/none can't be read: No such file or directory."
 
 
 @pytest.mark.parametrize(
@@ -127,12 +143,19 @@ def test_every_command_says_it_the_same_way(tmp_path):
         )
 
 
+def test_celery_says_it_in_a_sentence(tmp_path):
+    said = refusal(tmp_path, {"MODE": "production"}, "-m", "celery", "-A", "config", "worker")
+    assert said.startswith("PUBLIC_URL must be set")
+
+
+@pytest.mark.slow
 def test_a_port_in_use_is_told_in_a_sentence(tmp_path):
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = start(tmp_path, {"MODE": "development", "PORT": port}, "manage.py", "serve")
+        given = {**COMPLETE, "MODE": "development", "PORT": port}
+        done = start(tmp_path, given, "manage.py", "serve")
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
         f"CommandError: Port {port} is in use. Stop what listens there, or choose another: PORT=8001."

@@ -118,7 +118,7 @@ def test_unknown_key_is_answered_with_the_nearest_known(source):
         source.clean_config({f"{known}x": "value"})
     unknown = [problem for problem in caught.value.problems if problem.code == "unknown_field"]
     assert [problem.field for problem in unknown] == [f"config.{known}x"]
-    assert unknown[0].message == f"There is no setting `{known}x` here; did you mean `{known}`?"
+    assert unknown[0].message == f"There is no setting `{known}x` here. Did you mean `{known}`?"
 
 
 @every_source

@@ -278,6 +278,7 @@ def seconds_of_children():
     return usage.ru_utime + usage.ru_stime
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [

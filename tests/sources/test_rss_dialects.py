@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.sources.base import Entry, Hub, Media, Quiet
+from pipeline.sources.feed_reading import Unreadable, read_document
 from pipeline.sources.feed_text import with_absolute_links
 from pipeline.sources.rss import PLUGIN
 
@@ -105,6 +106,50 @@ def item(guid, hour, *, link=""):
 def test_old_dialects_are_read(name, title, entries):
     found = fetch(answer(sample(name)))
     assert (found.title, found.entries, found.malformed) == (title, entries, 0)
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/html", "application/xhtml+xml", "Application/XHTML+XML", "text/html; charset=utf-8", ""]
+)
+@pytest.mark.parametrize("more", ["", '<category term="a"/><x:y xmlns:x="urn:x"><x:z>1</x:z></x:y>'])
+def test_page_of_an_atom_entry_is_known_whatever_its_type_of_html(kind, more):
+    given = f' type="{kind}"' if kind else ""
+    document = (
+        "<feed xmlns='http://www.w3.org/2005/Atom'><title>x</title><entry><id>tag:atom.example,2026:1</id><title>a</title>"
+        f"<link rel='alternate'{given} href='https://atom.example/1'/>{more}</entry></feed>"
+    )
+    assert [one.url for one in fetch(answer(document.encode())).entries] == ["https://atom.example/1"]
+
+
+@pytest.mark.parametrize("kind", ["audio/mpeg", "application/json"])
+def test_other_representations_of_an_atom_entry_are_no_page(kind):
+    document = (
+        "<feed xmlns='http://www.w3.org/2005/Atom'><title>x</title><entry><id>tag:atom.example,2026:1</id><title>a</title>"
+        f"<link rel='alternate' type='{kind}' href='https://atom.example/1'/></entry></feed>"
+    )
+    assert [one.url for one in fetch(answer(document.encode())).entries] == [""]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<!DOCTYPE html>",
+        "<!doctype HTML>\n<!-- made by hand -->\n",
+        '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/x.dtd">',
+    ],
+)
+def test_feed_below_the_document_type_of_a_page_is_read(head):
+    feed = "<rss version='2.0'><channel><title>One</title><item><title>a</title></item></channel></rss>"
+    assert fetch(answer((head + feed).encode())).title == "One"
+
+
+@pytest.mark.parametrize("start", ["<html><p>An &lt;rss> feed.", "<body><rss>", "<p>Nothing</p>"])
+def test_page_is_called_one(start):
+    with pytest.raises(Unreadable) as caught:
+        read_document(
+            f"<!DOCTYPE html>{start}".encode(), url="https://page.example/", content_type="text/html"
+        )
+    assert caught.value.problem == "html"
 
 
 def test_entries_that_were_deleted_are_told_by_their_identity():

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import size
 from tests.sources.mutations import mutated, samples
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.minutes(2)]
 
 ROOT = Path(__file__).parents[2]
-FEEDS = 20_000
+FEEDS = size(4_000, 20_000)
 WORKERS = 2
 
 

@@ -106,6 +106,7 @@ def test_a_helper_that_can_t_be_started_is_tried_later(monkeypatch):
     assert caught.value.code == "no_process"
 
 
+@pytest.mark.slow
 def test_a_fork_that_dies_leaves_its_helper_alive():
     title("a")
     first = idle()

@@ -263,6 +263,7 @@ def test_one_broken_file_of_an_index_is_told_and_the_others_are_read():
     assert (titles(found), codes(found)) == (["rye"], ["reads_sitemap", "robots_none", "gone"])
 
 
+@pytest.mark.slow
 def test_fifty_thousand_addresses_are_all_known_and_the_next_one_is_news():
     addresses = [f"https://blog.example/2026/11/story-{number}" for number in range(49_999)]
     site = FakeSite({MAP: xml(urlset(*addresses)), **{url: article("Story") for url in addresses[:1]}})

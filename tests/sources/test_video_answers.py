@@ -109,7 +109,7 @@ def test_any_playlist_is_read_as_far_as_it_goes(found):
     for video in api.videos_of("PL1", pages=2, now=NOW):
         assert video.published_at <= NOW
         assert len(video.id) == 11
-    assert isinstance(api.channel_of("@x", now=NOW), str)
+    assert isinstance(api.channel_of("@x", by="forHandle", now=NOW), str)
 
 
 @every

@@ -10,7 +10,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from config.ground.outbound import Client, Policy
-from pipeline.plugins import Refused, TryLater
+from pipeline.plugins import ConfigInvalid, Refused, TryLater
 from pipeline.sources import youtube_poll
 from pipeline.sources.base import Media
 from pipeline.sources.youtube import PLUGIN
@@ -497,6 +497,94 @@ def test_a_handle_is_resolved_by_the_data_api_where_there_is_a_key(youtube):
     assert (polls.state["channel_id"], youtube.count("@harbour")) == (CHANNEL, 0)
     error = Polls(youtube, key=KEY, handle="@nobody").fails(Refused)
     assert (error.code, error.field) == ("not_found", "config.handle")
+
+
+# --- Addresses ---
+
+LIST = "PLabcdefghij_0123456789"
+
+
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("https://www.youtube.com/@harbour", {"handle": "@harbour"}),
+        ("youtube.com/@harbour/videos?view=0", {"handle": "@harbour"}),
+        ("https://m.youtube.com/@harbour/shorts", {"handle": "@harbour"}),
+        ("https://www.youtube.com/@%E6%B8%AF%E6%B8%AF%E6%B8%AF", {"handle": "@\u6e2f\u6e2f\u6e2f"}),
+        (f"https://www.youtube.com/channel/{CHANNEL}/featured", {"channel": CHANNEL}),
+        (f"https://www.youtube.com/feeds/videos.xml?channel_id={CHANNEL}", {"channel": CHANNEL}),
+        (f"https://www.youtube.com/feeds/videos.xml?playlist_id={LIST}", {"playlist": LIST}),
+        (f"https://www.youtube.com/playlist?list={LIST}&si=x", {"playlist": LIST}),
+        (f"https://www.youtube.com/watch?v=ryeBread003&list={LIST}&index=4", {"playlist": LIST}),
+        (f"https://youtu.be/ryeBread003?list={LIST}", {"playlist": LIST}),
+        (f"https://music.youtube.com/playlist?list={LIST}", {"playlist": LIST}),
+        ("https://www.youtube.com/watch?v=ryeBread003&t=42s", {"video": "ryeBread003"}),
+        ("https://www.youtube.com/watch?v=ryeBread003&list=RDryeBread003", {"video": "ryeBread003"}),
+        ("https://youtu.be/ryeBread003?si=abc", {"video": "ryeBread003"}),
+        ("https://www.youtube.com/shorts/ryeBread003", {"video": "ryeBread003"}),
+        ("https://www.youtube.com/live/ryeBread003?feature=share", {"video": "ryeBread003"}),
+        ("https://www.youtube-nocookie.com/embed/ryeBread003", {"video": "ryeBread003"}),
+        ("https://www.youtube.com/c/Harbour", {"custom": "Harbour"}),
+        ("http://www.youtube.com/user/harbour/videos", {"user": "harbour"}),
+    ],
+)
+def test_address_is_kept_as_what_it_was_read_as(address, kept):
+    assert PLUGIN.clean_config({"url": address}) == kept
+    # What an answer shows can be sent again.
+    assert PLUGIN.clean_config(kept) == kept
+    assert PLUGIN.clean_config({"url": address, "batch_hours": 2}) == {**kept, "batch_hours": 2}
+
+
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("https://www.youtube.com/", "invalid"),
+        ("https://www.youtube.com/results?search_query=rye", "not_a_place"),
+        ("https://www.youtube.com/watch?v=short", "not_a_place"),
+        ("https://www.youtube.com/playlist?list=WL", "not_a_place"),
+        ("https://www.youtube.com/channel/harbour", "not_a_place"),
+        ("https://vimeo.com/ryeBread003", "invalid"),
+        ("https://youtube.com.example.org/@harbour", "invalid"),
+        ("@harbour", "invalid"),
+    ],
+)
+def test_address_of_nothing_is_refused_in_words(address, code):
+    with pytest.raises(ConfigInvalid) as refused:
+        PLUGIN.clean_config({"url": address})
+    assert [(one.field, one.code) for one in refused.value.problems] == [("config.url", code)]
+
+
+@pytest.mark.parametrize("config", [{"user": "harbour"}, {"custom": "Harbour"}])
+@pytest.mark.parametrize("key", ["", KEY])
+def test_old_names_lead_to_their_channel(youtube, config, key):
+    youtube.add(FakeVideo("video000001"))
+    polls = Polls(youtube, key=key, **config)
+    assert ids(polls.poll()) == ["video000001"]
+    assert polls.state["channel_id"] == CHANNEL
+
+
+def test_single_video_is_given_with_what_is_said_in_it(youtube):
+    youtube.add(FakeVideo("video000001", title="Rye, day three"))
+    polls = Polls(youtube, video="video000001")
+    found = polls.poll()
+    (entry,) = found.entries
+    assert (found.title, entry.title, entry.author, entry.body) == (
+        "Rye, day three",
+        "Rye, day three",
+        "Harbour",
+        SAID,
+    )
+    assert polls.poll(hours=6).entries == ()
+    youtube.one("video000001").title = "Rye, day four"
+    assert [one.title for one in polls.poll(hours=6).entries] == ["Rye, day four"]
+    youtube.one("video000001").is_there = False
+    assert polls.poll(hours=6).entries == ()
+    assert [one.withdrawn for one in polls.poll(hours=6).entries] == [True]
+
+
+def test_single_video_that_nobody_sees_is_told(youtube):
+    youtube.add(FakeVideo("video000001", is_there=False))
+    assert Polls(youtube, video="video000001").fails().code == "not_found"
 
 
 # --- The Data API ---

@@ -72,6 +72,8 @@ class YouTubeServer:
             ("/feeds/videos.xml", self.feed),
             ("/watch", self.watch),
             ("/@harbour", self.handle),
+            ("/user/harbour", self.handle),
+            ("/c/Harbour", self.handle),
             (f"/channel/{CHANNEL}", self.channel),
             ("/youtubei/v1/player", self.player),
             ("/api/timedtext", self.timedtext),
@@ -159,7 +161,8 @@ class YouTubeServer:
 
     def oembed(self, request: Any) -> Response:
         video = self.one(request.args["url"].rpartition("=")[2])
-        body = json.dumps({"title": video.title}) if video.is_there else "Not Found"
+        told = {"title": video.title, "author_name": "Harbour", "type": "video"}
+        body = json.dumps(told) if video.is_there else "Not Found"
         return Response(body, status=200 if video.is_there else 404)
 
     # --- The Data API ---
@@ -204,5 +207,5 @@ class YouTubeServer:
         return self._api(request, answer)
 
     def api_channels(self, request: Any) -> Response:
-        known = request.args["forHandle"] == "@harbour"
+        known = request.args.get("forHandle") == "@harbour" or request.args.get("forUsername") == "harbour"
         return self._api(request, {"items": [{"id": CHANNEL}]} if known else {"pageInfo": {}})

@@ -38,6 +38,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[time_machine.Traveller]:
         yield traveller
 
 
+@pytest.fixture(autouse=True)
+def with_quick_workspaces(quick_workspaces: None) -> None:
+    """What a new workspace makes is looked at in `test_furnish.py`."""
+
+
 @pytest.fixture
 def alice(db) -> User:
     return UserFactory(email="alice@example.test")

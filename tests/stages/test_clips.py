@@ -170,6 +170,7 @@ def unfilmed(monkeypatch):
     monkeypatch.setattr(looking, "look", lambda path, span: (Shot(span.start, span.end, Crop()),))
 
 
+@pytest.mark.slow
 def test_clip_is_cut_where_it_was_said(workspace, film, record_property):
     raw = with_transcript(workspace, film)
     assert raw.reason is None

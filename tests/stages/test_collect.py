@@ -645,3 +645,43 @@ def test_events_of_a_source_name_it(register, news):
     news.entries = [entry(1)]
     source = poll(register())
     assert list(Event.everywhere.values_list("source_id", flat=True)) == [source.pk]
+
+
+def test_what_is_not_read_and_what_is_moved_is_told(workspace, register, news):
+    news.entries = [entry(number) for number in range(230)]
+    news.entries[0] = entry(0, age_days=-300)
+    settings = collect.SourceSettings(type="rss", config={"url": news.url})
+    seen = collect.preview(workspace, settings, test=False, now=NOON)
+    notes = [
+        ("entries_left_out", "The feed lists 230 entries; the newest 200 of them are read."),
+        ("future_dates", "1 entry has a date in the future; the moment of reading is taken instead."),
+    ]
+    assert ([(one.code, one.message) for one in seen.notes], len(seen.entries)) == (notes, 200)
+    source = register(first_poll="none")
+    # It answers "not modified" the second time, and what was said still holds.
+    for _ in range(2):
+        source = poll(source)
+        assert [(one["code"], one["message"]) for one in source.notes] == notes
+    news.entries = [entry(number) for number in range(3)]
+    assert poll(source).notes == []
+
+
+def test_source_whose_entries_another_one_brought_says_so(workspace, register, news, httpserver):
+    news.entries = [entry(1), entry(2)]
+    poll(register())
+    other = Feed.__new__(Feed)
+    other.status, other.headers, other.asked, other.entries = 200, {}, [], news.entries
+    httpserver.expect_request("/copy.xml").respond_with_handler(other.answer)
+    url = httpserver.url_for("/copy.xml")
+    seen = collect.preview(
+        workspace, collect.SourceSettings(type="rss", config={"url": url}), test=False, now=NOON
+    )
+    told = (
+        "All 2 of its entries are there already: other sources of the workspace brought them, so nothing is made of them "
+        "here."
+    )
+    assert [(one.code, one.message) for one in seen.notes] == [("all_known", told)]
+    copy = poll(register(config={"url": url}))
+    assert copy.notes == [{"code": "all_known", "message": told}]
+    other.entries = [*news.entries, entry(3)]
+    assert poll(copy).notes == []

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from pipeline.models import GeneratedItem, RawBody, RawItem, Source
 from pipeline.stages import collect
+from tests.sources.recorded_tool import RecordedTool
 from tests.sources.tiktok_server import TikTokServer
 from tests.sources.youtube_server import CHANNEL, FakeVideo, YouTubeServer
 from tests.stages import steps
@@ -130,8 +131,11 @@ def test_links_to_tiktok_become_raw_items(register, tiktok):
     assert row.title == "Rye on day three: the crust cracks first."
 
 
-def test_an_account_without_the_tool_says_what_to_do(register, tiktok):
-    source = poll(register(type="tiktok", config={"username": "scout2015"}))
+def test_an_account_that_lost_its_tool_says_what_to_do(register, tiktok, tmp_path, settings):
+    settings.SOURCE_ENVIRONMENT = {**settings.SOURCE_ENVIRONMENT, "VIDEO_TOOL": RecordedTool(tmp_path).says()}
+    source = register(type="tiktok", config={"username": "scout2015"})
+    settings.SOURCE_ENVIRONMENT = {**settings.SOURCE_ENVIRONMENT, "VIDEO_TOOL": ""}
+    source = poll(source)
     assert source.last_error["code"] == "tool_missing"
     assert "VIDEO_TOOL" in source.last_error["message"]
     assert source.wake_at >= NOON + 24 * HOUR

@@ -91,6 +91,7 @@ def numbers_shown(path, board):
     return shown
 
 
+@pytest.mark.slow
 def test_story_is_told_over_what_came_with_it(workspace, film):
     raw = pushed_with(workspace, film)
     assert raw.reason is None

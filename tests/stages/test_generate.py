@@ -24,8 +24,9 @@ from pipeline.models import (
     Source,
 )
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
-from pipeline.stages import furnish, generate, publish, push, review
+from pipeline.stages import generate, publish, push, retry_rules, review
 from pipeline.stages.generate.starting import start
+from pipeline.stages.persona_cards import persona_content
 from pipeline.writers.extractive import Extractive
 from tests.stages import steps
 from tests.stages.steps import (
@@ -155,8 +156,11 @@ def test_variants_are_all_different(workspace):
     assert balance(workspace) == (7, 0, 3)
 
 
-def test_variants_that_the_source_does_not_hold_fail_and_are_paid_back(workspace):
-    items = make_items(workspace, body=SHORT, variants=3)
+def test_variants_that_the_source_does_not_hold_any_more_fail_and_are_paid_back(workspace):
+    raw = push_raw(workspace, external_id="1", variants=3).raw_item
+    push_raw(workspace, external_id="1", body=SHORT)
+    run_generations(raw)
+    items = items_of(raw)
     assert [(item.status, (item.error or {}).get("code")) for item in items] == [
         ("ready", None),
         ("failed", "no_more_variants"),
@@ -174,7 +178,9 @@ def test_checks_that_fail_stop_the_item_and_are_shown(workspace, monkeypatch):
         "status": "failed",
         "revision": 0,
         "body": "",
-        "error": {"code": "checks_failed", "message": "Too long.", "stage": "write"},
+        "error": retry_rules.error_of(
+            "checks_failed", "What was put together here was stopped: Too long.", "write", has_model=False
+        ),
         "checks": [
             {"code": "length", "outcome": "failed", "message": "Too long."},
             {"code": "links", "outcome": "passed", "message": "Fine."},
@@ -227,7 +233,7 @@ def test_persona_speaks_as_it_was_at_the_start(workspace, monkeypatch):
     generation = claimed(the_generation())
     start(generation)
     Persona.everywhere.filter(pk=persona.pk).update(voice="Loud!", version=2)
-    newer = furnish.persona_content(reread(persona))
+    newer = persona_content(reread(persona))
     PersonaVersion.everywhere.create(workspace=workspace, persona=persona, number=2, content=newer)
     run_generations(raw)
     assert (seen, items_of(raw)[0].persona_version) == ([persona.voice], 1)
@@ -282,7 +288,7 @@ def test_writer_that_asks_to_wait_for_ever_ends_as_failed_with_its_reason(worksp
     assert state(the_generation(), "status", "wake_at", "error") == {
         "status": "failed",
         "wake_at": None,
-        "error": {"code": "overloaded", "message": message, "stage": "brief"},
+        "error": retry_rules.error_of("overloaded", message, "brief", has_model=False),
     }
     assert (items_of(raw)[0].error["code"], reread(raw).status, balance(workspace)) == (
         "overloaded",
@@ -299,7 +305,7 @@ def test_writer_that_refuses_ends_the_run(workspace, monkeypatch, stage, error):
     monkeypatch.setattr(Extractive, stage, failing_with(error))
     raw = push_raw(workspace, variants=2).raw_item
     run_generations(raw)
-    expected = {"code": error.code, "message": error.message, "stage": stage}
+    expected = retry_rules.error_of(error.code, error.message, stage, has_model=False)
     assert [(item.status, item.error) for item in items_of(raw)] == [("failed", expected)] * 2
     assert (the_generation().error, reread(raw).reason, reread(raw).status) == (expected, expected, "failed")
     assert facts(workspace) == ["raw.ingested", "generated.failed", "generated.failed", "raw.failed"]
@@ -574,10 +580,10 @@ def test_regenerate_makes_a_further_and_different_variant(workspace, asked):
     assert reread(first.raw_item).status == "processed"
 
 
-def test_retry_of_a_failed_item_makes_that_item(workspace, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(ShortPost, "check", lambda *_: (Check("length", "failed", "Too long."),))
-        (item,) = make_items(workspace)
+def test_retry_of_a_failed_item_makes_that_item(workspace):
+    raw = push_raw(workspace).raw_item
+    generate.give_up(claimed(the_generation()))
+    (item,) = items_of(raw)
     review.retry(item, workspace=workspace, now=NOON)
     assert state(item, "status", "error", "checks") == {"status": "queued", "error": None, "checks": []}
     assert (reread(item.raw_item).status, balance(workspace)) == ("queued", (9, 1, 0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 from django.db import connection
 from django.db.models import Sum
@@ -28,6 +27,8 @@ from tests.stages.steps import (
     run_generations,
 )
 from tests.writers.messages_server import MessagesServer, Scripted, error, ok, refusal
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 QUOTES = (
     "The city council approved the new tram line on Monday evening after six hours of debate.",
@@ -425,7 +426,8 @@ def twice(text="The northern depot will employ about 340 people.", fact="f2"):
 
 
 def told(request):
-    return [block["text"] for block in request.body["messages"][0]["content"] if block["type"] == "text"]
+    """What is said after the facts."""
+    return [block["text"] for block in request.body["messages"][0]["content"][1:]]
 
 
 def test_hint_stands_after_the_task_and_nowhere_above_it(workspace, server):
@@ -504,3 +506,24 @@ def test_hint_goes_with_what_is_erased(workspace, server):
     work()
     review.erase(reread(item), now=NOON)
     assert reread(item).hint == ""
+
+
+def test_retried_item_has_cost_what_all_its_tries_cost(workspace, server):
+    wrong = written("Exactly 999 people will work at the northern depot.", "f2")
+    # A draft that fails with its repair; then two answers that no words come of; then the words.
+    server.script = [found(), wrong, wrong, ok("no json"), ok("no json"), written()]
+    raw = push_raw(workspace).raw_item
+    work()
+    assert [(one.status, one.error["code"]) for one in items_of(raw)] == [("failed", "checks_failed")]
+    for _ in range(2):
+        review.retry(items_of(raw)[0], workspace=workspace, now=NOON)
+        work()
+    item = items_of(raw)[0]
+    assert (item.status, len(server.requests)) == ("ready", 6)
+    assert (item.generator["cost_usd"], spent()) == (f"{6 * COST / 1_000_000:.6f}", 6 * COST)
+    assert (item.generator["input_tokens"], item.generator["output_tokens"]) == (6 * 3_000, 6 * 150)
+    # Another variant begins at nothing.
+    server.script = [twice()]
+    review.regenerate(item, workspace=workspace, now=NOON)
+    work()
+    assert items_of(raw)[1].generator["cost_usd"] == f"{COST / 1_000_000:.6f}"

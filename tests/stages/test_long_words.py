@@ -9,6 +9,7 @@ from pipeline.content import PARTS_BETWEEN
 from pipeline.models import Asset, GeneratedItem, Generation, SimulatedPost, WorkspaceDefaults
 from pipeline.pages.feeds import _entries
 from pipeline.stages import generate, review
+from pipeline.stages.availability import SourceUnavailable
 from tests.engines.test_golden import source_of
 from tests.stages import steps
 from tests.stages.brand.lanes import add_lane, make_persona, make_topics, work_slot, write_all
@@ -165,20 +166,20 @@ def test_lane_without_a_model_makes_a_thread_of_lines_on_the_topic(workspace):
     assert sorted(item.content["parts"]) == sorted(LINES)
 
 
-def test_lane_with_too_few_lines_on_the_topic_says_so(workspace):
-    item = lane_item(workspace, "Thread", *LINES[:2], "Nothing here speaks of what is asked.")
-
-    assert (item.status, item.error["code"]) == ("failed", "nothing_to_say")
-    assert item.error["message"].startswith(
-        "Without a model a Thread is made of 3 approved lines or more that speak of the topic; the persona has 2."
-    )
-
-
-def test_lane_without_a_model_makes_no_article(workspace):
-    item = lane_item(workspace, "Blog Article", *LINES)
-
-    assert (item.status, item.error["code"]) == ("failed", "needs_ai")
-    assert item.error["message"].startswith("Without a model a Blog Article is taken from a source")
+@pytest.mark.parametrize(
+    ("engine", "lines", "reason"),
+    [
+        (
+            "Thread",
+            (*LINES[:2], "Nothing here speaks of what is asked."),
+            "Without a model a Thread is made of 3 approved lines or more that speak of the topic; the persona has 2.",
+        ),
+        ("Blog Article", LINES, "Without a model a Blog Article is taken from a source"),
+    ],
+)
+def test_lane_that_could_make_nothing_of_its_lines_is_refused_at_the_door(workspace, engine, lines, reason):
+    with pytest.raises(SourceUnavailable, match=f"{engine}: {reason}"):
+        lane_item(workspace, engine, *lines)
 
 
 def test_fresh_workspace_makes_no_long_words_until_somebody_chooses(charlies):

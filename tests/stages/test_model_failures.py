@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 
 from accounts.models import CreditBalance, Workspace
 from pipeline.models import Generation, ModelCall, Source
-from pipeline.stages import generate, push
+from pipeline.stages import generate, push, retry_rules
 from tests.stages.steps import TEXT, claimed, items_of, push_raw, reread, run_generations
 from tests.stages.test_generate_with_model import found, server, written
-from tests.writers.messages_server import error, ok, refusal
+from tests.writers.messages_server import Scripted, error, ok, refusal
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 __all__ = ["server"]
 
@@ -54,6 +55,55 @@ KEYS = {
 KEYS["403"] = (error(403, "permission_error"), *KEYS["401"][1:])
 
 
+def gateway(message, kind="None"):
+    """What LiteLLM's proxy and others say with a 400."""
+    body = {"error": {"message": message, "type": kind, "param": "None", "code": "400"}}
+    return Scripted(json.dumps(body), status=400)
+
+
+KEYS |= {
+    "gateway's key": (
+        gateway(
+            "Authentication Error, LiteLLM Virtual Key expected. Received=abc, expected to start with 'sk-'."
+        ),
+        *KEYS["401"][1:],
+    ),
+    "vendor's key behind it": (
+        gateway("litellm.BadRequestError: OpenAIException - Incorrect API key provided: sk-1."),
+        *KEYS["401"][1:],
+    ),
+    "gateway's model": (
+        gateway(
+            {"error": "/v1/messages: Invalid model name passed in model=claude-haiku-5-5. Call `/v1/models`."}
+        ),
+        *KEYS["404"][1:],
+    ),
+    "model of no deployment": (
+        gateway("You passed in model=claude-haiku-5-5. There is no 'model_name' with this string"),
+        *KEYS["404"][1:],
+    ),
+    "gateway's budget": (
+        gateway("Budget has been exceeded! Current cost: 1.2, Max budget: 1.0", "budget_exceeded"),
+        *KEYS["402"][1:],
+    ),
+    "no credit": (
+        Scripted(
+            json.dumps(
+                {
+                    "type": "error",
+                    "error": {
+                        "type": "invalid_request_error",
+                        "message": "Your credit balance is too low to access the API.",
+                    },
+                }
+            ),
+            status=400,
+        ),
+        *KEYS["402"][1:],
+    ),
+}
+
+
 @pytest.mark.parametrize(("answer", "code", "of_operator", "of_workspace"), KEYS.values(), ids=KEYS)
 @pytest.mark.parametrize("is_own", [False, True])
 def test_key_that_does_not_do_says_whose_it_is_and_what_to_do(
@@ -67,7 +117,7 @@ def test_key_that_does_not_do_says_whose_it_is_and_what_to_do(
     item = items_of(raw)[0]
     assert (item.status, item.error, balance(workspace)) == (
         "failed",
-        {"code": code, "message": of_workspace if is_own else of_operator, "stage": "brief"},
+        retry_rules.error_of(code, of_workspace if is_own else of_operator, "brief", has_model=True),
         (10, 0),
     )
     assert len(server.requests) == 1
@@ -116,6 +166,8 @@ def test_content_that_will_never_do_ends_the_run_and_its_calls_are_in_the_books(
 
 # --- What strangers wrote ---------------------------------------------------------------------------------------------
 
+INVENTED = {"quote": "The mayor resigned on Friday over the price of bread.", "kind": "statement"}
+
 MARKS = {
     "external_id": "ZQX-external",
     "url": "https://zqx-url.example/ZQX-url",
@@ -150,3 +202,44 @@ def test_nothing_of_a_raw_item_reaches_the_system_prompt(workspace, server):
     ]
     # The writing model is told nothing of them at all.
     assert not any("zqx" in request.raw.lower() for request in server.requests[1:])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens: 40000 > 8192, which is the maximum allowed number of output tokens for claude-haiku-5-5",
+        "output_config.format: this model does not support structured outputs",
+        "messages.0.content.0: the key of this block is invalid",
+        "prompt contains an invalid token count",
+    ],
+)
+def test_other_refusals_of_a_request_name_their_reason_and_what_to_do(workspace, server, message):
+    server.script = [gateway(message, "invalid_request_error")]
+    raw = push_raw(workspace).raw_item
+    work(raw)
+    assert items_of(raw)[0].error == {
+        "code": "model_request_declined",
+        "message": f"The model's service declined the request with status 400: {message}.",
+        "stage": "brief",
+        "retryable": True,
+        "action": "Try it again. Where that doesn't help, the operator has to choose another model or gateway.",
+    }
+
+
+# --- A model that can't read -------------------------------------------------------------------------------------------
+
+
+def test_facts_that_nobody_said_make_an_item_of_the_sources_own_words(workspace, server):
+    server.script = [ok({"language": "en", "is_instruction_like": False, "facts": [INVENTED, INVENTED]})]
+    raw = push_raw(workspace).raw_item
+    run_generations(raw)
+    item = items_of(raw)[0]
+    assert (item.status, item.error, len(server.requests)) == ("ready", None, 1)
+    assert (item.generator["offline"], item.body.partition("\n")[0] in TEXT) == (True, True)
+    warned = {check["code"]: check["message"] for check in item.checks if check["outcome"] == "warning"}
+    assert warned == {
+        "reading": "None of the 2 facts that the model listed can be used: they don't stand in the source, or give "
+        "orders. So the words were taken from the source as they stand, without AI."
+    }
+    # The call is paid for, and the item says so.
+    assert item.generator["cost_usd"] == "0.000203"

@@ -19,6 +19,7 @@ from pipeline.platforms import calling
 from pipeline.stages import files, publish
 from pipeline.stages.publish import finishing, looking_up, recording, sending
 from tests.platforms.test_faults import KEEPS_FROM_DOUBLING, KINDS
+from tests.sizes import size
 from tests.stages.steps import claimed, reread, to
 
 if TYPE_CHECKING:
@@ -28,9 +29,15 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Payload
     from tests.platforms.servers.base import Case, LedgerServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db,
+    pytest.mark.timeout(600),
+    pytest.mark.postgres_if_there,
+    pytest.mark.minutes(3),
+]
 
-TRIALS_IN_ALL = 500
+TRIALS_IN_ALL = size(150, 500)
 POINTS = (
     "publish.claimed",
     "publish.prepared",
@@ -41,7 +48,7 @@ POINTS = (
 )
 IN_THE_CALL = "in the call"
 LOSSES = ("drops_before", "drops_after", "500_before", "500_after", "502_html", "never_answers", "empty")
-ROUNDS = 25
+ROUNDS = size(8, 25)
 
 
 class Killed(BaseException):

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from config.ground.moments import as_z
 from pipeline.models import Outlet, Publication
-from pipeline.platforms.base import Pace
+from pipeline.platforms.base import Pace, Prepared
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import TryLater
 from pipeline.stages import publish
@@ -204,6 +204,22 @@ def test_a_later_promise_does_not_wait_for_one_that_takes_long_to_prepare(worksp
     assert send(row).status == "published"
     # It comes to its call and finds the turn taken.
     assert waits(send(slow)) == ("gap", as_z(NOON + 10 * MINUTE))
+
+
+def test_a_turn_that_another_took_while_it_prepared_is_waited_for(workspace, monkeypatch):
+    outlet = paced(workspace, gap_minutes=10)
+    other, row = promises(workspace, outlet, 2)
+    Publication.everywhere.filter(pk=other.pk).update(step="commit")
+
+    def prepare(self, account, post, state, **_):
+        assert send(other).status == "published"
+        return Prepared({})
+
+    monkeypatch.setattr(Simulated, "prepare", prepare)
+    late = send(row)
+    assert (late.status, late.wake_at, late.attempts) == ("scheduled", NOON + 10 * MINUTE, 0)
+    assert waits(late) == ("gap", as_z(NOON + 10 * MINUTE))
+    assert len(accepted(workspace)) == 1
 
 
 def test_a_wait_beyond_the_promise_is_told_once_with_its_reason(workspace, clock):

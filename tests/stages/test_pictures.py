@@ -287,6 +287,13 @@ def test_edited_words_are_drawn_again(workspace, media_root):
     ) == [1, 2]
 
 
+def test_edited_words_are_drawn_at_once(workspace, nudged, django_capture_on_commit_callbacks):
+    item = make_card(workspace)
+    with django_capture_on_commit_callbacks(execute=True):
+        edit(item, body="The tram comes.")
+    assert "pipeline.generate" in nudged
+
+
 def test_redrawing_asks_no_writer_and_spends_nothing(workspace, monkeypatch):
     item = make_card(workspace)
     entries = LedgerEntry.everywhere.count()
@@ -413,6 +420,23 @@ def test_retry_of_a_redraw_that_broke_keeps_the_alt_texts(workspace, monkeypatch
     run_all(item)
     assert files_of(item)[1].alt_text == "Said by hand."
     assert Generation.everywhere.get(pk=reread(item).generation_id).answers == {}
+
+
+def test_item_that_is_erased_as_its_drawing_is_retried_stays_erased(workspace, monkeypatch):
+    item = make_card(workspace)
+    edit(item, body="The tram comes.")
+    generate.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    locked = review._locked
+
+    def late(item):
+        monkeypatch.setattr(review, "_locked", locked)
+        review.erase(item, now=NOON)
+        return locked(item)
+
+    monkeypatch.setattr(review, "_locked", late)
+    with pytest.raises(Conflict) as refused:
+        review.retry(reread(item), workspace=workspace, now=NOON)
+    assert [(one.field, one.code) for one in refused.value.detail] == [(None, "deleted")]
 
 
 def test_what_a_broken_redraw_keeps_goes_with_the_item(workspace):
@@ -611,6 +635,28 @@ def test_photo_that_can_not_be_shown_is_left_out(workspace, media_root, kept):
             )
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("media", "why"),
+    [
+        (
+            {"url": "https://news.example/crane.jpg", "type": ""},
+            "The picture at https://news.example/crane.jpg isn't shown: only uploaded ones are.",
+        ),
+        (
+            {"url": "https://news.example/7", "type": "image/jpeg"},
+            "The picture at https://news.example/7 isn't shown: only uploaded ones are.",
+        ),
+        ({"url": "https://news.example/talk.mp3", "type": "audio/mpeg"}, None),
+        ({"url": "https://news.example/talk", "type": ""}, None),
+    ],
+)
+def test_picture_by_its_address_is_left_out_and_the_item_says_so(workspace, media_root, media, why):
+    item = make_items(workspace, engines=["Quote Graphic"], body=ARTICLE, media=[media])[0]
+    notes = [(one["outcome"], one["message"]) for one in item.checks if one["code"] == "photo"]
+    said = f"{why} The persona's colour is the ground in its place."
+    assert (item.status, notes) == ("ready", [("passed", said)] if why else [])
 
 
 def test_cards_and_slides_show_no_photo(workspace, media_root):

@@ -537,6 +537,25 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
     assert (send(publication).status, calls(workspace)) == ("published", ["error", "ok"])
 
 
+@pytest.mark.parametrize(
+    ("absent", "code", "message"),
+    [
+        (Absent(), "not_accepted", "The platform doesn't have it, so it is sent again."),
+        (Absent(2, 5), "thread_unfinished", "2 of 5 posts of the thread are public; it goes on after them."),
+    ],
+)
+def test_look_up_says_what_is_public(workspace, ready, clock, monkeypatch, absent, code, message):
+    publication = send(promise(ready, make_stage(workspace, "error")))
+    monkeypatch.setattr(Simulated, "reconcile", lambda *_, **__: absent)
+    clock.move_to(NOON + timedelta(seconds=5))
+    publication = send(publication)
+    told_of = {name: publication.error[name] for name in ("code", "message", "retryable")}
+    assert (publication.status, told_of) == (
+        "scheduled",
+        {"code": code, "message": message, "retryable": True},
+    )
+
+
 def test_timeout_after_accept_is_found_and_never_posted_again(workspace, ready, clock):
     publication = send(promise(ready, make_stage(workspace, "timeout_after_accept")))
     assert publication.status == "unknown"

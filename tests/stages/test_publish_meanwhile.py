@@ -67,7 +67,7 @@ def test_an_outlet_that_is_switched_off_while_it_prepares_gets_nothing(workspace
 
     monkeypatch.setattr(Simulated, "prepare", prepare)
     publication = send(promise(ready, stage))
-    assert (publication.status, calls(workspace)) == ("scheduled", [])
+    assert (publication.status, publication.attempts, calls(workspace)) == ("scheduled", 0, [])
     failed = send(publication)
     assert (failed.status, failed.error["code"], calls(workspace)) == ("failed", "outlet_disabled", [])
 

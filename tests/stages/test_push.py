@@ -129,13 +129,13 @@ def test_push_refuses_an_engine_that_is_not_there(workspace):
 def test_push_with_nothing_to_make_is_skipped_and_says_why(workspace):
     raw = push_raw(workspace, title="", body="").raw_item
     assert (raw.status, raw.reason["code"]) == ("skipped", "nothing_to_make")
-    assert facts(workspace) == ["raw.skipped"]
+    assert facts(workspace) == ["raw.skipped", "engine.skipped"]
     assert rows() == {
         "RawItem": 1,
         "RawBody": 1,
         "Generation": 0,
         "GeneratedItem": 0,
-        "Event": 1,
+        "Event": 2,
         "LedgerEntry": 1,
     }
 
@@ -155,7 +155,7 @@ def test_push_of_a_test_source_costs_nothing_and_stays_apart(workspace, defaults
     ]
 
 
-def test_push_takes_nine_statements(workspace, defaults):
+def test_push_takes_ten_statements(workspace, defaults):
     push_raw(workspace, external_id="warm", url="https://news.example/warm")
     with CaptureQueriesContext(
         connection,
@@ -166,7 +166,7 @@ def test_push_takes_nine_statements(workspace, defaults):
         for query in captured
         if not query["sql"].startswith(("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT"))
     ]
-    assert len(statements) == 9, statements
+    assert len(statements) == 10, statements
 
 
 # --- Met again -------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_revision_of_what_had_nothing_to_make_is_planned_again(workspace):
     raw = reread(raw)
     assert (again.outcome, raw.status, raw.reason, raw.version) == ("revised", "queued", None, 3)
     assert (again.raw_item.status, again.raw_item.version) == ("queued", 3)
-    assert facts(workspace) == ["raw.skipped", "raw.ingested"]
+    assert facts(workspace) == ["raw.skipped", "engine.skipped", "raw.ingested"]
     assert balance(workspace) == {"available": 9, "reserved": 1, "used": 0}
 
 
@@ -278,7 +278,7 @@ def test_revision_of_what_had_nothing_to_make_waits_when_credits_are_short(works
     again = push_raw(workspace, external_id="1", title="", body=TEXT)
     raw = reread(raw)
     assert (again.outcome, raw.status, raw.wake_at) == ("revised", "waiting_quota", APRIL)
-    assert facts(workspace) == ["raw.skipped", "raw.ingested"]
+    assert facts(workspace) == ["raw.skipped", "engine.skipped", "raw.ingested"]
     assert rows()["Generation"] == 0
 
 
@@ -414,7 +414,7 @@ def test_waiting_entry_of_which_nothing_can_be_made_any_more_is_skipped(workspac
     push.resume_waiting(claimed(raw))
     after = reread(raw)
     assert (after.status, after.reason["code"], after.wake_at) == ("skipped", "nothing_to_make", None)
-    assert facts(workspace) == ["raw.ingested", "raw.skipped"]
+    assert facts(workspace) == ["raw.ingested", "raw.skipped", "engine.skipped"]
 
 
 def test_resume_under_a_lost_lease_writes_nothing(workspace, clock):

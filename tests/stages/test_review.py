@@ -419,6 +419,16 @@ def test_retry_and_regenerate_need_the_source(workspace, make):
         assert codes(refused) == [("raw_item", "source_deleted")]
 
 
+def test_retry_and_regenerate_need_the_topic(workspace, make):
+    failed = make("failed")
+    # What is left of an item when its topic is gone.
+    GeneratedItem.everywhere.filter(pk=failed.pk).update(raw_item=None, topic=None)
+    for act in (review.retry, review.regenerate):
+        with pytest.raises(Conflict) as refused:
+            act(reread(failed), workspace=workspace, now=NOON)
+        assert codes(refused) == [("raw_item", "source_deleted")]
+
+
 def test_regenerate_with_too_few_credits_leaves_nothing_behind(workspace, ready):
     credits.adjust(workspace, -9, "spent", "operator")
     with pytest.raises(credits.QuotaExceeded):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 from django.db.models import Sum
 
@@ -24,6 +23,8 @@ from tests.stages.steps import (
 )
 from tests.stages.test_generate_with_model import COST, QUOTES, found, written
 from tests.writers.messages_server import MessagesServer, error, refusal
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 BOTH = ["Short Post", "Persona Tweet"]
 

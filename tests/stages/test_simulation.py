@@ -26,6 +26,7 @@ from pipeline.simulation import SimulatedServer
 from pipeline.stages import publish, review
 from pipeline.stages.publish import looking_up, sending
 from pipeline.states import derive_status
+from tests.sizes import size
 from tests.stages import steps
 from tests.stages.steps import NOON, make_items, make_stage, reread, send
 
@@ -90,6 +91,13 @@ def test_server_plays_its_script_call_by_call_and_then_says_ok(server):
 
 def test_server_refuses_what_is_too_long_whatever_the_script_says(server):
     assert [post(server, body="x" * length).status for length in (TEXT_LIMIT, TEXT_LIMIT + 1)] == [201, 422]
+
+
+def test_server_that_fell_silent_cannot_be_asked(server):
+    with pytest.raises(TimedOut) as caught:
+        post(server, script=["silence"])
+    asked = server.request("GET", f"{BASE_URL}/posts?ref=pub_1")
+    assert (caught.value.may_have_reached, asked.status) == (True, 503)
 
 
 def test_server_knows_one_workspace_alone(server, charlies):
@@ -273,7 +281,7 @@ def test_promises_hold_whatever_people_and_the_platform_do(workspace):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=25,
+            max_examples=size(8, 50),
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

@@ -43,7 +43,7 @@ def test_without_any_voice_the_film_is_silent_and_says_why():
     spoken = speaking.speak(TEXT, language="en")
     assert (spoken.voice, spoken.speech) == ("", None)
     assert spoken.note == (
-        "The system voice isn't installed, so films are silent with captions: pip install espeakng-loader brings it."
+        "The system voice isn't installed on this service. Ask the operator to install it (the extra `voice`)."
     )
 
 

@@ -98,7 +98,9 @@ def test_scenes_go_change_places_and_last_longer(item, filmed):
 
 def test_longer_scenes_leave_the_words_alone(item):
     changed = edit(item, editing.arranged(board_of(item), range(5), {1: 6.0}))
-    assert (changed.body, changed.revision, changed.checks) == (item.body, 2, item.checks)
+    assert (changed.body, changed.revision, changed.checks_revision) == (item.body, 2, 2)
+    by_code = {one["code"]: one for one in changed.checks}
+    assert by_code == {one["code"]: one for one in item.checks}
 
 
 def test_nothing_changed_writes_nothing(item):

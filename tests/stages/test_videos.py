@@ -23,7 +23,7 @@ from pipeline.render.video import job as jobs
 from pipeline.render.video import verify
 from pipeline.render.video.job import NoRoom, RenderFailed
 from pipeline.render.video.reading import from_json
-from pipeline.stages import files, generate, review, videos
+from pipeline.stages import files, generate, retry_rules, review, videos
 from pipeline.stages.generate import drawing, working
 from pipeline.stages.publish.payload import payload_of
 from pipeline.writers.extractive import Extractive
@@ -113,8 +113,8 @@ def test_a_film_is_made_measured_and_kept(workspace, folders):
         ("video", "video", "template-short-270x480.mp4", "video/mp4"),
         ("thumbnail", "image", "template-short-270x480.jpg", "image/jpeg"),
         ("thumbnail", "image", "template-short-1280x720.jpg", "image/jpeg"),
-        ("captions", "document", "captions.srt", "application/x-subrip"),
-        ("captions", "document", "captions.vtt", "text/vtt"),
+        ("captions", "document", "captions.en.srt", "application/x-subrip"),
+        ("captions", "document", "captions.en.vtt", "text/vtt"),
         ("storyboard", "document", "storyboard.json", "application/json"),
     ]
     assert [(one.role, one.name, one.height) for one in frames] == [
@@ -172,11 +172,13 @@ def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
     assert shown.label == "Ready"
 
 
-def test_progress_is_written_every_few_seconds_and_holds_the_lease(
-    workspace, filmed, django_assert_num_queries
+def test_progress_is_written_every_two_seconds_and_holds_the_lease(
+    workspace, filmed, monkeypatch, django_assert_num_queries
 ):
     raw = push_raw(workspace, **GIVEN).raw_item
     generation = claimed(Generation.everywhere.get(raw_item=raw))
+    seconds = [100.0]
+    monkeypatch.setattr(drawing, "monotonic", lambda: seconds[0])
     tell = drawing.Teller(generation, items_of(raw)[0], 1, 4)
     before = reread(generation).wake_at
 
@@ -184,8 +186,12 @@ def test_progress_is_written_every_few_seconds_and_holds_the_lease(
     after = reread(generation)
     assert after.progress == 37
     assert after.wake_at >= before
+    seconds[0] += 1.9
     with django_assert_num_queries(0):
         assert tell(0.6)
+    seconds[0] += 0.1
+    assert tell(0.7)
+    assert reread(generation).progress == 42
 
 
 def test_a_hand_that_lost_its_lease_stops_the_film_and_writes_nothing(workspace, filmed, folders):
@@ -222,7 +228,7 @@ def test_a_film_that_breaks_fails_the_item_with_stage_and_reason(workspace, monk
     item = make_film(workspace)
 
     assert item.status == "failed"
-    assert item.error == {"code": code, "message": error.message, "stage": "render"}
+    assert item.error == retry_rules.error_of(code, error.message, "render", has_model=False)
     assert (files_of(item), balance(workspace)) == ([], (10, 0))
 
 
@@ -252,7 +258,7 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
     run_generations(other)
     run_generations(raw)
     item = items_of(raw)[0]
-    assert item.error == {"code": code, "message": "It ended.", "stage": "render"}
+    assert item.error == retry_rules.error_of(code, "It ended.", "render", has_model=False)
 
     monkeypatch.setattr(jobs, "render", made)
     run_generations(other)

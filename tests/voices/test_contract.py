@@ -45,7 +45,7 @@ def test_voice_is_named(voice):
 
 
 def test_voice_says_that_it_can_speak(voice, environment):
-    assert voice.why_not(environment) is None
+    assert voice.unavailable(environment) is None
 
 
 def test_words_are_shown_as_they_are_written(speech, sample):

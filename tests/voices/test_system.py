@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -106,8 +107,8 @@ def test_what_it_cannot_speak_is_refused_in_words(text, language, message):
 def test_without_the_library_films_are_silent(monkeypatch):
     monkeypatch.setattr(system, "LIBRARY", "no_such_library")
     system._is_installed.cache_clear()
-    message = "The system voice isn't installed, so films are silent with captions: pip install espeakng-loader brings it."
-    assert PLUGIN.why_not({}) == message
+    message = "The system voice isn't installed on this service. Ask the operator to install it (the extra `voice`)."
+    assert PLUGIN.unavailable({}).sentence == message
     with pytest.raises(Refused, match=re.escape(message)):
         speak("Hello.")
     system._is_installed.cache_clear()
@@ -126,7 +127,11 @@ def test_a_slow_child_is_ended(monkeypatch, tmp_path):
     monkeypatch.setattr(system, "SECONDS", 0.4)
     with pytest.raises(TryLater, match="took more than"):
         speak("Hello.")
-    assert [one for one in told.read_text().split() if is_running(int(one))] == []
+    # What was killed takes a moment to end on a busy machine.
+    until = time.monotonic() + 30
+    while any(is_running(int(one)) for one in told.read_text().split()):
+        assert time.monotonic() < until, "The program that the child started still runs."
+        time.sleep(0.05)
 
 
 def is_running(pid):

@@ -65,10 +65,11 @@ def test_the_program_gets_the_question_and_an_empty_folder(tmp_path, monkeypatch
         ("words = []", "", "most words of the text aren't in its words.json"),
     ],
 )
-def test_a_wrong_program_is_told_in_words(tmp_path, before, after, why):
+def test_a_wrong_program_is_told_in_words(tmp_path, monkeypatch, before, after, why):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(Refused, match=re.escape(f"The operator's voice can't be used: {why}.")):
         speak(program(tmp_path, before=before, after=after))
-    assert list(Path(tempfile.gettempdir()).glob("voice-tool-*")) == []
+    assert list(tmp_path.glob("voice-tool-*")) == []
 
 
 def test_a_slow_program_is_ended(tmp_path, monkeypatch):
@@ -80,11 +81,14 @@ def test_a_slow_program_is_ended(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("", "The operator has set no VOICE_TOOL."),
-        ("/no/such/voice", "The program that VOICE_TOOL names isn't there."),
+        ("", "This service has no voice of its operator's. Ask the operator to set VOICE_TOOL."),
+        (
+            "/no/such/voice",
+            "The program that VOICE_TOOL names isn't there. Ask the operator to put it there, or to set another one.",
+        ),
     ],
 )
 def test_a_missing_program_is_told_in_words(path, why):
-    assert PLUGIN.why_not({"VOICE_TOOL": path}) == why
+    assert PLUGIN.unavailable({"VOICE_TOOL": path}).sentence == why
     with pytest.raises(Refused, match=re.escape(why)):
         speak({"VOICE_TOOL": path})

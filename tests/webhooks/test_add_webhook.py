@@ -55,7 +55,7 @@ def test_complains_clearly():
     for given in ("Nobody", "Gone", encode("ws", uuid7())):
         with pytest.raises(CommandError, match=f"There is no workspace '{given}'"):
             run("--workspace", given, *url)
-    with pytest.raises(CommandError, match="Several workspaces are called 'Twin'"):
+    with pytest.raises(CommandError, match="Several workspaces are named Twin"):
         run("--workspace", "Twin", *url)
     workspace = make_workspace(name="One")
     with pytest.raises(

@@ -316,8 +316,8 @@ def test_people_hear_when_an_endpoint_fails_and_when_it_is_switched_off():
         fail(endpoint, at=NOON + timedelta(days=days))
     rows = Notice.everywhere.filter(workspace=endpoint.workspace, kind="webhook").order_by("id")
     assert [(row.title, row.path) for row in rows] == [
-        ("The webhook endpoint at hooks.partner.example fails", "settings/webhooks"),
-        ("The webhook endpoint at hooks.partner.example was switched off", "settings/webhooks"),
+        ("The webhook endpoint at hooks.partner.example/in fails", "settings/webhooks"),
+        ("The webhook endpoint at hooks.partner.example/in was switched off", "settings/webhooks"),
     ]
     assert "secret" not in "".join(row.text for row in rows)
 

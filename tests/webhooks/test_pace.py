@@ -162,6 +162,7 @@ def _claim_for(seconds, told):
     told.put(None)
 
 
+@pytest.mark.both_databases
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_rate_is_exact_over_processes():
@@ -209,6 +210,7 @@ def test_receiver_sees_the_rate_and_everything(receiver, at_work):
     assert Counter(one.headers["webhook-id"] for one in receiver.at("/in")).most_common(1)[0][1] == 1
 
 
+@pytest.mark.postgres_if_there
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_thousand_events_for_one_that_hangs_hold_up_nobody(monkeypatch, receiver, at_work):

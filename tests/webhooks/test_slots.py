@@ -283,6 +283,7 @@ def test_hanging_endpoint_is_soon_probed_one_at_a_time(monkeypatch, receiver, at
     assert endpoint.status == "degraded"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_hundred_events_of_a_working_endpoint_go_through(receiver, at_work):
     endpoint = make_endpoint(url=f"{receiver.url}/in")

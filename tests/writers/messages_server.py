@@ -83,6 +83,21 @@ class Recorded:
     raw: str
 
 
+def material_of(request: Recorded) -> str:
+    """What stands between the two marks of the first turn: the source, or facts as JSON.
+
+    Text blocks alone are read, as gateways in front of other vendors' models do.
+    """
+    text = "\n".join(
+        block["text"] for block in request.body["messages"][0]["content"] if block["type"] == "text"
+    )
+    _, marker, rest = text.split("\n", 2)
+    words, is_closed, _ = rest.rpartition(f"\n{marker}\n")
+    assert marker.startswith("[["), "the words stand between marks"
+    assert is_closed, "the words stand between marks"
+    return words
+
+
 class MessagesServer:
     """Answers the scripted ones in their order; once they are used up, 500."""
 

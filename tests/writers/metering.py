@@ -109,6 +109,4 @@ def _blocks(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _words(block: Mapping[str, Any]) -> str:
-    if block.get("type") == "document":
-        return f"{block.get('title', '')} {block.get('context', '')} {block['source']['data']}"
     return str(block.get("text", ""))

@@ -15,6 +15,69 @@ def split(text: str) -> list[str]:
     return [text[start:end] for start, end in split_sentences(text)]
 
 
+SAID = "You learn to wait. Is it slow? Water teaches you that"
+
+
+@pytest.mark.parametrize("marks", ["“”", "„“", "«»", "»«", "「」", '""', "‘’"])
+@pytest.mark.parametrize(
+    ("before", "end", "after"),
+    [
+        ("", ",", " said Tom Ashby, who runs the mill."),
+        ("Tom Ashby said: ", ".", ""),
+        ("Tom Ashby, 41, told us ", "", ", and then he left."),
+        ("", "!", " Tom Ashby shouted."),
+        ("As Tom puts it ", "", " (he smiled)."),
+    ],
+)
+def test_what_is_said_in_several_sentences_stays_together(marks, before, end, after):
+    spoken = f"{before}{marks[0]}{SAID}{end}{marks[1]}{after}"
+    expected = [spoken] if end != "!" else [f"{marks[0]}{SAID}!{marks[1]}", after.strip()]
+
+    assert split(f"It rained. {spoken} The mill is old.") == ["It rained.", *expected, "The mill is old."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("« On attend. On verra. » Il part.", ["« On attend. On verra. »", "Il part."]),
+        ("He asked “Why? When?” and left.", ["He asked “Why? When?” and left."]),
+        ('A 5" pipe. He said "Go. Now." Gone.', ['A 5" pipe.', 'He said "Go.', 'Now."', "Gone."]),
+        ("He said “yes. Then he left.", ["He said “yes.", "Then he left."]),
+    ],
+)
+def test_marks_that_close_late_or_never(text, expected):
+    assert split(text) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Es kostet 9,8 Mio. Euro, von denen das Land 40 Prozent zahlt.",
+        "Der Bund gibt 1,2 Mrd. Franken.",
+        "Etwa 30 Tsd. Menschen kamen, z. B. Familien aus Bern.",
+        "Die Preise (inkl. Versand) steigen, vgl. Seite 3.",
+        "Строительство обойдётся в 12 тыс. Рублей не хватает.",
+        "Библиотека в г. Заречном стоит на ул. Садовой.",
+        "Zebranie odbędzie się przy ul. Lipowej.",
+        "Parlò il dott. Rossi di Valbruna.",
+        "Abierto por la Srta. Ribas, véase pág. Cuatro.",
+    ],
+)
+def test_short_forms_end_no_sentence(sentence):
+    assert split(f"{sentence} It rained.") == [sentence, "It rained."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Er zahlte 9,8 Mio. Der Rat schwieg.", ["Er zahlte 9,8 Mio.", "Der Rat schwieg."]),
+        ("Он приехал в 2027 г. Город ждал.", ["Он приехал в 2027 г.", "Город ждал."]),
+    ],
+)
+def test_short_forms_at_the_end_of_one(text, expected):
+    assert split(text) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -1,7 +1,17 @@
 """Endpoints and what was handed over to them."""
 
-from webhooks.models.delivery import Delivery, DeliveryAttempt
-from webhooks.models.endpoint import EVERY_EVENT, Endpoint, EndpointPace
-from webhooks.models.recovery import Recovery
+from webhooks.models.delivery import Delivery, DeliveryAttempt, DeliveryStatus
+from webhooks.models.endpoint import EVERY_EVENT, Endpoint, EndpointPace, EndpointStatus
+from webhooks.models.recovery import Recovery, RecoveryStatus
 
-__all__ = ["EVERY_EVENT", "Delivery", "DeliveryAttempt", "Endpoint", "EndpointPace", "Recovery"]
+__all__ = [
+    "EVERY_EVENT",
+    "Delivery",
+    "DeliveryAttempt",
+    "DeliveryStatus",
+    "Endpoint",
+    "EndpointPace",
+    "EndpointStatus",
+    "Recovery",
+    "RecoveryStatus",
+]

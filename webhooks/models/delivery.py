@@ -6,22 +6,29 @@ from math import inf
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+
+
+class DeliveryStatus(models.TextChoices):
+    DELIVERED = "delivered", _("Delivered")
+    PENDING = "pending", _("On its way, or tried again")
+    FAILED = "failed", _("Failed")
+    HELD = "held", _("Held")
 
 
 class Delivery(WorkspaceRow, DueModel):
     endpoint = models.ForeignKey("webhooks.Endpoint", on_delete=models.CASCADE, related_name="deliveries")
     event = models.ForeignKey("pipeline.Event", on_delete=models.CASCADE, related_name="deliveries")
-    status = models.CharField(max_length=10, default="pending")
+    status = models.CharField(max_length=10, choices=DeliveryStatus, default=DeliveryStatus.PENDING)
     attempt_count = models.PositiveIntegerField(default=0)
     last_status = models.PositiveSmallIntegerField(null=True)
     last_error = models.CharField(max_length=300, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     delivered_at = models.DateTimeField(null=True)
 
     read_at: float = -inf
@@ -46,7 +53,7 @@ class Delivery(WorkspaceRow, DueModel):
 class DeliveryAttempt(WorkspaceRow):
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempts_made")
     number = models.PositiveIntegerField()
-    started_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(default=utc_now)
     duration_ms = models.PositiveIntegerField(null=True)
     # The database fills it in for a process of the release before, which doesn't know the column.
     url = models.CharField(max_length=2048, blank=True, db_default="")

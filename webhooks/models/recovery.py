@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
-from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
+from config.ground.clock import utc_now
 from config.ground.due import DueModel, claim_indexes
+
+
+class RecoveryStatus(models.TextChoices):
+    RUNNING = "running", _("Running")
+    DONE = "done", _("Done")
+    STOPPED = "stopped", _("Stopped")
 
 
 class Recovery(WorkspaceRow, DueModel):
@@ -16,7 +23,7 @@ class Recovery(WorkspaceRow, DueModel):
     since = models.DateTimeField()
     is_everything = models.BooleanField(default=False)
     """True: also what was delivered."""
-    status = models.CharField(max_length=10, default="running")
+    status = models.CharField(max_length=10, choices=RecoveryStatus, default=RecoveryStatus.RUNNING)
     cursor = models.UUIDField()
     """Deliveries with ids up to this one were looked at; ids carry the moment."""
     until = models.UUIDField()
@@ -26,7 +33,7 @@ class Recovery(WorkspaceRow, DueModel):
     sent = models.PositiveIntegerField(default=0)
     """How many were put in line."""
     asked_by = models.CharField(max_length=200)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)
 
     class Meta(WorkspaceRow.Meta):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
 from accounts.pages import shown_once, typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
 from webhooks import endpoints
@@ -131,7 +131,7 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 
 def _overlaps(endpoint: Endpoint) -> bool:
     until = endpoint.previous_secret_until
-    return until is not None and until > timezone.now()
+    return until is not None and until > utc_now()
 
 
 @page("manage")

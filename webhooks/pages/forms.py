@@ -16,7 +16,7 @@ from config.ground import limits
 from pipeline.events import TYPES
 from webhooks.checking import DESCRIPTION_CHARACTERS
 from webhooks.endpoints import TEST_EVENT
-from webhooks.models import EVERY_EVENT
+from webhooks.models import EVERY_EVENT, DeliveryStatus
 from webhooks.pages import words
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class LogFilter(forms.Form):
     outcome = forms.ChoiceField(
         label=gettext_lazy("Outcome"),
         required=False,
-        choices=[("", gettext_lazy("Any outcome")), *words.OUTCOMES.items()],
+        choices=[("", gettext_lazy("Any outcome")), *DeliveryStatus.choices],
     )
     event = forms.ChoiceField(
         label=gettext_lazy("Event"),

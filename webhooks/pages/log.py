@@ -10,13 +10,13 @@ from django.contrib import messages
 from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.live import look_again
 from accounts.pages.place import Place, page
 from config.ground import limits, logs
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode, first_of
 from webhooks import endpoints
@@ -98,7 +98,7 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 def _log(
     request: HttpRequest, place: Place, endpoint: Endpoint, form: LogFilter, before: str
 ) -> dict[str, Any]:
-    now = timezone.now()
+    now = utc_now()
     rows: list[Delivery] = []
     if form.is_valid():
         rows = list(_found(place, endpoint, form, before, now)[: limits.PAGE_ROWS_DEFAULT + 1])
@@ -200,7 +200,7 @@ def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
 def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
     delivery = _find_delivery(place, endpoint, dlv)
-    row = _row(delivery, timezone.now(), place.workspace.timezone)
+    row = _row(delivery, utc_now(), place.workspace.timezone)
     body = delivery.event.body
     context = {
         "place": place,
@@ -241,7 +241,7 @@ def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) ->
 
 def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UUID) -> HttpResponse | str:
     delivery = _find_delivery(place, endpoint, dlv)
-    row = _row(delivery, timezone.now(), place.workspace.timezone)
+    row = _row(delivery, utc_now(), place.workspace.timezone)
     attempt = next(iter(_attempts(place, delivery)), None)
     context = {
         "place": place,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from allauth.account.decorators import reauthentication_required
@@ -9,6 +10,8 @@ from django.contrib import messages
 from django.db.models import Min
 from django.http import Http404
 
+from config.ground.clock import utc_now
+from webhooks.endpoints import answered_410
 from webhooks.models import Delivery, Endpoint
 
 if TYPE_CHECKING:
@@ -34,18 +37,30 @@ def find_endpoint(place: Place, whe: UUID) -> Endpoint:
     return endpoint
 
 
-def next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, datetime]:
-    """When each endpoint is called next, of those that something waits for."""
+@dataclass(frozen=True)
+class NextTry:
+    """When an endpoint is called next; `is_due` where only the turn of what waits is awaited."""
+
+    at: datetime
+
+    @property
+    def is_due(self) -> bool:
+        return self.at <= utc_now()
+
+
+def next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, NextTry]:
+    """The next call of each endpoint that something waits for."""
     waiting = Delivery.objects.of(place.workspace).filter(
         endpoint__in=endpoint_ids, status="pending", wake_at__isnull=False
     )
-    return dict(waiting.values_list("endpoint").annotate(Min("wake_at")))
+    moments = waiting.values_list("endpoint").annotate(Min("wake_at"))
+    return {endpoint: NextTry(moment) for endpoint, moment in moments}
 
 
 def gave_410(place: Place, endpoint: Endpoint) -> bool:
-    """Whether it is disabled because it said that it is gone: the delivery that was told so is held."""
-    held = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status="held", last_status=410)
-    return held.exists()
+    """Whether it is disabled because it said that it is gone."""
+    held: bool = answered_410(endpoint).filter(workspace=place.workspace).exists()
+    return held
 
 
 def fresh_log_in_required(view: View) -> View:

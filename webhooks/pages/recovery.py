@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.live import asks_for, look_again
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from webhooks import recovery
 from webhooks.pages import words
@@ -83,7 +83,7 @@ def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpR
 def progress_part(request: HttpRequest, place: Place, endpoint: Endpoint) -> HttpResponse | str:
     """How far the newest one is, for an hour after its end; empty where there is none."""
     newest = _newest(endpoint)
-    if newest is not None and newest.ended_at and timezone.now() - newest.ended_at > _SHOWN_AFTERWARDS:
+    if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTERWARDS:
         newest = None
     if newest is None:
         return HttpResponse(status=204) if asks_for(request, "recovery") else ""
@@ -105,7 +105,7 @@ def _newest(endpoint: Endpoint, *, is_running: bool = False) -> Recovery | None:
 
 def _beginning(endpoint: Endpoint, place: Place) -> dict[str, object]:
     """Since it failed, as far as that is known; else since its last success, and a day at least."""
-    since = timezone.now() - timedelta(days=1)
+    since = utc_now() - timedelta(days=1)
     if endpoint.failing_since:
         # What failed first had happened before it failed.
         since = endpoint.failing_since - _BEFORE

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from django.utils.functional import Promise
@@ -35,17 +34,14 @@ EVENTS: Final[Mapping[str, Text]] = {
     "raw.failed": gettext_lazy("Nothing could be made from a raw item."),
     "raw.skipped": gettext_lazy("A raw item is kept but not worked on; it says why."),
     "generated.failed": gettext_lazy("A variant could not be made; it says why."),
+    "engine.skipped": gettext_lazy(
+        "A format that a raw item was asked for can't be made of it; it says why."
+    ),
     "source.failing": gettext_lazy("A source could not be read several times in a row, or is gone."),
     "outlet.needs_reconnect": gettext_lazy("An outlet's permission has expired."),
     "published.overdue": gettext_lazy(
         "A publication still waits 15 minutes after it was promised; once per promise."
     ),
-}
-OUTCOMES: Final[Mapping[str, Text]] = {
-    "delivered": gettext_lazy("Delivered"),
-    "pending": gettext_lazy("On its way, or tried again"),
-    "failed": gettext_lazy("Failed"),
-    "held": gettext_lazy("Held"),
 }
 _SOON: Final = timedelta(seconds=30)
 _NOBODY_LOOKED_AFTER: Final = timedelta(seconds=30)
@@ -109,7 +105,7 @@ def types_of(endpoint: Endpoint) -> list[str]:
 
 
 def name_of(endpoint: Endpoint) -> str:
-    return endpoint.description or urlsplit(endpoint.url).netloc
+    return endpoint.description or endpoint.address
 
 
 def status_line(code: int | None) -> str:

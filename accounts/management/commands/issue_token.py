@@ -9,14 +9,14 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from accounts import tokens, workspaces
-from accounts.models import Workspace
 from config.ground.errors import AppError
-from config.ground.ids import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from django.core.management.base import CommandParser
+
+    from accounts.models import Workspace
 
 _ACTOR: Final = "manage.py issue_token"
 
@@ -66,7 +66,7 @@ def _issue(
     **_others: Any,
 ) -> tuple[Workspace, tokens.Minted]:
     with transaction.atomic():
-        found = _find(workspace)
+        found = workspaces.find(workspace)
         if found is None:
             if not create or workspace.startswith("ws_"):
                 message = f"There is no workspace {workspace}. Add --create and its name to create one."
@@ -77,20 +77,6 @@ def _issue(
         if unlimited:
             workspaces.lift_limits(found, _ACTOR)
         return found, tokens.mint(found, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
-
-
-def _find(name: str) -> Workspace | None:
-    living = Workspace.everywhere.filter(deleted_at=None)
-    by_id = decode("ws", name)
-    if by_id is not None:
-        found: Workspace | None = living.filter(pk=by_id).first()
-        return found
-    # Two are enough to know that the name is not one workspace's.
-    named = list(living.filter(name=name.strip())[:2])
-    if len(named) > 1:
-        message = f"Several workspaces are named {name}; give the ws_ id instead."
-        raise CommandError(message)
-    return named[0] if named else None
 
 
 def _read_scopes(text: str) -> Iterable[str]:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts import tokens
 from accounts.pages.keys.looks import PRESETS
 from config.ground import limits
+from config.ground.clock import utc_now
 
 CHOSEN: Final = "chosen"
 _TOLD: Final = {
@@ -111,7 +112,7 @@ class KeyForm(forms.Form):
         if expires == "date" and "expires_on" not in self.errors:
             if on is None:
                 self.add_error("expires_on", _("Give the last day on which it works."))
-            elif self._end_of(on) <= datetime.now(UTC):
+            elif self._end_of(on) <= utc_now():
                 self.add_error("expires_on", _("This day is over; give a later one."))
         return cleaned
 
@@ -125,7 +126,7 @@ class KeyForm(forms.Form):
             return None
         if expires == "date":
             return self._end_of(self.cleaned_data["expires_on"])
-        return datetime.now(UTC) + timedelta(days=int(expires))
+        return utc_now() + timedelta(days=int(expires))
 
     def _end_of(self, day: date) -> datetime:
         """Midnight after it where the workspace is: no 24 hours later, for a day of a changed clock has others."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
@@ -12,6 +11,7 @@ from django.shortcuts import render
 from accounts import recent_requests
 from accounts.pages.keys import looks
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @page("manage", methods=("GET",))
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
-    now = datetime.now(UTC)
+    now = utc_now()
     is_with_ended = request.GET.get("ended") == "1"
     ended = looks.count_ended(place, now)
     context = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts import tokens
 from accounts.models import ApiToken
+from config.ground.clock import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,7 +79,7 @@ def live(place: Place, now: datetime) -> list[Key]:
 
 
 def live_now(place: Place) -> list[Key]:
-    return live(place, datetime.now(UTC))
+    return live(place, utc_now())
 
 
 def ended(place: Place, now: datetime) -> list[Key]:
@@ -94,7 +95,7 @@ def find(place: Place, token_id: UUID) -> Key:
     token = _rows(place).filter(pk=token_id).first()
     if token is None:
         raise Http404
-    return _keys([token], datetime.now(UTC))[0]
+    return _keys([token], utc_now())[0]
 
 
 def _rows(place: Place) -> QuerySet[ApiToken]:

@@ -13,11 +13,13 @@ import requests
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
-from django.utils import timezone
 
-from accounts import tokens, workspaces
-from accounts.models import User, Workspace
+from accounts import samples, tokens, workspaces
+from accounts.models import ApiToken, User, Workspace
 from config import sample
+from config.demo import history
+from config.ground import clock
+from config.ground.clock import utc_now
 from config.ground.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Source
 from pipeline.stages import collect
@@ -31,6 +33,8 @@ ACTOR: Final = "manage.py demo"
 WORKSPACE: Final = "Demo"
 OWNER: Final = "owner@demo.example"
 SOURCE: Final = "Sample feed"
+ENGINES: Final = ("Short Post", "Quote Graphic")
+"""What is made in seconds, so that the first item is there at once."""
 READY_SECONDS: Final = 60.0
 FIRST_ITEM_SECONDS: Final = 60.0
 
@@ -42,6 +46,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-wait", action="store_true", help="only make the workspace; don't wait for the service"
         )
+        parser.add_argument(
+            "--prepare",
+            action="store_true",
+            help="only make the workspace and its four weeks of sample data, before the service starts",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         if not settings.IS_DEVELOPMENT:
@@ -49,6 +58,9 @@ class Command(BaseCommand):
                 "The demo workspace is for development only; make one with: manage.py issue_token --create."
             )
             raise CommandError(message)
+        if options["prepare"]:
+            history.fill(_make_workspace(), webhook_url=_address(sample.RECEIVER_PATH))
+            return
         try:
             self._fill(waits=not options["no_wait"])
         except KeyboardInterrupt:
@@ -59,7 +71,8 @@ class Command(BaseCommand):
         if waits:
             # The source is polled as soon as it exists, so the service must be there to answer.
             _wait(_is_service_ready, READY_SECONDS, "The service did not become ready; its log says why.")
-        workspace, password, token = _make_workspace()
+        workspace = _make_workspace()
+        password, token = _let_in(workspace)
         _make_source(workspace)
         item = None
         if waits:
@@ -73,37 +86,60 @@ class Command(BaseCommand):
         self.stdout.write(_guide(workspace, password=password, token=token, item=item))
 
 
-def _make_workspace() -> tuple[Workspace, str | None, str | None]:
-    """The workspace; the owner's password and the token only where this call made them."""
-    with transaction.atomic():
+def _address(path: str) -> str:
+    return f"http://127.0.0.1:{settings.PORT}{path}"
+
+
+def _make_workspace() -> Workspace:
+    """The workspace, as old as its history; nobody can log in before `_let_in`."""
+    with transaction.atomic(), clock.set_to(utc_now() - history.AGE):
         owner = User.objects.filter(email=OWNER).first()
-        password = None
         if owner is None:
-            password = secrets.token_urlsafe(12)
             owner = User(email=OWNER, name="Demo owner", is_staff=True, is_superuser=True)
-            owner.set_password(password)
+            owner.set_unusable_password()
             workspaces.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
             owner.vouch_for_email()
-        workspace = (
+        found: Workspace | None = (
             Workspace.everywhere.filter(name=WORKSPACE, deleted_at=None).order_by("created_at").first()
         )
-        if workspace is not None:
-            return workspace, password, None
+        if found is not None:
+            return found
         workspace = workspaces.create(WORKSPACE, owner=owner, actor=ACTOR)
         workspaces.whitelist(workspace, actor=ACTOR)
-        minted = tokens.mint(workspace, name="Printed by the first start", created_by=owner, actor=ACTOR)
-        return workspace, password, minted.secret
+        history.begin(workspace)
+    return workspace
+
+
+def _let_in(workspace: Workspace) -> tuple[str | None, str | None]:
+    """The owner's password and the API key, each only where this call made it."""
+    password = token = None
+    with transaction.atomic():
+        owner = User.objects.select_for_update().get(email=OWNER)
+        if not owner.has_usable_password():
+            password = secrets.token_urlsafe(12)
+            owner.set_password(password)
+            owner.save(update_fields=["password"])
+        if not ApiToken.everywhere.filter(workspace=workspace).exists():
+            name = "Printed by the first start"
+            token = tokens.mint(workspace, name=name, created_by=owner, actor=ACTOR).secret
+    return password, token
 
 
 def _make_source(workspace: Workspace) -> None:
-    config = {"url": f"http://127.0.0.1:{settings.PORT}{sample.PATH}"}
+    config = {"url": _address(sample.PATH)}
     source = Source.everywhere.filter(workspace=workspace, name=SOURCE, type="rss", deleted_at=None).first()
     if source is None:
-        given = collect.SourceSettings(type="rss", name=SOURCE, config=config, poll_interval_minutes=60)
-        collect.register(workspace, given)
+        if not samples.has_samples(workspace):
+            # Somebody removed them all.
+            return
+        given = collect.SourceSettings(
+            type="rss", name=SOURCE, config=config, engines=ENGINES, poll_interval_minutes=60
+        )
+        source = collect.register(workspace, given)
+        Source.everywhere.filter(pk=source.pk).update(is_sample=True)
     elif source.config.get("url") != config["url"]:
         # The service moved to another port.
-        collect.change(source, {"config": config}, workspace=workspace, now=timezone.now())
+        collect.change(source, {"config": config}, workspace=workspace, now=utc_now())
 
 
 def _items(workspace: Workspace) -> Any:
@@ -117,8 +153,8 @@ def _ready_item(workspace: Workspace) -> GeneratedItem | None:
 
 def _expects_items(workspace: Workspace) -> bool:
     """On a later start everything may have been published already."""
-    has_items: bool = _items(workspace).exists()
-    return not has_items or _items(workspace).filter(status__in=["queued", "generating"]).exists()
+    is_new: bool = samples.has_samples(workspace) and not _items(workspace).exists()
+    return is_new or _items(workspace).filter(status__in=["queued", "generating"]).exists()
 
 
 def _is_service_ready() -> bool:
@@ -155,6 +191,9 @@ def _guide(
         lines.append(
             f"  Mails           {settings.EMAIL_FILE_PATH}/ (a sign-up's code is in the newest file)"
         )
+    log = settings.DATA_DIR / "log" / "service.log"
+    if log.exists():
+        lines.append(f"  Log             {log}")
     if feed is not None:
         lines.append(f"  Its own feed    {url}/feeds/{feed.secret}.atom")
     lines.append("")

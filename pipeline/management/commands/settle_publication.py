@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode
 from pipeline.models import Publication
@@ -42,7 +42,7 @@ class Command(BaseCommand):
                 was_sent=options["sent"],
                 url=options["url"],
                 by="manage.py settle_publication",
-                now=timezone.now(),
+                now=utc_now(),
             )
         except AppError as error:
             raise CommandError(str(error)) from error

@@ -48,6 +48,7 @@ _COLUMNS: Final = (
     "item__excerpt",
     "item__bucket",
     "item__held",
+    "item__is_sample",
 )
 _TONES: Final = {"published": "good", "failed": "bad", "unknown": "warn", "publishing": "info"}
 
@@ -67,6 +68,10 @@ class Card:
     @property
     def title(self) -> str:
         return self.row["item__title"] or self.row["item__excerpt"] or _("Untitled")
+
+    @property
+    def is_sample(self) -> bool:
+        return bool(self.row["item__is_sample"])
 
     @property
     def can_move(self) -> bool:

@@ -11,17 +11,16 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
 from config.ground.moments import as_z, read_moment
-from pipeline.models import Outlet, WeekPlan
-from pipeline.pages import buckets
+from pipeline.models import Bucket, Outlet, WeekPlan
 from pipeline.stages import planning
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class FillForm(forms.Form):
 @page("edit")
 def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
     """GET shows what would be scheduled; POST schedules what is ticked, each as it was shown."""
-    now = timezone.now()
+    now = utc_now()
     if request.method == "POST":
         return _schedule(request, place, now)
     outlets = list(
@@ -124,7 +123,7 @@ def _shown(place: Place, found: planning.Proposal) -> dict[str, Any]:
         "left_count": len(left),
         "free": found.free,
         "kinds": [
-            (buckets.TOLD.get(bucket, bucket), count)
+            (Bucket(bucket).label, count)
             for bucket, count in Counter(one.item.bucket for one in found.entries).most_common()
         ],
     }
@@ -138,7 +137,7 @@ def _line(one: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
         "value": _as_value(one),
         "title": one.item.title or one.item.excerpt,
         "item": one.item.pk,
-        "kind": buckets.TOLD.get(one.item.bucket, one.item.bucket),
+        "kind": one.item.get_bucket_display(),
         "format": one.item.engine_output,
         "outlet": one.outlet.name,
         "alike": [str(_ALIKE[name]) for name in one.alike if name in {"source", "topic"}],
@@ -212,7 +211,7 @@ def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse
     if row is None:
         raise Http404
     try:
-        undone = planning.undo(row, by=place.user.email, now=timezone.now())
+        undone = planning.undo(row, by=place.user.email, now=utc_now())
     except AppError as error:
         messages.error(request, str(error))
         return redirect(place.address("calendar"))

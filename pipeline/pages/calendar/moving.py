@@ -9,19 +9,19 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.moments import read_moment
 from config.ground.states import Overtaken
 from pipeline.models import Publication
 from pipeline.stages import planning, publish
 from pipeline.stages.publish.queueing import next_free
-from pipeline.wall_clock import WallClock, moment_of
+from pipeline.wall_clock import WallClock, moment_of, shift_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,7 +50,7 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
     To the script it answers 204, or 409 with the words of why not; to a form with a page.
     """
     row = _find(place, pub)
-    now, zone = timezone.now(), ZoneInfo(place.workspace.timezone)
+    now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
     is_script = request.headers.get("X-Calendar") == "1"
     initial = {
         "local_time": row.due_at.astimezone(zone).replace(tzinfo=None) if row.due_at else None,
@@ -75,7 +75,8 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
                 told = _("It goes out at %(time)s now.")
                 if moved.item.held:
                     told = _("Its time is %(time)s now. It is held, and goes out only once it is approved.")
-                messages.success(request, told % {"time": _said(moved, zone)})
+                shift = shift_of(clock) if clock is not None else ""
+                messages.success(request, f"{told % {'time': _said(moved, zone)}} {shift}".rstrip())
                 if is_script:
                     return HttpResponse(status=204)
                 return redirect(_back(place, moved, zone))
@@ -153,5 +154,5 @@ def _said(row: Publication, zone: ZoneInfo) -> str:
 
 
 def _back(place: Place, row: Publication, zone: ZoneInfo) -> str:
-    on = row.due_at.astimezone(zone).date() if row.due_at else timezone.now().date()
+    on = row.due_at.astimezone(zone).date() if row.due_at else utc_now().date()
     return f"{place.address('calendar')}?view=week&on={on.isoformat()}"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.ids import decode, encode
 from pipeline.models import Outlet
 from pipeline.pages.calendar import board as boards
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @page("look", methods=("GET",))
 def calendar(request: HttpRequest, place: Place) -> HttpResponse:
-    now, zone = timezone.now(), ZoneInfo(place.workspace.timezone)
+    now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
     today = now.astimezone(zone).date()
     span = span_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
     only = decode("out", request.GET.get("outlet", ""))

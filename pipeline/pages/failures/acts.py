@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib import messages
 from django.http import QueryDict
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.credits import QuotaExceeded
 from accounts.pages import undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.ids import decode
 from config.ground.states import Overtaken
 from pipeline.pages.failures.forms import ClearForm
@@ -49,7 +49,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
     if why:
         messages.error(request, " ".join(why))
         return redirect(_back(request, place, keeps_time=True))
-    now, timing = timezone.now(), form.timing()
+    now, timing = utc_now(), form.timing()
     found = clearing.clear(
         form.cleaned_data["act"],
         chosen,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
-from django.utils import timezone
 
 from accounts.pages.live import look_again
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from pipeline.pages.failures import rows
 from pipeline.pages.failures.forms import FILTERS, FailureFilter
 
@@ -28,7 +28,7 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
     alone = request.GET.get("section", "")
     if alone not in rows.SECTIONS:
         alone = ""
-    now = timezone.now()
+    now = utc_now()
     found = rows.sections(place, narrowed, alone=alone, now=now)
     context: dict[str, Any] = {
         "place": place,

@@ -15,7 +15,7 @@ from pipeline.overview import Call
 from pipeline.pages.items import ways, words
 from pipeline.pages.items.ways import Way
 from pipeline.pages.outlets import words as outlet_words
-from pipeline.stages import clearing, publish
+from pipeline.stages import clearing, outcomes, publish, retry_rules
 from pipeline.stages.publish import explaining
 from pipeline.states import EDITABLE
 
@@ -88,6 +88,11 @@ def _by_api(method: str, path: str, body: Mapping[str, object] | None = None) ->
 
 def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
     return str((error or {}).get("message", "")) or otherwise
+
+
+def _what_helps(error: Mapping[str, Any] | None) -> str:
+    """What helps where trying again can't; empty where it can."""
+    return str((error or {}).get("action", "")) if retry_rules.is_final(error) else ""
 
 
 def _title(row: Any) -> str:
@@ -211,22 +216,26 @@ def _way_failed(place: Place, row: Publication, whose: str) -> Way | None:
 
 def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
     del now
+    errors = retry_rules.current_errors(place.workspace, {row.pk: row.error for row in rows})
+    return [_not_made(place, row, errors[row.pk]) for row in rows]
+
+
+def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Row:
     tone, _icon, label = words.STATES["failed"]
-    return [
-        Row(
-            title=words.title_of(row),
-            at=row.updated_at,
-            tone=tone,
-            label=str(label),
-            why=_said(row.error, _("No reason was kept.")),
-            link=place.address("item_page", gen=row.pk),
-            about=row.engine_output,
-            token=_token("gen", row.pk, row.version),
-            acts=_AGAIN,
-            call=_by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
-        )
-        for row in rows
-    ]
+    is_final = retry_rules.is_final(error)
+    return Row(
+        title=words.title_of(row),
+        at=row.updated_at,
+        tone=tone,
+        label=str(label),
+        why=_said(error, _("No reason was kept.")),
+        link=place.address("item_page", gen=row.pk),
+        about=row.engine_output,
+        advice=_what_helps(error),
+        token="" if is_final else _token("gen", row.pk, row.version),
+        acts=frozenset() if is_final else _AGAIN,
+        call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
+    )
 
 
 def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
@@ -250,25 +259,29 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
 
 def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[Row]:
     del now
-    return [
-        Row(
-            title=row.title or row.url or _("Untitled"),
-            at=row.updated_at,
-            tone="bad" if row.status == "failed" else "warn",
-            label=_("Failed") if row.status == "failed" else _("Waits for credits"),
-            why=_said(row.reason, _("No reason was kept.")),
-            link=place.address("made", raw=row.pk),
-            about=row.source.name,
-            until=row.wake_at if row.status == "waiting_quota" else None,
-            token=_token("raw", row.pk, row.version),
-            acts=_AGAIN,
-            way=Way(_("See the credits"), place.address("usage"), is_post=False)
-            if row.status == "waiting_quota"
-            else None,
-            call=_by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
-        )
-        for row in rows
-    ]
+    reasons = outcomes.current_reasons(place.workspace, rows)
+    return [_raw(place, row, reasons[row.pk]) for row in rows]
+
+
+def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Row:
+    is_final = retry_rules.is_final(reason)
+    return Row(
+        title=row.title or row.url or _("Untitled"),
+        at=row.updated_at,
+        tone="bad" if row.status == "failed" else "warn",
+        label=_("Failed") if row.status == "failed" else _("Waits for credits"),
+        why=_said(reason, _("No reason was kept.")),
+        link=place.address("made", raw=row.pk),
+        about=row.source.name,
+        advice=_what_helps(reason),
+        until=row.wake_at if row.status == "waiting_quota" else None,
+        token="" if is_final else _token("raw", row.pk, row.version),
+        acts=frozenset() if is_final else _AGAIN,
+        way=Way(_("See the credits"), place.address("usage"), is_post=False)
+        if row.status == "waiting_quota"
+        else None,
+        call=None if is_final else _by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
+    )
 
 
 def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Row]:

@@ -9,16 +9,16 @@ from django.contrib import messages
 from django.db.models.functions import Substr
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.live import look_again
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
-from pipeline.models import InboundDelivery, Source
+from pipeline.models import InboundDelivery, Source, Verification
 from pipeline.pages.inbound import words
 from pipeline.pages.inbound.forms import TryForm
 from pipeline.payloads import row_of
@@ -59,7 +59,7 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
         "delivery": row,
         "public_id": encode("ind", row.pk),
         "result": words.RESULTS[row.status],
-        "proof": words.PROOFS[row.verification],
+        "proof": row.get_verification_display(),
         "excerpt": None if excerpt is None else bytes(excerpt).decode(errors="replace"),
         "is_cut": row.body_bytes > limits.INBOUND_EXCERPT,
         "made": None if row.made is None else _as_text(row.made),
@@ -72,7 +72,7 @@ def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: U
     row = _find_delivery(place, find_source(place, src), ind)
     if typed.is_first(request):
         try:
-            received = trying.replay(row, now=timezone.now())
+            received = trying.replay(row, now=utc_now())
         except AppError as error:
             messages.error(request, str(error))
         else:
@@ -104,7 +104,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
                 payload=form.cleaned_data.get("payload"),
                 delivery=delivery,
                 wishes=form.wishes(),
-                now=timezone.now(),
+                now=utc_now(),
             )
         except AppError as error:
             _blame(form, error)
@@ -135,7 +135,7 @@ def _context(place: Place, source: Source) -> dict[str, Any]:
         "place": place,
         "source": source,
         "inbound_url": shown_source(row_of(source))["inbound_url"],
-        "proof": words.PROOFS[kind],
+        "proof": Verification(kind).label,
         "has_secret": kind != "address",
     }
 
@@ -163,7 +163,7 @@ def _named_delivery(request: HttpRequest, place: Place, source: Source) -> Inbou
 def _save(source: Source, form: TryForm, place: Place) -> None:
     config = {**source.config, **form.wishes()}
     kept = {name: value for name, value in config.items() if value is not None}
-    secrets.change(source, {"config": kept}, workspace=place.workspace, now=timezone.now())
+    secrets.change(source, {"config": kept}, workspace=place.workspace, now=utc_now())
 
 
 def _blame(form: TryForm, error: AppError) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from pipeline.models import InboundDeliveryStatus
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,24 +23,15 @@ class Result:
     label: Text
 
 
-RESULTS: Final[Mapping[str, Result]] = {
-    "received": Result("", "clock", _("Received")),
-    "taken": Result("good", "circle-check", _("Taken in")),
-    "duplicate": Result("info", "copy", _("There already")),
-    "ignored": Result("", "info", _("Ignored")),
-    "failed": Result("bad", "circle-alert", _("Made nothing")),
-    "refused": Result("warn", "lock", _("Not verified")),
+_LOOKS: Final[Mapping[str, tuple[str, str]]] = {
+    "received": ("", "clock"),
+    "taken": ("good", "circle-check"),
+    "duplicate": ("info", "copy"),
+    "ignored": ("", "info"),
+    "failed": ("bad", "circle-alert"),
+    "refused": ("warn", "lock"),
 }
-PROOFS: Final[Mapping[str, Text]] = {
-    "address": _("Whoever knows the address"),
-    "header": _("A secret in a header"),
-    "bearer": _("A bearer token"),
-    "standard_webhooks": _("Standard Webhooks"),
-    "github": _("GitHub’s signature"),
-    "slack": _("Slack’s signature"),
-    "stripe": _("Stripe’s signature"),
-    "ghost": _("Ghost’s signature"),
-}
+RESULTS: Final = {value: Result(*_LOOKS[value], label) for value, label in InboundDeliveryStatus.choices}
 FIELDS: Final[Mapping[str, Text]] = {
     "title": _("Title"),
     "body": _("Body"),

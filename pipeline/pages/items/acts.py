@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
 from config.ground.states import Overtaken
@@ -43,9 +43,7 @@ def changed_meanwhile() -> str:
 def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     try:
-        review.approve(
-            row, by=place.user.email, now=timezone.now(), expected_version=version_in(request.POST)
-        )
+        review.approve(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
     except AppError as error:
         tell(request, error)
     else:
@@ -64,7 +62,7 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
                 row,
                 reason=form.cleaned_data["reason"],
                 by=place.user.email,
-                now=timezone.now(),
+                now=utc_now(),
                 expected_version=version_in(request.POST),
             )
         except Overtaken:
@@ -85,7 +83,7 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     try:
-        review.restore(row, now=timezone.now(), expected_version=version_in(request.POST))
+        review.restore(row, now=utc_now(), expected_version=version_in(request.POST))
     except AppError as error:
         tell(request, error)
     else:
@@ -97,7 +95,7 @@ def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     try:
-        review.retry(row, workspace=place.workspace, now=timezone.now())
+        review.retry(row, workspace=place.workspace, now=utc_now())
     except AppError as error:
         tell(request, error)
     else:
@@ -115,7 +113,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
             return redirect(place.address("item_page", gen=gen))
         try:
             hint = form.cleaned_data["hint"]
-            variant = review.regenerate(row, workspace=place.workspace, now=timezone.now(), hint=hint)
+            variant = review.regenerate(row, workspace=place.workspace, now=utc_now(), hint=hint)
         except AppError as error:
             typed.sent_in_vain(request)
             typed.blame(form, error)
@@ -137,12 +135,12 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     back = [key for one in request.POST.get("back", "").split(",") if (key := decode("gen", one)) is not None]
     if "back" in request.POST:
-        count = variants.take_back(row, set(back), at=request.POST.get("at", ""), now=timezone.now())
+        count = variants.take_back(row, set(back), at=request.POST.get("at", ""), now=utc_now())
         told = ngettext("%(count)d variant is back.", "%(count)d variants are back.", count)
         messages.success(request, told % {"count": count})
         return redirect(place.address("item_page", gen=gen))
     try:
-        others = variants.choose(row, by=place.user.email, now=timezone.now())
+        others = variants.choose(row, by=place.user.email, now=utc_now())
     except AppError as error:
         tell(request, error)
     else:
@@ -171,7 +169,7 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     try:
         publish.cancel(
             row,
-            now=timezone.now(),
+            now=utc_now(),
             only=only if "only" in request.POST else None,
             expected_version=version_in(request.POST),
         )

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.canonical import plain_text
+from pipeline.canonical import seen_text
+from pipeline.engines.grounded import words_of
+from pipeline.grounding import place_in
 from pipeline.models import RawBody
+from pipeline.stages import generate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pipeline.models import GeneratedItem
 
@@ -54,16 +57,25 @@ class ClaimMap:
 
 
 def numbered(item: GeneratedItem) -> list[tuple[int, str]]:
-    return [(number, str(one.get("text", ""))) for number, one in enumerate(item.claims, start=1)]
+    return [(number, str(one.get("text", ""))) for number, one in enumerate(_said(item), start=1)]
+
+
+def _said(item: GeneratedItem) -> list[Mapping[str, Any]]:
+    """The claims that its words still make: those that a person has written anew claim nothing of the source."""
+    claims: list[Mapping[str, Any]] = item.claims
+    if item.revision <= 1:
+        return claims
+    said = "\n".join((item.title, *words_of(generate.draft_of(item))))
+    return [one for one in claims if place_in(said, str(one.get("text", ""))) is not None]
 
 
 def map_of(item: GeneratedItem) -> ClaimMap:
     """One statement at most; none for an item that claims nothing."""
-    claims: Sequence[Mapping[str, Any]] = item.claims
+    claims = _said(item)
     if not claims:
         return ClaimMap((), ())
     body = _body_of(item)
-    text = plain_text(body.body, body.body_format) if body is not None else ""
+    text = seen_text(body.body, body.body_format) if body is not None else ""
     spans = {number: _span(one, text) for number, one in enumerate(claims, start=1)}
     told = tuple(
         Said(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed, undo
 from accounts.pages.live import asks_for
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, Invalid
 from config.ground.states import Overtaken
 from pipeline.models import Asset, GeneratedItem, Revision
@@ -40,7 +40,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     form = typed.form_for(request, EditForm, item=row, assets=_assets(place, row))
     if asks_for(request, "counts"):
-        counted = {"place": place, "fits": fits.fits_of(as_typed(row, form), now=timezone.now())}
+        counted = {"place": place, "fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/item_fits.html", counted)
     overtaken = False
     if request.method == "POST" and "save" in request.POST and form.is_valid():
@@ -57,7 +57,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         **head(place, row),
         "form": form,
         "overtaken": overtaken,
-        "fits": fits.fits_of(as_typed(row, form), now=timezone.now()),
+        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
     }
     return render(request, "pages/item_edit.html", context)
 
@@ -80,7 +80,7 @@ def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         changes["body"] = former.body
     try:
         review.edit(
-            row, changes, by=place.user.email, now=timezone.now(), expected_version=version_in(request.POST)
+            row, changes, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST)
         )
     except AppError as error:
         tell(request, error)
@@ -118,7 +118,7 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: EditForm
     expected = version_in(request.POST)
     if expected is None:
         raise Invalid.one(None, "version", _("Open the page anew: it doesn't say which version it shows."))
-    edited = review.edit(row, changes, by=place.user.email, now=timezone.now(), expected_version=expected)
+    edited = review.edit(row, changes, by=place.user.email, now=utc_now(), expected_version=expected)
     if edited.revision == before:
         messages.success(request, _("Saved."))
     else:

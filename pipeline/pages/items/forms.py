@@ -6,19 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.ids import decode, encode
 from pipeline import plugins
 from pipeline.connection import platform_of
 from pipeline.engines.base import Engine
-from pipeline.models import Source
-from pipeline.pages import buckets, choices
-from pipeline.pages.items import words
+from pipeline.models import Bucket, GeneratedItemStatus, Source
+from pipeline.pages import choices
 from pipeline.stages.publish import Wish
 from pipeline.wall_clock import WallClock, moment_of
 
@@ -41,14 +40,14 @@ class ItemFilter(forms.Form):
     bucket = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,
-        choices=[("", gettext_lazy("Any kind")), *buckets.TOLD.items()],
+        choices=[("", gettext_lazy("Any kind")), *Bucket.choices],
     )
     status = forms.ChoiceField(
         label=gettext_lazy("Status"),
         required=False,
         choices=[
             ("", gettext_lazy("Any status")),
-            *((name, label) for name, (_tone, _icon, label) in words.STATES.items()),
+            *GeneratedItemStatus.choices,
         ],
     )
     engine = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
@@ -179,7 +178,7 @@ class WhenForm(VersionedForm):
         except (OverflowError, ValueError):
             self.add_error("local_time", _("There is no such date and time."))
             return given
-        now = timezone.now()
+        now = utc_now()
         if moment < now:
             self.add_error("local_time", _("This time is past; give a later one, or publish it now."))
         elif moment > now + limits.PUBLISH_AHEAD:

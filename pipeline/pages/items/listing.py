@@ -38,6 +38,7 @@ _FIELDS: Final = (
     "publish_at",
     "published_at",
     "source__name",
+    "is_sample",
     "raw_item__title",
     "topic__title",
     "persona__name",

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 
 from accounts.pages.live import asks_for, look_again
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.prepared import Prepared
 from pipeline.models import Asset, GeneratedItem, Publication, Revision
 from pipeline.overview import FLAGS, HOLDS
-from pipeline.pages import buckets
 from pipeline.pages.items import claims, fits, looks, returns, sendings, ways, words
 from pipeline.pages.items.scenes import scenes_of
-from pipeline.stages import storyboards
+from pipeline.stages import retry_rules, storyboards
 from pipeline.states import EDITABLE, PUBLISHABLE
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """All that the page shows of an item; always the same number of statements for the same number of outlets."""
-    now = timezone.now()
+    now = utc_now()
     there = list(
         Asset.objects.of(place.workspace).filter(item=row, revoked_at=None).order_by("position", "id")
     )
@@ -74,13 +73,13 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in words.UNDER_WAY else (),
         "map": claims.map_of(row),
-        "checks": words.checks_of(row.checks),
+        "checks": words.checks_of(row),
         "siblings": siblings,
         "sent": sent,
         "returns": returns.returns_of(place, row),
         "obstacles": ways.obstacles_of(place, row, now=now) if sent or row.held else (),
         "revisions": _revisions(place, row),
-        "angle": words.ANGLES.get(row.angle, row.angle),
+        "angle": words.angle_of(row),
         "has_source_page": row.source is not None
         and row.source.deleted_at is None
         and not row.source.is_push,
@@ -94,11 +93,12 @@ def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "place": place,
         "item": row,
         "title": words.title_of(row),
-        "bucket": buckets.TOLD[row.bucket],
+        "bucket": row.get_bucket_display(),
         "tone": tone,
         "icon": icon,
         "label": label,
         "made_by": words.made_by(row),
+        "failure": retry_rules.current_error(place.workspace, row),
         "hold": HOLDS.get(row.held, row.held),
         "flag": FLAGS.get(row.flagged, ""),
         "variant": row.variant_index + 1 if row.variant_index else 0,
@@ -124,7 +124,7 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
         rows = Publication.objects.of(place.workspace).filter(
             item=row, status__in=("publishing", "scheduled")
         )
-        now = timezone.now()
+        now = utc_now()
         sent = list(
             rows.exclude(step=Publication.BY_HAND)
             .filter(due_at__lte=now, wake_at__isnull=False)
@@ -162,7 +162,7 @@ def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
             "item": one,
             "is_this": one.pk == row.pk,
             "state": words.STATES[one.status],
-            "angle": words.ANGLES.get(one.angle, one.angle),
+            "angle": words.angle_of(one),
             "picture": first.get(one.pk),
             "number": one.variant_index + 1,
         }

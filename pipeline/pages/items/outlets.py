@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models import Publication
 from pipeline.pages.items.acts import tell
@@ -34,7 +34,7 @@ def _find(place: Place, pub: UUID) -> Publication:
 def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     row = _find(place, pub)
     try:
-        publish.retry(row, by=place.user.email, now=timezone.now())
+        publish.retry(row, by=place.user.email, now=utc_now())
     except AppError as error:
         tell(request, error)
     else:
@@ -46,7 +46,7 @@ def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResp
 def publication_reconcile(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     row = _find(place, pub)
     try:
-        publish.reconcile_now(row, now=timezone.now())
+        publish.reconcile_now(row, now=utc_now())
     except AppError as error:
         tell(request, error)
     else:
@@ -60,7 +60,7 @@ def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpRes
     row = _find(place, pub)
     if request.method == "POST":
         try:
-            publish.remove(row, now=timezone.now())
+            publish.remove(row, now=utc_now())
         except AppError as error:
             tell(request, error)
         else:

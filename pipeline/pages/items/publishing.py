@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import encode
 from config.ground.states import Overtaken
@@ -22,6 +22,7 @@ from pipeline.pages.items.acts import changed_meanwhile
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.items.one import find_item, head
 from pipeline.stages import publish
+from pipeline.wall_clock import shift_of
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -96,7 +97,7 @@ def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) ->
 
 
 def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
-    judged = publish.dry_run(row, form.wish(), now=timezone.now())
+    judged = publish.dry_run(row, form.wish(), now=utc_now())
     is_now = form.cleaned_data["when"] == NOW
     return [{"fit": fits.fit_of(row, one), "due_at": None if is_now else one.due_at} for one in judged]
 
@@ -110,7 +111,7 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
             row,
             form.wish(),
             by=place.user.email,
-            now=timezone.now(),
+            now=utc_now(),
             expected_version=version_in(request.POST),
         )
     except AppError:
@@ -121,6 +122,9 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
         messages.success(request, _("It goes out to %(outlets)s now.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
     said = _("It is scheduled for %(outlets)s.") % {"outlets": names}
+    clock = form.cleaned_data.get("clock")
+    if clock is not None:
+        said = f"{said} {shift_of(clock)}".rstrip()
     if before & {one.pk for one in made}:
         # Taking the new time back would not bring the former one again.
         messages.success(request, said)

@@ -8,13 +8,13 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.states import Overtaken
 from pipeline.models import Recurrence
@@ -96,7 +96,7 @@ def _keep(
     there: Recurrence | None,
     given: Mapping[str, Any],
 ) -> None:
-    now, by = timezone.now(), place.user.email
+    now, by = utc_now(), place.user.email
     if there is None or there.status == "stopped":
         made = recurring.begin(item, **given, by=by, now=now)
         fields = {"version": str(made.version)}
@@ -127,7 +127,7 @@ def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpRe
             row,
             {"status": "active" if is_on else "stopped"},
             by=place.user.email,
-            now=timezone.now(),
+            now=utc_now(),
             expected_version=version_in(request.POST),
         )
     except AppError as error:

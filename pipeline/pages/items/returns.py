@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import OuterRef, Subquery
-from django.utils.translation import gettext_lazy
 
-from pipeline.models import Recurrence, RecurrenceTurn
+from pipeline.models import Recurrence, RecurrenceDecision, RecurrenceTurn
 from pipeline.pages.items import words
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from django.utils.functional import _StrPromise
 
     from accounts.pages.place import Place
     from pipeline.models import GeneratedItem
@@ -22,12 +19,13 @@ if TYPE_CHECKING:
 LISTED: Final = 250
 """All that may be active at once, and the newest of those that have stopped."""
 _TURNS: Final = 3
-DECISIONS: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "made": ("good", gettext_lazy("Made")),
-    "still_waiting": ("warn", gettext_lazy("The one before waited")),
-    "source_paused": ("warn", gettext_lazy("Source paused")),
-    "no_credits": ("bad", gettext_lazy("No credits")),
+_TONES: Final[Mapping[str, str]] = {
+    "made": "good",
+    "still_waiting": "warn",
+    "source_paused": "warn",
+    "no_credits": "bad",
 }
+DECISIONS: Final = {value: (_TONES[value], label) for value, label in RecurrenceDecision.choices}
 
 
 def returns_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:

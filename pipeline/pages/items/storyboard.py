@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.states import Overtaken, refuse_other_version
 from pipeline.pages.items.forms import version_in
@@ -87,9 +87,7 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: Storyboa
     if changed is None or expected is None:
         raise Http404
     before = row.revision
-    edited = storyboards.edit(
-        row, changed, by=place.user.email, now=timezone.now(), expected_version=expected
-    )
+    edited = storyboards.edit(row, changed, by=place.user.email, now=utc_now(), expected_version=expected)
     if edited.revision == before:
         messages.info(request, _("Nothing was changed."))
     else:

@@ -10,27 +10,30 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from pipeline.models import Angle, GeneratedItemStatus
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from django.utils.functional import _StrPromise
 
     from pipeline.models import GeneratedItem
 
 UNDER_WAY: Final = frozenset({"queued", "generating"})
-STATES: Final[Mapping[str, tuple[str, str, _StrPromise]]] = {
-    "queued": ("info", "clock", gettext_lazy("Waits its turn")),
-    "generating": ("info", "zap", gettext_lazy("Is being made")),
-    "ready": ("good", "circle-check", gettext_lazy("Ready")),
-    "failed": ("bad", "circle-alert", gettext_lazy("Could not be made")),
-    "rejected": ("", "x", gettext_lazy("Rejected")),
-    "scheduled": ("info", "calendar", gettext_lazy("Scheduled")),
-    "publishing": ("info", "send", gettext_lazy("Is being published")),
-    "published": ("good", "circle-check", gettext_lazy("Published")),
-    "partially_published": ("warn", "circle-alert", gettext_lazy("Published in part")),
-    "publish_failed": ("bad", "circle-alert", gettext_lazy("Could not be published")),
-    "removed": ("", "x", gettext_lazy("Removed")),
+_LOOKS: Final[Mapping[str, tuple[str, str]]] = {
+    "queued": ("info", "clock"),
+    "generating": ("info", "zap"),
+    "ready": ("good", "circle-check"),
+    "failed": ("bad", "circle-alert"),
+    "rejected": ("", "x"),
+    "scheduled": ("info", "calendar"),
+    "publishing": ("info", "send"),
+    "published": ("good", "circle-check"),
+    "partially_published": ("warn", "circle-alert"),
+    "publish_failed": ("bad", "circle-alert"),
+    "removed": ("", "x"),
 }
+STATES: Final = {value: (*_LOOKS[value], label) for value, label in GeneratedItemStatus.choices}
 """Tone, icon and words of each status."""
 WAITS: Final[tuple[str, str, _StrPromise]] = ("", "inbox", gettext_lazy("Waits for review"))
 APPROVED: Final[tuple[str, str, _StrPromise]] = ("good", "check", gettext_lazy("Approved"))
@@ -50,15 +53,6 @@ STAGES: Final[Mapping[str, _StrPromise]] = {
     "write": gettext_lazy("It is put together."),
 }
 """How far a run is, by its stage."""
-ANGLES: Final[Mapping[str, _StrPromise]] = {
-    "number": gettext_lazy("a number"),
-    "contrast": gettext_lazy("a contrast"),
-    "question": gettext_lazy("a question"),
-    "story": gettext_lazy("a story"),
-    "how-to": gettext_lazy("a how-to"),
-    "myth": gettext_lazy("a myth"),
-    "warning": gettext_lazy("a warning"),
-}
 _CHECKS: Final[Mapping[str, _StrPromise]] = {
     "numbers": gettext_lazy("Numbers"),
     "quotations": gettext_lazy("Quotations"),
@@ -113,26 +107,40 @@ class Checks:
     failed: tuple[CheckSeen, ...]
     warning: tuple[CheckSeen, ...]
     passed: tuple[CheckSeen, ...]
+    is_missing: bool = False
+    """There are words, and nothing has checked them as they are now."""
+    leads: bool = False
+    """A person has changed the words, and something was found in them: whoever decides reads it first."""
 
     def __len__(self) -> int:
-        return len(self.failed) + len(self.warning) + len(self.passed)
+        return len(self.failed) + len(self.warning) + len(self.passed) + self.is_missing
 
 
-def checks_of(found: Sequence[Mapping[str, Any]]) -> Checks:
+def checks_of(item: GeneratedItem) -> Checks:
+    """Those of the words that it holds, what was found first."""
     grouped: dict[str, list[CheckSeen]] = {"failed": [], "warning": [], "passed": []}
-    for one in found:
+    for one in item.present_checks:
         code = str(one.get("code", ""))
         label = str(_CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
         seen = CheckSeen(label, str(one.get("message", "")))
         grouped.setdefault(str(one.get("outcome")), []).append(seen)
-    return Checks(tuple(grouped["failed"]), tuple(grouped["warning"]), tuple(grouped["passed"]))
+    is_edited = item.revision > 1
+    is_missing = item.revision > 0 and not item.is_checked
+    return Checks(
+        failed=tuple(grouped["failed"]),
+        warning=tuple(grouped["warning"]),
+        passed=tuple(grouped["passed"]),
+        is_missing=is_missing,
+        leads=is_missing or (is_edited and bool(grouped["failed"] or grouped["warning"])),
+    )
 
 
 @dataclass(frozen=True)
 class MadeBy:
-    """`label` says whose hand it was; `disclosure` what is told of that elsewhere."""
+    """`writer` says who wrote the first words, `label` also whether a person has changed them since; `disclosure` what is told of that elsewhere."""
 
     is_offline: bool
+    writer: str
     label: str
     disclosure: str
     tokens_in: int
@@ -148,14 +156,19 @@ def made_by(item: GeneratedItem) -> MadeBy | None:
     if not made:
         return None
     is_offline = bool(made.get("offline"))
+    is_edited = item.revision > 1
     if is_offline:
-        label = _("Made without AI: sentences taken from the source")
+        writer = _("Made without AI: sentences taken from the source")
+        label = _("Made without AI, then edited") if is_edited else writer
         disclosure = _("No model wrote it, so no outlet labels it as made by AI.")
     else:
-        label = _("Written with AI: %(model)s") % {"model": made.get("model", "")}
+        model = {"model": made.get("model", "")}
+        writer = _("Written with AI: %(model)s") % model
+        label = _("Written with AI: %(model)s, then edited") % model if is_edited else writer
         disclosure = _("Outlets that can label what AI made are told that a model wrote it.")
     return MadeBy(
         is_offline=is_offline,
+        writer=writer,
         label=label,
         disclosure=disclosure,
         tokens_in=int(made.get("input_tokens") or 0),
@@ -191,6 +204,12 @@ def scene_name(name: str) -> str:
     return f"{_SCENE_WORDS.get(bare) or capfirst(bare.replace('_', ' '))}{number}"
 
 
+def angle_of(item: GeneratedItem) -> str:
+    """What people call it; empty where it has none."""
+    return str(Angle(item.angle).label) if item.angle else ""
+
+
 def title_of(item: GeneratedItem) -> str:
     raw = item.raw_item
-    return item.title or item.excerpt or (raw.title if raw is not None else "") or _("Untitled")
+    of_raw = (raw.title or raw.url) if raw is not None else ""
+    return item.title or item.excerpt or of_raw or _("Untitled")

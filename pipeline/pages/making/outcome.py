@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext as _
 
@@ -11,8 +11,11 @@ from config.ground.ids import encode
 from pipeline.models import Asset, GeneratedItem
 from pipeline.overview import FLAGS, Call, looked_at
 from pipeline.pages.items import words
+from pipeline.stages import outcomes, retry_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from accounts.models import Workspace
     from pipeline.models import RawItem
 
@@ -39,6 +42,8 @@ class Seen:
     label: str
     words: str
     error: str
+    advice: str
+    """What helps where trying again can't; empty where it can."""
     pictures: tuple[Picture, ...]
     documents: tuple[Picture, ...]
     call: Call | None
@@ -51,8 +56,22 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A format of which nothing is made, or fewer variants than were asked for: `variants` are their numbers, from 1."""
+
+    name: str
+    message: str
+    variants: tuple[int, ...]
+
+    @property
+    def numbers(self) -> str:
+        return ", ".join(str(number) for number in self.variants)
+
+
+@dataclass(frozen=True)
 class Outcome:
     items: tuple[Seen, ...]
+    left_out: tuple[LeftOut, ...]
     reason: str
     """Why the raw item itself is not worked on, in words; empty where it is."""
     is_done: bool
@@ -70,13 +89,29 @@ def of(workspace: Workspace, raw: RawItem) -> Outcome:
     rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
     pictures = _pictures(workspace, items)
-    seen = tuple(_seen(item, pictures.get(item.pk.hex, ())) for item in items)
+    errors = retry_rules.current_errors(
+        workspace, {one.pk: one.error for one in items if one.status == "failed"}
+    )
+    seen = tuple(_seen(item, errors.get(item.pk), pictures.get(item.pk.hex, ())) for item in items)
     is_done = raw.status not in _RAW_UNDER_WAY and not any(one.is_under_way for one in seen)
     reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_UNDER_WAY else ""
-    return Outcome(seen, str(reason), is_done)
+    # Where the raw item itself is left out, its reason says all of it.
+    left_out = _left_out(raw) if raw.status != "skipped" else ()
+    return Outcome(seen, left_out, str(reason), is_done)
 
 
-def _seen(item: GeneratedItem, pictures: tuple[Picture, ...]) -> Seen:
+def _left_out(raw: RawItem) -> tuple[LeftOut, ...]:
+    skipped = [one for one in outcomes.read_one(raw) if one["outcome"] == outcomes.SKIPPED]
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for one in skipped:
+        numbers.setdefault((one["engine_output"], one["reason"]["message"]), []).append(one["variant"] + 1)
+    return tuple(
+        LeftOut(name, message, () if len(of_it) == raw.variants else tuple(of_it))
+        for (name, message), of_it in numbers.items()
+    )
+
+
+def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[Picture, ...]) -> Seen:
     tone, icon, label = words.state_of(item)
     return Seen(
         item=item,
@@ -87,16 +122,19 @@ def _seen(item: GeneratedItem, pictures: tuple[Picture, ...]) -> Seen:
         error=str((item.error or {}).get("message", "")),
         pictures=tuple(one for one in pictures if one.kind == "image"),
         documents=tuple(one for one in pictures if one.kind == "document"),
-        call=_call(item),
+        advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
+        call=_call(item, error),
         flag=str(FLAGS[item.flagged]) if item.flagged else "",
     )
 
 
-def _call(item: GeneratedItem) -> Call | None:
+def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> Call | None:
     address = f"/v1/generated/{encode('gen', item.pk)}"
     if item.status == "ready":
         return Call(_("How to publish it"), "POST", f"{address}/publish", "{}")
     if item.status == "failed":
+        if retry_rules.is_final(error):
+            return None
         return Call(_("How to try it again"), "POST", f"{address}/retry")
     return looked_at(item.pk, item.flagged)
 

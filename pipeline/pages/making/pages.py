@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
@@ -16,6 +15,7 @@ from accounts.pages import typed
 from accounts.pages.live import look_again
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, Invalid
 from config.ground.ids import decode, encode
 from config.ground.requests import body_limit
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from django.core.files.uploadedfile import UploadedFile
     from django.http import HttpRequest
+
+    from pipeline.stages.acceptance import Plan
 
 _LIVE_SECONDS: Final = 2
 
@@ -81,7 +83,7 @@ def _take(place: Place, form: PasteForm) -> _Taken:
 
 
 def _read_link(url: str, taken: _Taken) -> None:
-    read = reading.read_page(url, now=timezone.now())
+    read = reading.read_page(url, now=utc_now())
     if read.entry is None:
         taken.notes.append(read.message)
         return
@@ -110,7 +112,7 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
     if not form.is_valid():
         return _show(request, place, form)
     values = form.cleaned_data
-    workspace, now = place.workspace, timezone.now()
+    workspace, now = place.workspace, utc_now()
     defaults = WorkspaceDefaults.objects.of(workspace).select_related("push_source").get()
     try:
         content = _content(request, place, values)
@@ -146,7 +148,7 @@ def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] |
     values = {name: form[name].value() or "" for name in form.fields}
     plan = _plan(request, place, values)
     price = plan.price if plan else 0
-    usage = credit_account.usage(place.workspace, timezone.now())
+    usage = credit_account.usage(place.workspace, utc_now())
     was_said = form.is_bound and values["price"] != ""
     context = {
         "place": place,
@@ -164,7 +166,7 @@ def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] |
     return render(request, "pages/new_make.html", context)
 
 
-def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> push.Plan | None:
+def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> Plan | None:
     defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
     known = {name for name, _label in choices.engines()}
     wanted = {
@@ -176,9 +178,7 @@ def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> push.Pl
     if not any(wanted.get(name) for name in ("title", "body")):
         return None
     content = _content(request, place, wanted)
-    return push.estimate(
-        place.workspace, defaults.push_source, content, defaults=defaults, now=timezone.now()
-    )
+    return push.estimate(place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now())
 
 
 def _upload(place: Place, public_id: str) -> Upload | None:

@@ -10,7 +10,6 @@ from django import forms
 from django.db import OperationalError
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -20,6 +19,7 @@ from redis import RedisError
 
 from accounts.authentication import client_address
 from config.ground import limits
+from config.ground.clock import utc_now
 from pipeline.stages.mailing import subscribing
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST" and _is_too_much(request, outlet):
         state = "too_much"
     elif request.method == "POST" and form.is_valid():
-        subscribing.sign_up(outlet, form.cleaned_data["email"], now=timezone.now())
+        subscribing.sign_up(outlet, form.cleaned_data["email"], now=utc_now())
         state = "asked"
     context = {"name": _name(outlet), "form": form, "state": state, "outlet": outlet}
     status = {"too_much": 429, "form": 400 if form.is_bound else 200}.get(state, 200)
@@ -107,7 +107,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "pages/newsletter_over.html", status=404)
     is_on = found.status == "active"
     if request.method == "POST":
-        is_on = subscribing.confirm(found, now=timezone.now())
+        is_on = subscribing.confirm(found, now=utc_now())
     context = {"name": _name(found.outlet), "subscriber": found, "is_on": is_on}
     return render(request, "pages/newsletter_confirm.html", context)
 
@@ -121,7 +121,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "pages/newsletter_over.html", status=404)
     if request.method == "POST":
         if ONE_CLICK in request.POST:
-            subscribing.unsubscribe(found, now=timezone.now())
+            subscribing.unsubscribe(found, now=utc_now())
             return HttpResponse("Unsubscribed.\n", content_type="text/plain; charset=utf-8")
         _act(request, found)
     context = {
@@ -134,9 +134,9 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 
 def _act(request: HttpRequest, found: Subscriber) -> None:
     if request.POST.get("act") == "unsubscribe":
-        subscribing.unsubscribe(found, now=timezone.now())
+        subscribing.unsubscribe(found, now=utc_now())
     elif request.POST.get("act") == "come_back":
-        subscribing.come_back(found, now=timezone.now())
+        subscribing.come_back(found, now=utc_now())
 
 
 def _name(outlet: Outlet) -> str:

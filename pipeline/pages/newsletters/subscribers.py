@@ -10,40 +10,43 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import Http404, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode, encode
-from pipeline.models import Mailing, Outlet, Subscriber
+from pipeline.models import Mailing, MailingStatus, Outlet, Subscriber, SubscriberStatus
 from pipeline.pages.outlets.one import head
 from pipeline.stages import mailing as stage
 from pipeline.stages.mailing import subscribing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = 50
 MAILINGS: Final = 10
-STATUSES: Final = {
-    "active": (gettext_lazy("On the list"), "good"),
-    "pending": (gettext_lazy("Not confirmed yet"), ""),
-    "unsubscribed": (gettext_lazy("Unsubscribed"), ""),
-    "bounced": (gettext_lazy("Undeliverable"), "warn"),
-    "complained": (gettext_lazy("Reported as spam"), "bad"),
+_TONES: Final[Mapping[str, str]] = {
+    "active": "good",
+    "pending": "",
+    "unsubscribed": "",
+    "bounced": "warn",
+    "complained": "bad",
 }
-MAILING_STATUSES: Final = {
-    "spreading": (gettext_lazy("Beginning"), "accent"),
-    "sending": (gettext_lazy("Sending"), "accent"),
-    "stopped": (gettext_lazy("Stopped"), "warn"),
-    "done": (gettext_lazy("Done"), "good"),
+STATUSES: Final = {value: (label, _TONES[value]) for value, label in SubscriberStatus.choices}
+_MAILING_TONES: Final[Mapping[str, str]] = {
+    "spreading": "accent",
+    "sending": "accent",
+    "stopped": "warn",
+    "done": "good",
 }
+MAILING_STATUSES: Final = {value: (label, _MAILING_TONES[value]) for value, label in MailingStatus.choices}
 
 
 class AddForm(forms.Form):
@@ -144,7 +147,7 @@ def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
         return _back(place, out)
     if form.is_valid():
         try:
-            subscribing.add(outlet, form.cleaned_data["email"], by=place.user.email, now=timezone.now())
+            subscribing.add(outlet, form.cleaned_data["email"], by=place.user.email, now=utc_now())
         except AppError as error:
             form.add_error("email", error.detail[0].message)
         else:
@@ -167,7 +170,7 @@ def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpRes
             if file.size > limits.SUBSCRIBERS_IMPORT_BYTES:
                 form.add_error("file", _("The file is too large; split it."))
             else:
-                done = subscribing.import_file(outlet, file.read(), by=place.user.email, now=timezone.now())
+                done = subscribing.import_file(outlet, file.read(), by=place.user.email, now=utc_now())
                 messages.success(request, _told(done))
                 return _back(place, out)
         except AppError as error:
@@ -239,7 +242,7 @@ def _turn(request: HttpRequest, place: Place, out: UUID, mlg: UUID, act: Any) ->
     if found is None:
         raise Http404
     try:
-        act(found, by=place.user.email, now=timezone.now())
+        act(found, by=place.user.email, now=utc_now())
     except AppError as error:
         messages.error(request, error.detail[0].message)
     return _back(place, out)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.pages import undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.connection import platform_of
 from pipeline.pages.outlets.one import find_outlet, head
@@ -29,7 +29,7 @@ def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
     """Switches off, and on with `on=yes`."""
     row = find_outlet(place, out)
     is_on = request.POST.get("on") == "yes"
-    by, now = place.user.email, timezone.now()
+    by, now = place.user.email, utc_now()
     try:
         if is_on:
             outlets.switch_on(row, by=by, now=now)
@@ -52,7 +52,7 @@ def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
     row = find_outlet(place, out)
     is_default = request.POST.get("default") == "yes"
     try:
-        outlets.set_default(row, is_default, by=place.user.email, now=timezone.now())
+        outlets.set_default(row, is_default, by=place.user.email, now=utc_now())
     except AppError as error:
         messages.error(request, str(error))
     else:
@@ -73,7 +73,7 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
         raise Http404
     if request.method == "POST":
         try:
-            cancelled = outlets.disconnect(row, by=place.user.email, now=timezone.now())
+            cancelled = outlets.disconnect(row, by=place.user.email, now=utc_now())
         except AppError as error:
             messages.error(request, str(error))
             return redirect(place.address("outlet_page", out=out))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.pages import shown_once, typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import encode
 from pipeline import plugins
@@ -49,7 +49,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
                 config=form.config(),
                 credentials=form.credentials(),
                 by=place.user.email,
-                now=timezone.now(),
+                now=utc_now(),
             )
         except AppError as error:
             typed.sent_in_vain(request)
@@ -83,7 +83,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
                 config=form.config(),
                 credentials=form.credentials(),
                 by=place.user.email,
-                now=timezone.now(),
+                now=utc_now(),
             )
         except AppError as error:
             typed.sent_in_vain(request)

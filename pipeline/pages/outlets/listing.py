@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.shortcuts import render
-from django.utils import timezone
 
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from pipeline import plugins
 from pipeline.connection import platform_of
 from pipeline.models import Outlet
 from pipeline.pages.outlets import words
 from pipeline.platforms.base import Platform
+from pipeline.stages import availability
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @page("look", methods=("GET",))
 def outlets(request: HttpRequest, place: Place) -> HttpResponse:
-    now = timezone.now()
+    now = utc_now()
     own = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
     there = list(own.order_by("id"))
     rows = [
@@ -42,7 +43,7 @@ def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
     kinds = [
         {"kind": one.kind, "label": one.label, "summary": one.summary, "takes": words.takes(one)}
         for one in plugins.every("platforms", Platform)
-        if one.is_connectable
+        if one.is_connectable and availability.of_platform(one) is None
     ]
     kinds.sort(key=lambda one: str(one["label"]).casefold())
     return render(request, "pages/outlet_add.html", {"place": place, "kinds": kinds})

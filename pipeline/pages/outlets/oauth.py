@@ -8,10 +8,10 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages.place import Place, find, page, person_page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline import plugins
 from pipeline.connection import platform_of
@@ -38,7 +38,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     except ValueError as error:
         raise Http404 from error
     try:
-        address = oauth.begin(place.workspace, kind, user=place.user, outlet=outlet, now=timezone.now())
+        address = oauth.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
     except AppError as error:
         return _failed(request, platform, failures.refused(error, platform), place=place)
     answer = render(request, "pages/outlet_oauth_go.html", {"platform": platform, "address": address})
@@ -50,7 +50,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
 @person_page
 def callback(request: HttpRequest, kind: str) -> HttpResponse:
     """Where the platform sends the person back to, with a code or with its reason for giving none."""
-    platform, now = _platform(kind), timezone.now()
+    platform, now = _platform(kind), utc_now()
     given = request.GET
     try:
         attempt = oauth.take_back(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.connection import platform_of
 from pipeline.models import Attempt, Outlet, Publication, PublishQueue, Subscriber
@@ -79,7 +79,7 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
                 discloses_ai=given["discloses_ai"],
                 counts_clicks=given.get("counts_clicks"),
                 by=place.user.email,
-                now=timezone.now(),
+                now=utc_now(),
             )
         except AppError as error:
             form.blame(error)
@@ -90,7 +90,7 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
 
 
 def head(place: Place, row: Outlet, tab: str) -> dict[str, Any]:
-    now = timezone.now()
+    now = utc_now()
     platform = platform_of(row.platform)
     return {
         "place": place,

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from pipeline import payloads
 from pipeline.connection import platform_of
+from pipeline.models import PublicationStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,15 +36,16 @@ CLASSES: Final[Mapping[str, tuple[str, _StrPromise]]] = {
     "unknown": ("warn", gettext_lazy("Not known")),
 }
 """Whose a failure is, by its `class`."""
-STATUSES: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "scheduled": ("info", gettext_lazy("Scheduled")),
-    "publishing": ("info", gettext_lazy("Being published")),
-    "published": ("good", gettext_lazy("Published")),
-    "failed": ("bad", gettext_lazy("Failed")),
-    "unknown": ("warn", gettext_lazy("Outcome not known")),
-    "cancelled": ("", gettext_lazy("Cancelled")),
-    "removed": ("", gettext_lazy("Removed")),
+_TONES: Final[Mapping[str, str]] = {
+    "scheduled": "info",
+    "publishing": "info",
+    "published": "good",
+    "failed": "bad",
+    "unknown": "warn",
+    "cancelled": "",
+    "removed": "",
 }
+STATUSES: Final = {value: (_TONES[value], label) for value, label in PublicationStatus.choices}
 _RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
 """A note that ends with a TXT record, as a line of a zone file shows it."""
 

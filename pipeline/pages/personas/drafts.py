@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.live import asks_for, look_again
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models import PersonaDraft
 from pipeline.pages.personas.editor import blame_structure, offer_undo
@@ -56,7 +56,7 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
                 url=given["url"],
                 posts=given["posts"],
                 by=place.user.email,
-                now=timezone.now(),
+                now=utc_now(),
             )
         except AppError as error:
             typed.sent_in_vain(request)
@@ -96,7 +96,7 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
 
 def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: PersonaForm) -> HttpResponse | None:
     """The persona that the form makes, or its next version; None where the form has to be shown again."""
-    row, now, by = draft.persona, timezone.now(), place.user.email
+    row, now, by = draft.persona, utc_now(), place.user.email
     if row is None and not typed.is_first(request):
         return redirect(place.address("personas"))
     try:
@@ -121,7 +121,7 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
 def persona_draft_retry(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
     draft = _find(place, pdr)
     try:
-        drafting.retry(draft, now=timezone.now())
+        drafting.retry(draft, now=utc_now())
     except AppError as error:
         tell(request, error)
     return redirect(place.address("persona_draft", pdr=pdr))

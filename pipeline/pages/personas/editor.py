@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models.persona import CONTENT
 from pipeline.pages.personas.forms import PersonaForm, values_of
@@ -49,7 +49,7 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
                 row,
                 form.values(),
                 by=place.user.email,
-                now=timezone.now(),
+                now=utc_now(),
                 expected_version=form.cleaned_data["version"],
             )
         except AppError as error:
@@ -107,7 +107,7 @@ def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     if number.isdecimal() and version.isdecimal():
         try:
             changed = stage.go_back_to(
-                row, int(number), by=place.user.email, now=timezone.now(), expected_version=int(version)
+                row, int(number), by=place.user.email, now=utc_now(), expected_version=int(version)
             )
         except AppError as error:
             tell(request, error)

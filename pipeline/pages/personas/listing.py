@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models import Persona, WorkspaceDefaults
 from pipeline.pages.personas.forms import NewPersonaForm
@@ -42,7 +42,7 @@ def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
         if not typed.is_first(request):
             return redirect(place.address("personas"))
         try:
-            made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=timezone.now())
+            made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())
         except AppError as error:
             typed.sent_in_vain(request)
             typed.blame(form, error)
@@ -56,7 +56,7 @@ def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
 def persona_delete(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     persona = find_persona(place, per)
     try:
-        stage.delete(persona, by=place.user.email, now=timezone.now())
+        stage.delete(persona, by=place.user.email, now=utc_now())
     except AppError as error:
         tell(request, error)
         return redirect(place.address("persona", per=per))
@@ -69,7 +69,7 @@ def persona_delete(request: HttpRequest, place: Place, per: UUID) -> HttpRespons
 def persona_restore(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     persona = find_persona(place, per, deleted=True)
     try:
-        stage.restore(persona, by=place.user.email, now=timezone.now())
+        stage.restore(persona, by=place.user.email, now=utc_now())
     except AppError as error:
         tell(request, error)
     else:

@@ -6,12 +6,12 @@ import base64
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from config.ground.ids import decode
 from config.ground.requests import body_limit
@@ -99,7 +99,7 @@ def _save(request: HttpRequest, place: Place, row: Persona, form: LookForm) -> P
             chosen,
             workspace=place.workspace,
             by=place.user.email,
-            now=timezone.now(),
+            now=utc_now(),
             expected_version=given["version"],
         )
     except AppError as error:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models import Publication, PublishQueue
 from pipeline.pages.queues.forms import QueueForm, fresh_values, values_of
@@ -91,7 +91,7 @@ def _outlook(place: Place, form: QueueForm, row: PublishQueue, users: Sequence[O
     for name in ("timezone", "slots", "blackouts", "on_gap", "on_overlap"):
         # On the row in memory alone.
         setattr(row, name, form.cleaned_data[name])
-    slots = islice(publish.moments_of(row, after=timezone.now()), SLOTS_SHOWN)
+    slots = islice(publish.moments_of(row, after=utc_now()), SLOTS_SHOWN)
     moments = [slot.moment for slot in slots]
     taken = list(
         Publication.objects.of(place.workspace)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from accounts import workspaces
 from config.ground.ids import decode, encode
 from pipeline.connection import platform_of
-from pipeline.models import Outlet, PublishQueue
+from pipeline.models import Outlet, OverlapChoice, PublishQueue, SlotGapChoice
 from pipeline.pages.queues import closing
 from pipeline.pages.sources import cadence
 from pipeline.stages.publish import halting, queueing, queues
@@ -44,21 +44,15 @@ class QueueForm(forms.Form):
     on_gap = forms.ChoiceField(
         label=gettext_lazy("A time that the clocks skip"),
         help_text=gettext_lazy("Where summer time begins, an hour of that day doesn't exist."),
-        choices=(
-            ("shift", gettext_lazy("Is moved on by the hour: 02:30 becomes 03:30")),
-            ("skip", gettext_lazy("Is left out that day")),
-        ),
-        initial="shift",
+        choices=SlotGapChoice.choices,
+        initial=SlotGapChoice.SHIFT,
         widget=forms.RadioSelect,
     )
     on_overlap = forms.ChoiceField(
         label=gettext_lazy("A time that comes twice"),
         help_text=gettext_lazy("Where summer time ends, an hour of that day comes again."),
-        choices=(
-            ("first", gettext_lazy("Is meant the first time")),
-            ("second", gettext_lazy("Is meant the second time")),
-        ),
-        initial="first",
+        choices=OverlapChoice.choices,
+        initial=OverlapChoice.FIRST,
         widget=forms.RadioSelect,
     )
     blackouts = forms.CharField(

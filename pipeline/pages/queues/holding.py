@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, NotFound
 from pipeline.pages.queues import words
 from pipeline.pages.queues.forms import HoldForm
@@ -35,7 +35,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
             said = _("All publishing is on hold. What is under way comes to its end.")
             messages.success(request, said)
             return redirect(place.address("queues_page"))
-    coming, has_more = halting.coming(place.workspace, test=False, now=timezone.now())
+    coming, has_more = halting.coming(place.workspace, test=False, now=utc_now())
     context = {
         "place": place,
         "form": form,
@@ -48,7 +48,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("edit")
 def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
-    hold, now = halting.read(place.workspace), timezone.now()
+    hold, now = halting.read(place.workspace), utc_now()
     if request.method == "POST":
         try:
             halting.release(place.workspace, by=place.user.email, now=now)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404
 from django.shortcuts import render
-from django.utils import timezone
 
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from pipeline.models import Outlet, PublishQueue
 from pipeline.pages.queues import words
 from pipeline.stages import publish
@@ -47,7 +47,7 @@ def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
 
 @page("look", methods=("GET",))
 def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
-    now, outlets = timezone.now(), outlets_of(place)
+    now, outlets = utc_now(), outlets_of(place)
     there = PublishQueue.objects.of(place.workspace).order_by("-is_default", "name", "id")
     hold = halting.read(place.workspace)
     coming, has_more = halting.coming(place.workspace, test=False, now=now) if hold else ([], False)

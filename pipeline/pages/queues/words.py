@@ -31,6 +31,7 @@ _HELD: Final[Mapping[str, _StrPromise]] = {
     "approval_stale": gettext_lazy("It was edited after its approval; approve it to send it."),
     "source_changed": gettext_lazy("Its source has changed since; approve it to send it as it is."),
     "source_withdrawn": gettext_lazy("Its source took it back; approve it to send it as it is."),
+    "instructions_in_source": gettext_lazy("Its source gives orders to a machine; read it, then approve it."),
 }
 
 

@@ -12,13 +12,13 @@ from django.core import signing
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, Invalid
 from config.ground.ids import decode, encode
 from config.ground.states import Overtaken
@@ -57,7 +57,7 @@ class DecideForm(WhenForm):
         self.fields["when"].required = False
 
     def given(self, place: Place, shown: Mapping[UUID, int]) -> deciding.Given:
-        now = timezone.now()
+        now = utc_now()
         asked = self.cleaned_data
         wish = self.timing()
         if asked["act"] == deciding.PUBLISH and asked["when"] not in {NEXT, "at"}:
@@ -121,7 +121,7 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
 
 def undo_all(place: Place, notes: Sequence[str]) -> tuple[list[GeneratedItem], list[str]]:
     """The items that are as they were before, and why the others aren't."""
-    now = timezone.now()
+    now = utc_now()
     errors: list[str] = []
     done: list[GeneratedItem] = []
     for note in notes[: deciding.AT_ONCE]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django.utils import timezone
-
+from config.ground.clock import utc_now
 from config.ground.prepared import Prepared
 from pipeline.models import Asset
 from pipeline.pages.items import claims, looks, words
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """What its template shows; the same number of statements however many outlets, variants and other stories there are."""
-    now = timezone.now()
+    now = utc_now()
     there = files_of(place, row)
     story = stories.story_of(place, row)
     look = looks.look_of(row, there, claims.numbered(row))
@@ -44,8 +43,8 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "previews": previews.previews_of(row, look, now=now) if is_shown and row.body else (),
         "stands_whole": row.bucket not in previews.POSTED or _needs_whole(look),
         "map": claims.map_of(row),
-        "checks": words.checks_of(row.checks),
-        "angle": words.ANGLES.get(row.angle, row.angle),
+        "checks": words.checks_of(row),
+        "angle": words.angle_of(row),
         "reasons": REASONS,
         "has_order": bool(arranging.movable(there)),
         "zone": place.workspace.timezone,

@@ -8,11 +8,11 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, Invalid
 from config.ground.ids import encode
 from config.ground.states import Overtaken
@@ -104,7 +104,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "overtaken": said,
         "public_id": encode("gen", row.pk),
         "query": request.POST.get("query", request.GET.urlencode()),
-        "fits": fits.fits_of(as_typed(row, form), now=timezone.now()),
+        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
         "is_part": is_part(request),
     }
     return render(request, "pages/review_edit.html", context, status=status if is_part(request) else 200)
@@ -123,9 +123,7 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm
     expected = version_in(request.POST)
     if expected is None:
         raise Invalid.one(None, "version", _("Open the page anew: it doesn't say which version it shows."))
-    done = deciding.edit(
-        row, changes, order, by=place.user.email, now=timezone.now(), expected_version=expected
-    )
+    done = deciding.edit(row, changes, order, by=place.user.email, now=utc_now(), expected_version=expected)
     notes = [note_of(place, done)]
     if is_part(request):
         return JsonResponse(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
-from django.db.models import Q, TextField
+from django.db.models import F, Q, TextField
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.ground.ids import decode, encode
-from pipeline.models import Outlet, Source
+from pipeline.models import Bucket, Outlet, Source
 from pipeline.models.generated_item import ChecksOutcome
-from pipeline.pages import buckets, choices
+from pipeline.pages import choices
 from pipeline.pages.items.forms import SOURCES_OFFERED
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class QueueFilter(forms.Form):
     bucket = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,
-        choices=[("", gettext_lazy("Any kind")), *buckets.TOLD.items()],
+        choices=[("", gettext_lazy("Any kind")), *Bucket.choices],
     )
     source = forms.ChoiceField(label=gettext_lazy("Source"), required=False)
     persona = forms.ChoiceField(label=gettext_lazy("Persona"), required=False)
@@ -113,6 +113,7 @@ class QueueFilter(forms.Form):
 
 def _of_checks(rows: QuerySet[GeneratedItem], asked: str) -> QuerySet[GeneratedItem]:
     """Those that are few are found by their index; of all the others the newest are soon found without."""
+    rows = rows.filter(checks_revision=F("revision"))
     if asked in _CAME_TO:
         return rows.alias(checks_came_to=ChecksOutcome("checks")).filter(checks_came_to__in=_CAME_TO[asked])
     rows = rows.alias(checks_text=Cast("checks", TextField()))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError, NotFound
 from config.ground.states import Overtaken
 from pipeline.models import Series
@@ -37,7 +37,7 @@ def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
         changed = series.change(
             row,
             {"is_paused": not is_on},
-            now=timezone.now(),
+            now=utc_now(),
             by=place.user.email,
             expected_version=version_in(request.POST),
         )
@@ -73,7 +73,7 @@ def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 def series_delete(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     row = find_series(place, ser)
     try:
-        series.delete(row, by=place.user.email, now=timezone.now(), expected_version=version_in(request.POST))
+        series.delete(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
     except AppError as error:
         _tell(request, error)
         return redirect(place.address("series_one", ser=ser))
@@ -89,7 +89,7 @@ def series_restore(request: HttpRequest, place: Place, ser: UUID) -> HttpRespons
         if row is None or row.deleted_at is None:
             # Taken back already, or never there: its page says which.
             return redirect(place.address("series_one", ser=ser))
-        series.restore(row, by=place.user.email, now=timezone.now())
+        series.restore(row, by=place.user.email, now=utc_now())
     except NotFound:
         messages.error(request, _("It was deleted too long ago; begin a new one."))
         return redirect(place.address("series_page"))

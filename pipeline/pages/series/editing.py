@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.pages.series.forms import SeriesForm, values_of
 from pipeline.pages.series.listing import find_series
@@ -31,7 +31,7 @@ def series_add(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("series_page"))
         try:
             by = place.user.email
-            made = series.create(place.workspace, form.values(), test=False, now=timezone.now(), by=by)
+            made = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
         except AppError as error:
             typed.sent_in_vain(request)
             form.blame(error)
@@ -50,7 +50,7 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
             series.change(
                 row,
                 form.changes(row),
-                now=timezone.now(),
+                now=utc_now(),
                 by=place.user.email,
                 expected_version=form.cleaned_data["version"],
             )

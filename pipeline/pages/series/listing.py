@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404
 from django.shortcuts import render
-from django.utils import timezone
-from django.utils.translation import gettext_lazy
 
 from accounts.pages.place import Place, page
 from config.ground import limits
-from pipeline.models import GeneratedItem, Series
+from config.ground.clock import utc_now
+from pipeline.models import GeneratedItem, Series, SeriesIssueDecision
 from pipeline.pages.items import returns
 from pipeline.pages.queues.words import week_of
 from pipeline.stages import series
@@ -23,16 +22,12 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
-    from django.utils.functional import _StrPromise
 
     from pipeline.models import SeriesIssue
 
 SLOTS_SHOWN: Final = 5
-DECISIONS: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "made": ("good", gettext_lazy("Made")),
-    "too_few": ("warn", gettext_lazy("Too little to tell")),
-    "no_credits": ("bad", gettext_lazy("No credits")),
-}
+_TONES: Final[Mapping[str, str]] = {"made": "good", "too_few": "warn", "no_credits": "bad"}
+DECISIONS: Final = {value: (_TONES[value], label) for value, label in SeriesIssueDecision.choices}
 
 
 def find_series(place: Place, ser: UUID) -> Series:
@@ -45,7 +40,7 @@ def find_series(place: Place, ser: UUID) -> Series:
 
 @page("look", methods=("GET",))
 def series_page(request: HttpRequest, place: Place) -> HttpResponse:
-    now = timezone.now()
+    now = utc_now()
     there = Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     rows = [_row(one, now) for one in there]
     context = {"place": place, "rows": rows, "returns": returns.listed(place)}
@@ -65,7 +60,7 @@ def _row(row: Series, now: datetime) -> dict[str, Any]:
 
 @page("look", methods=("GET",))
 def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
-    row, now = find_series(place, ser), timezone.now()
+    row, now = find_series(place, ser), utc_now()
     choice = series.choose(row, now=now)
     context = {
         "place": place,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from django.contrib import messages
 from django.http import Http404
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models import RawItem
 from pipeline.pages.sources.one import find_source
@@ -30,7 +30,7 @@ def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     is_active = request.POST.get("active") == "yes"
     changes = {"status": "active" if is_active else "paused"}
     try:
-        collect.change(row, changes, workspace=place.workspace, now=timezone.now())
+        collect.change(row, changes, workspace=place.workspace, now=utc_now())
     except AppError as error:
         messages.error(request, str(error))
     else:
@@ -43,7 +43,7 @@ def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     row = find_source(place, src)
     try:
-        collect.poll_now(row, now=timezone.now())
+        collect.poll_now(row, now=utc_now())
     except AppError as error:
         messages.error(request, str(error))
     else:
@@ -60,7 +60,7 @@ def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     row = find_source(place, src)
     try:
-        collect.delete(row, now=timezone.now())
+        collect.delete(row, now=utc_now())
     except AppError as error:
         messages.error(request, str(error))
     else:
@@ -73,7 +73,7 @@ def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
 def source_restore(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     row = find_source(place, src, deleted=True)
     try:
-        restored = collect.restore(row, workspace=place.workspace, now=timezone.now())
+        restored = collect.restore(row, workspace=place.workspace, now=utc_now())
     except AppError as error:
         messages.error(request, str(error))
         return redirect(place.address("sources_page"))
@@ -92,7 +92,7 @@ def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> Ht
     if kept is None:
         raise Http404
     try:
-        push.retry(kept, workspace=place.workspace, now=timezone.now())
+        push.retry(kept, workspace=place.workspace, now=utc_now())
     except AppError as error:
         messages.error(request, str(error))
         return redirect(place.address("source_page", src=src))

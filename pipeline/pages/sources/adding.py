@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
+from pipeline.models import DecidedBy
 from pipeline.pages import choices
 from pipeline.pages.sources import words
 from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed
@@ -28,7 +29,7 @@ def source_add(request: HttpRequest, place: Place) -> HttpResponse:
     form = typed.form_for(request, AddressForm)
     if request.method == "POST" and form.is_valid():
         try:
-            found = find(form.cleaned_data["address"], now=timezone.now())
+            found = find(form.cleaned_data["address"], now=utc_now())
         except AppError as error:
             typed.blame(form, error)
         else:
@@ -54,7 +55,7 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
         if not typed.is_first(request):
             return redirect(place.address("sources_page"))
         try:
-            made = collect.register(place.workspace, _settings(form, found), now=timezone.now())
+            made = collect.register(place.workspace, _settings(form, found), now=utc_now())
         except AppError as error:
             typed.sent_in_vain(request)
             _blame(form, error)
@@ -99,14 +100,14 @@ def _previewed(place: Place, settings: collect.SourceSettings) -> dict[str, Any]
     if not collect.kind_of(settings.type).fetches:
         return {}
     try:
-        seen = collect.preview(place.workspace, settings, test=False, now=timezone.now())
+        seen = collect.preview(place.workspace, settings, test=False, now=utc_now())
     except AppError as error:
         return {"trouble": str(error)}
     entries = [
         {
             "entry": one.entry,
             "decision": words.decision_of(one.decision),
-            "by": words.DECIDED_BY.get(one.decided_by, ""),
+            "by": DecidedBy(one.decided_by).label,
             "message": one.message,
         }
         for one in seen.entries

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.pages.sources import lanes
 from pipeline.pages.sources.forms import SettingsForm, values_of
@@ -34,7 +34,7 @@ def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
         if not values["name"]:
             del values["name"]
         try:
-            collect.change(row, values, workspace=place.workspace, now=timezone.now())
+            collect.change(row, values, workspace=place.workspace, now=utc_now())
         except AppError as error:
             typed.blame(form, error)
         else:

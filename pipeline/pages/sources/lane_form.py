@@ -15,7 +15,7 @@ from pipeline.models import Topic
 from pipeline.pages import choices
 from pipeline.pages.sources import cadence
 from pipeline.pages.sources.forms import BasicsForm
-from pipeline.sources.brand import DEFAULT_CADENCE, MAX_EVERY_HOURS, MAX_SLOTS
+from pipeline.sources.brand import DEFAULT_CADENCE, MAX_EVERY_HOURS, MAX_SLOTS, topics_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,9 @@ class LaneForm(BasicsForm):
         self.pool = _pool(workspace)
         fields: Any = self.fields
         fields["engines"].choices = choices.engines(made_from="topic")
-        fields["engines"].help_text = _("What each slot makes. None ticked: what the workspace makes.")
+        fields["engines"].help_text = _(
+            "What each slot makes. None ticked: of what the workspace makes, what says one thing, such as posts and pictures."
+        )
         fields["topics"].choices = [(name, _topic(topic)) for name, topic in self.pool.items()]
         fields["scope"].choices = self._scopes()
         fields["rhythm"].choices = self._rhythms()
@@ -106,7 +108,7 @@ class LaneForm(BasicsForm):
             ("all", _("All that the persona may speak of, those to come too")),
             ("some", _("Some of them")),
         ]
-        own = self.kept.get("topics")
+        own = topics_in(self.kept)
         if own:
             scopes.append(("own", _("Its own list: %(topics)s") % {"topics": ", ".join(own)}))
         return scopes

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django.utils.translation import gettext_lazy as _
-
 from config.ground.ids import decode, encode
+from pipeline.models import BrandPickDecision, BrandSlotStatus
 from pipeline.stages.brand.log import log_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from django.utils.functional import _StrPromise
-
     from pipeline.models import BrandPick, Source
     from pipeline.stages.brand.log import Logged
 
 SLOTS: Final = 30
-STATUSES: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "waiting": ("info", _("To come")),
-    "waiting_quota": ("warn", _("Waits for credits")),
-    "picked": ("good", _("Picked")),
-    "empty": ("warn", _("Nothing made")),
-    "skipped": ("", _("Left out")),
+_TONES: Final[Mapping[str, str]] = {
+    "waiting": "info",
+    "waiting_quota": "warn",
+    "picked": "good",
+    "empty": "warn",
+    "skipped": "",
 }
-DECISIONS: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "taken": ("info", _("Being made")),
-    "used": ("good", _("Made")),
-    "too_near": ("warn", _("Discarded: too near")),
-    "failed": ("bad", _("Could not be made")),
-}
+STATUSES: Final = {value: (_TONES[value], label) for value, label in BrandSlotStatus.choices}
+_PICK_TONES: Final[Mapping[str, str]] = {"taken": "info", "used": "good", "too_near": "warn", "failed": "bad"}
+DECISIONS: Final = {value: (_PICK_TONES[value], label) for value, label in BrandPickDecision.choices}
 
 
 def read(source: Source, before: str) -> dict[str, Any]:

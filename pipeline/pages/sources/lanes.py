@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models import Persona, Source, WorkspaceDefaults
 from pipeline.pages import choices
@@ -36,7 +36,7 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("sources_page"))
         try:
             settings = collect.SourceSettings(type=brand.KIND, **form.values())
-            made = collect.register(place.workspace, settings, now=timezone.now())
+            made = collect.register(place.workspace, settings, now=utc_now())
         except AppError as error:
             typed.sent_in_vain(request)
             _blame(form, error)
@@ -57,7 +57,7 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
         if not values["name"]:
             del values["name"]
         try:
-            collect.change(row, values, workspace=place.workspace, now=timezone.now())
+            collect.change(row, values, workspace=place.workspace, now=utc_now())
         except AppError as error:
             _blame(form, error)
         else:
@@ -78,7 +78,7 @@ def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
         if not begun.is_valid():
             return {}
         _set(row, begun.values())
-    seen = foresee(row, now=timezone.now())
+    seen = foresee(row, now=utc_now())
     persona_id = row.persona_id or WorkspaceDefaults.objects.of(row.workspace).get().persona_id
     return {
         "seen": seen,

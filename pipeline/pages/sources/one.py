@@ -101,7 +101,7 @@ def _entry(one: SourceEntry) -> dict[str, Any]:
     return {
         "entry": one,
         "decision": words.decision_of(one.decision),
-        "by": words.DECIDED_BY.get(one.decided_by, ""),
+        "by": one.get_decided_by_display(),
         "raw": kept,
         "may_admit": kept is not None and _is_left_aside(kept),
     }

@@ -6,36 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from pipeline import plugins
+from pipeline.models import SourceEntryDecision
 from pipeline.pages.sources import cadence
 from pipeline.sources.base import Source as SourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from django.utils.functional import _StrPromise
-
     from pipeline.models import Source
 
-DECISIONS: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "new": ("good", gettext_lazy("New")),
-    "revised": ("info", gettext_lazy("Changed")),
-    "unchanged": ("", gettext_lazy("Known")),
-    "withdrawn": ("warn", gettext_lazy("Withdrawn")),
-    "too_old": ("", gettext_lazy("Too old")),
-    "over_burst": ("warn", gettext_lazy("Too many at once")),
-    "before_first_poll": ("", gettext_lazy("There before")),
-    "filtered": ("", gettext_lazy("Left out")),
-    "malformed": ("bad", gettext_lazy("Broken")),
+_TONES: Final[Mapping[str, str]] = {
+    "new": "good",
+    "revised": "info",
+    "unchanged": "",
+    "withdrawn": "warn",
+    "too_old": "",
+    "over_burst": "warn",
+    "before_first_poll": "",
+    "filtered": "",
+    "malformed": "bad",
 }
-DECIDED_BY: Final[Mapping[str, _StrPromise]] = {
-    "external_id": gettext_lazy("by its id"),
-    "url": gettext_lazy("by its address"),
-    "content": gettext_lazy("by its words"),
-    "source": gettext_lazy("by the source"),
-}
+DECISIONS: Final = {value: (_TONES[value], label) for value, label in SourceEntryDecision.choices}
 ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
 """Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
 

@@ -9,11 +9,11 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
+from config.ground.clock import utc_now
 from config.ground.errors import AppError
 from pipeline.models import Topic
 from pipeline.pages.personas.parts import find_persona, head, tell
@@ -46,7 +46,7 @@ def _find(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -
 @page("edit", methods=("GET",))
 def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     persona = find_persona(place, per)
-    today = timezone.now().astimezone(ZoneInfo(place.workspace.timezone)).strftime("%m-%d")
+    today = utc_now().astimezone(ZoneInfo(place.workspace.timezone)).strftime("%m-%d")
     rows = [
         {"topic": one, "state": _state(one, today)}
         for one in _of(place, persona).filter(deleted_at=None).order_by("title", "id")
@@ -71,7 +71,7 @@ def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         if not typed.is_first(request):
             return redirect(place.address("topics", per=per))
         try:
-            made = stage.create(place.workspace, form.values(persona), now=timezone.now())
+            made = stage.create(place.workspace, form.values(persona), now=utc_now())
         except AppError as error:
             typed.sent_in_vain(request)
             _blame(form, error)
@@ -91,7 +91,7 @@ def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpRespo
             stage.change(
                 row,
                 form.changes(persona, row),
-                now=timezone.now(),
+                now=utc_now(),
                 expected_version=form.cleaned_data["version"],
             )
         except AppError as error:
@@ -119,7 +119,7 @@ def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Htt
     row = _find(place, find_persona(place, per), top)
     is_active = request.POST.get("active") == "yes"
     try:
-        stage.change(row, {"is_active": is_active}, now=timezone.now())
+        stage.change(row, {"is_active": is_active}, now=utc_now())
     except AppError as error:
         tell(request, error)
     else:
@@ -132,7 +132,7 @@ def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Htt
 def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     row = _find(place, find_persona(place, per), top)
     try:
-        stage.delete(row, now=timezone.now())
+        stage.delete(row, now=utc_now())
     except AppError as error:
         tell(request, error)
     else:
@@ -144,6 +144,6 @@ def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Ht
 @page("edit", methods=("POST",))
 def topic_restore(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     row = _find(place, find_persona(place, per), top, deleted=True)
-    stage.restore(row, now=timezone.now())
+    stage.restore(row, now=utc_now())
     messages.success(request, _("%(title)s is in the pool again.") % {"title": row.title})
     return redirect(place.address("topics", per=per))

@@ -35,6 +35,7 @@ from pipeline.render.video.parts import (
 )
 from pipeline.render.video.storyboard import (
     HOOK,
+    SAFE_AREA,
     Audio,
     CaptionLook,
     Meta,
@@ -262,7 +263,7 @@ class Film(Parts):
         """The figures of a passage, each from the moment at which it is said until the next one."""
         places = [token.start for token in tokens(span.text)]
         last = span.start - _BEAT
-        for figure in figures_in(span.text):
+        for figure in figures_in(span.text, self.language):
             number = bisect_right(places, figure.start) - 1
             if not 0 <= number < len(span.words):
                 continue
@@ -359,12 +360,14 @@ class Film(Parts):
             call = self.set("call", SLOTS["call"], self._telling.call, TITLE)
             yield from self.lines(call, 300.0, (round(start + 0.15, 4), end), look, name="call", is_last=True)
         yield from self.person(start + 0.1, end, look, comes=0.3, is_last=True, y=690)
-        y = 1320.0 if self._telling.call else 360.0
-        if label:
-            small = self.line(typeset(label, self.language), LABEL, (36, 28))
+        text = self.address(SLOTS["end"], said)
+        small = self.line(typeset(label, self.language), LABEL, (36, 28)) if label else None
+        height = text.height + (small.height + 4 if small else 0.0)
+        # Scripts with taller lines begin higher.
+        y = min(1320.0 if self._telling.call else 360.0, SAFE_AREA[3] - height)
+        if small is not None:
             yield self._rising((start + 0.25, end), small, y, look.accent, "label")
             y += small.height + 4
-        text = self.address(SLOTS["end"], said)
         yield self._rising((start + 0.3, end), text, y, look.words, "end")
 
     def _rising(self, span: tuple[float, float], block: Block, y: float, ink_of: str, name: str) -> Overlay:

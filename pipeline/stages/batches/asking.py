@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from config.ground import hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.errors import Detail
 from pipeline.models import BatchedCall, Generation, ModelBatch
 from pipeline.writers.asking import Ask, Awaited, Reply
@@ -66,7 +66,7 @@ class PatientClient:
         call = BatchedCall.everywhere.filter(generation=self.run, key=key).first()
         if call is not None and call.reply is not None:
             return replace(_reply(call.reply), variants=tuple(call.asked.get("variants", ())))
-        now = timezone.now()
+        now = utc_now()
         if not is_patient(self.run, now) or (call is not None and call.outcome):
             self._ask_no_more(now)
             return self.live.ask(ask)
@@ -115,7 +115,7 @@ def let_go(runs: Any) -> None:
 
 def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
     """Those of them that sleep until something of these codes comes look at once."""
-    now = timezone.now()
+    now = utc_now()
     if runs.filter(status="running", attempts=0, wake_at__gt=now, error__code__in=codes).update(wake_at=now):
         hands.nudge("pipeline.generate")
 

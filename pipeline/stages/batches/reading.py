@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from django.utils import timezone
-
+from config.ground.clock import utc_now
 from pipeline import model_client
 from pipeline.models import BatchedCall
 from pipeline.stages import model_account
@@ -45,7 +44,7 @@ def keep(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -> None:
     One that was left out of a later sending has cost something where this is an earlier one.
     """
     begun = batch.sending_since or batch.created_at
-    spent = round((timezone.now() - begun).total_seconds() * 1000)
+    spent = round((utc_now() - begun).total_seconds() * 1000)
     for call in batch.calls.select_for_update(of=("self",)).filter(outcome__in=["", "unsent"]).order_by("pk"):
         result = results.get(call.pk.hex)
         if result is not None:

@@ -8,9 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from pipeline.model_client import request_of
 from pipeline.models import BatchedCall, ModelBatch
 from pipeline.stages import model_account
@@ -31,7 +31,7 @@ def arm(batch: ModelBatch) -> list[dict[str, Any]]:
 
     What the caps leave no room for, and what is over a batch's size, waits in the next one.
     """
-    now = timezone.now()
+    now = utc_now()
     with transaction.atomic():
         ModelBatch.everywhere.select_for_update(of=("self",)).get(pk=batch.pk)
         wanted = _wanted(batch)

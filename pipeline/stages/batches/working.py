@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.models import BatchedCall, Generation, ModelBatch
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -45,7 +45,7 @@ def work(batch: ModelBatch) -> None:
                 raise NeedsReconnect(message, code="model_key_missing")
             _work(batch, client)
     except TryLater as error:
-        batch.sleep_until(timezone.now() + (error.after or limits.BATCH_POLL), attempts=0)
+        batch.sleep_until(utc_now() + (error.after or limits.BATCH_POLL), attempts=0)
     except (Refused, NeedsReconnect) as error:
         _decline(batch, error)
     except (states.Overtaken, model_account.LostLease) as error:
@@ -104,7 +104,7 @@ def _send(batch: ModelBatch, client: Client, requests: list[dict[str, Any]]) -> 
 def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
     if not vendor_id:
         # It answered something else: whether it has the calls is looked up.
-        batch.sleep_until(timezone.now() + limits.BATCH_POLL, attempts=0)
+        batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
         return
     states.move(
         batch,
@@ -112,7 +112,7 @@ def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
         under_lease=True,
         vendor_id=vendor_id,
         is_found=is_found,
-        wake_at=timezone.now() + limits.BATCH_POLL,
+        wake_at=utc_now() + limits.BATCH_POLL,
         attempts=0,
     )
     crash_point("batches.recorded")
@@ -182,7 +182,7 @@ def _look_after(batch: ModelBatch, client: Client) -> None:
             # somebody else's.
             client.send_batch_call("POST", f"{path}/cancel")
             batch.under_lease().update(is_cancelled=True)
-        batch.sleep_until(timezone.now() + limits.BATCH_POLL, attempts=0)
+        batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
         return
     results = reading.results_in(client.send_batch_call("GET", f"{path}/results"))
     crash_point("batches.read")
@@ -205,7 +205,7 @@ def _look_again(batch: ModelBatch) -> None:
         vendor_id="",
         is_found=False,
         not_ours=[*batch.not_ours, batch.vendor_id],
-        wake_at=timezone.now(),
+        wake_at=utc_now(),
         attempts=0,
     )
 
@@ -223,7 +223,7 @@ def _decline(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
     """Nothing was sent: the runs hear why when they ask by themselves. What was sent, or may have been, is asked after
     for two days.
     """
-    now = timezone.now()
+    now = utc_now()
     is_awaited = now - (batch.sending_since or batch.created_at) < limits.BATCH_PATIENCE
     is_gone = batch.status == "sent" and error.platform_status == 404
     if batch.status != "waiting" and not is_gone and is_awaited:
@@ -241,7 +241,7 @@ def _fail(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
 
 def _end(batch: ModelBatch, outcome: str, error: dict[str, str] | None, **changes: Any) -> None:
     """End it; calls without an outcome get this one, and every run that waits is woken."""
-    now = timezone.now()
+    now = utc_now()
     with transaction.atomic():
         states.move(
             batch, "ended", under_lease=True, wake_at=None, attempts=0, error=error, ended_at=now, **changes
@@ -271,4 +271,4 @@ def _size(row: dict[str, Any]) -> int:
 def _moment(said: object) -> datetime:
     """Now where it can't be read: such a row is looked at."""
     found = parse_datetime(said) if isinstance(said, str) else None
-    return found if found is not None and found.tzinfo is not None else timezone.now()
+    return found if found is not None and found.tzinfo is not None else utc_now()

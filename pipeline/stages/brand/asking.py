@@ -22,7 +22,7 @@ _COLOUR: Final = re.compile(r"#[0-9A-Fa-f]{6}")
 _BRAND_KEYS: Final = ("primary", "accent", "font", "portrait", "logo", "voice_rate", "voice_pitch")
 _VOICE: Final = {"voice_rate": (SLOWEST, FASTEST), "voice_pitch": (0, 100)}
 """Words a minute, and from low to high."""
-_MOST: Final = 1000
+STRUCTURE_MOST: Final = 1000
 
 
 class Faults(list[Detail]):
@@ -83,6 +83,9 @@ def texts(value: Any, field: str, faults: Faults, *, most: int, characters: int)
 
 
 def whole(value: Any, field: str, faults: Faults, *, least: int, most: int) -> int:
+    # To JSON 3.0 is a whole number.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         faults.add(field, "invalid_type", "Give a whole number.")
         return least
@@ -152,7 +155,8 @@ def brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
 
 
 def _is_within(said: str, bounds: tuple[int, int]) -> bool:
-    return said.isascii() and said.isdecimal() and bounds[0] <= int(said[:6]) <= bounds[1]
+    is_number = said.isascii() and said.isdecimal() and len(said) <= 6 and str(int(said)) == said
+    return is_number and bounds[0] <= int(said) <= bounds[1]
 
 
 def structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:
@@ -169,7 +173,7 @@ def structures(value: Any, field: str, faults: Faults) -> list[dict[str, Any]]:
             continue
         found: dict[str, Any] = {"kind": named}
         if kind.takes == "most":
-            found["most"] = whole(one.get("most"), f"{place}.most", faults, least=0, most=_MOST)
+            found["most"] = whole(one.get("most"), f"{place}.most", faults, least=0, most=STRUCTURE_MOST)
         elif kind.takes == "text":
             found["text"] = text(
                 one.get("text", ""), f"{place}.text", faults, most=limits.STRUCTURE_CHARACTERS

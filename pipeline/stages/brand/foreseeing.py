@@ -10,7 +10,7 @@ from config.ground import limits
 from pipeline.models import WorkspaceDefaults
 from pipeline.sources.brand import next_slot, zone_of
 from pipeline.stages.brand import picking, slots
-from pipeline.stages.brand.working import engines_of
+from pipeline.stages.brand.eligibility import engines_of, unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,8 @@ class Outlook:
     engines: Sequence[str]
     price: int
     eligible: int
+    trouble: str = ""
+    """Why the lane is refused as it is set, and what to do; empty where it can be saved."""
 
     @property
     def is_short_of_topics(self) -> bool:
@@ -51,6 +53,7 @@ def foresee(source: Source, *, now: datetime) -> Outlook:
     zone = zone_of(source.config, workspace.timezone)
     engines = engines_of(source, defaults)
     moments = _moments(source, now)
+    why = unavailable(source)
     found = picking.candidates(source, source.persona_id or defaults.persona_id, now.astimezone(zone).date())
     return Outlook(
         next_at=moments[:NEXT_SHOWN],
@@ -59,6 +62,7 @@ def foresee(source: Source, *, now: datetime) -> Outlook:
         engines=[engine.name for engine in engines],
         price=sum(engine.credits for engine in engines) * source.variants,
         eligible=len(found),
+        trouble=why.sentence if why is not None else "",
     )
 
 

@@ -17,7 +17,7 @@ from config.ground.ids import encode
 from pipeline.models import Persona, PersonaVersion, Series, Source, WorkspaceDefaults
 from pipeline.models.persona import CONTENT
 from pipeline.stages.brand import asking
-from pipeline.stages.furnish import persona_content
+from pipeline.stages.persona_cards import persona_content
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,10 +14,13 @@ from config.ground import limits
 from config.ground.ids import decode
 from pipeline.models import BrandPick, Topic
 from pipeline.sources.brand import is_in_season
+from pipeline.writers.lane import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from uuid import UUID
+
+    from django.db.models import QuerySet
 
     from pipeline.models import Source
 
@@ -57,16 +60,22 @@ class Choice:
     angle: str
 
 
+def pool_of(source: Source, persona_id: UUID | None) -> QuerySet[Topic]:
+    """The topics that the lane may take, resting ones too; a list of its own only as far as it is stored."""
+    pool: QuerySet[Topic] = Topic.objects.of(source.workspace_id).filter(
+        test=source.test, is_active=True, deleted_at=None
+    )
+    if source.config.get("topics"):
+        return pool.filter(source_id=source.pk)
+    pool = pool.filter(Q(persona=None) | Q(persona_id=persona_id), source=None)
+    if source.config.get("pool"):
+        pool = pool.filter(pk__in=[decode("top", one) for one in source.config["pool"]])
+    return pool
+
+
 def candidates(source: Source, persona_id: UUID | None, today: date) -> list[Candidate]:
     """Every topic of the lane's pool that may be taken on that day, in the order of ids; two statements."""
-    pool = Topic.objects.of(source.workspace_id).filter(test=source.test, is_active=True, deleted_at=None)
-    if source.config.get("topics"):
-        pool = pool.filter(source=source)
-    else:
-        pool = pool.filter(Q(persona=None) | Q(persona_id=persona_id), source=None)
-        if source.config.get("pool"):
-            pool = pool.filter(pk__in=[decode("top", one) for one in source.config["pool"]])
-    topics = list(pool.order_by("id"))
+    topics = list(pool_of(source, persona_id).order_by("id"))
     uses = _uses([topic.pk for topic in topics], today)
     found = (_candidate(topic, uses[topic.pk], today) for topic in topics)
     return [one for one in found if one is not None]
@@ -116,3 +125,9 @@ def _candidate(topic: Topic, uses: Sequence[Use], today: date) -> Candidate | No
     awake.sort(key=lambda angle: -rested[angle])
     since = min(((today - on).days for on in last.values()), default=NEVER_USED_DAYS)
     return Candidate(topic, tuple(awake), min(since, NEVER_USED_DAYS))
+
+
+def subject_of(topic: Topic, angle: str, said: tuple[str, ...] = ()) -> Subject:
+    """The topic as a writer is told of it; `said` are the newest titles of the persona."""
+    evidence = tuple(one["text"] for one in topic.evidence if one["text"])
+    return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, said=said)

@@ -16,6 +16,7 @@ from accounts.models import Workspace
 from config.ground import limits, states
 from config.ground.errors import Conflict
 from pipeline.models import Persona, Source, Topic
+from pipeline.sources.brand import topics_in
 from pipeline.stages.brand import asking
 
 if TYPE_CHECKING:
@@ -63,8 +64,12 @@ def change(
         new = {name: value for name, value in values.items() if getattr(row, name) != value}
         if not new:
             return row
-        if row.source_id is not None and "title" in new:
-            _refuse_of_a_list("title")
+        if row.source is not None:
+            is_listed = topics_in(row.source.config).get(row.title) is not None
+            if "title" in new:
+                _refuse_of_a_list("title")
+            if "notes" in new and is_listed:
+                _refuse_of_a_list("notes")
         Topic.everywhere.filter(pk=row.pk).update(**new, version=F("version") + 1, updated_at=now)
         row.refresh_from_db()
     return row
@@ -95,18 +100,31 @@ def keep_in_step(source: Source, *, now: datetime) -> None:
     """Make a source's own list (`config.topics`) rows of the pool, so that its topics rest and count as others do.
 
     What is no longer in the list is marked deleted, and comes back with all that was set on it when it is listed again.
+    Notes that the list gives are the topic's.
     """
-    wanted = list(dict.fromkeys(source.config.get("topics") or ()))
+    wanted = topics_in(source.config)
     own = {row.title: row for row in Topic.everywhere.filter(source=source)}
     fresh = [
-        Topic(workspace_id=source.workspace_id, test=source.test, source=source, title=title, created_at=now)
-        for title in wanted
+        Topic(
+            workspace_id=source.workspace_id,
+            test=source.test,
+            source=source,
+            title=title,
+            notes=notes or "",
+            created_at=now,
+        )
+        for title, notes in wanted.items()
         if title not in own
     ]
     if fresh:
         Topic.everywhere.bulk_create(fresh, ignore_conflicts=True)
     back = [row.pk for title, row in own.items() if title in wanted and row.deleted_at is not None]
     gone = [row.pk for title, row in own.items() if title not in wanted and row.deleted_at is None]
+    for title, notes in wanted.items():
+        if notes is not None and title in own and own[title].notes != notes:
+            Topic.everywhere.filter(pk=own[title].pk).update(
+                notes=notes, version=F("version") + 1, updated_at=now
+            )
     for keys, deleted_at in ((back, None), (gone, now)):
         if keys:
             Topic.everywhere.filter(pk__in=keys).update(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline import plugins
-from pipeline.canonical import plain_text
+from pipeline.canonical import seen_text
 from pipeline.engines.base import Engine, SourceText
 from pipeline.plugins import Refused
 from pipeline.render.image import render
@@ -14,7 +14,7 @@ from pipeline.render.plan import Media
 from pipeline.render.portrait import UnusablePicture
 from pipeline.stages import pictures
 from pipeline.stages.generate.judging import judge
-from pipeline.stages.generate.reading import persona_card
+from pipeline.stages.persona_cards import persona_card
 from pipeline.writers.base import Writer
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def try_out(persona: Persona, text: str) -> list[Tried]:
     card = persona_card(persona.pk, persona.version)
     source = SourceText(
         title="",
-        text=plain_text(text, "text"),
+        text=seen_text(text, "text"),
         url="",
         author="",
         language=persona.language,
@@ -54,7 +54,7 @@ def try_out(persona: Persona, text: str) -> list[Tried]:
 def _try(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
 ) -> Tried:
-    reason = engine.why_not(source)
+    reason = engine.why_not(source) or engine.unshown(source)
     if reason is not None:
         return Tried(engine.name, faults=(reason,))
     try:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -15,19 +14,21 @@ from accounts import credits as credit_account
 from accounts import notices
 from accounts.models import Workspace
 from config.ground import hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
-from pipeline import plugins
-from pipeline.engines.base import Engine
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Source, WorkspaceDefaults
 from pipeline.sources.brand import zone_of
 from pipeline.stages import batches
 from pipeline.stages.brand import picking, slots, topics
+from pipeline.stages.brand.eligibility import engines_of, makeable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import date, datetime
     from uuid import UUID
+
+    from pipeline.engines.base import Engine
 
 log = structlog.get_logger(__name__)
 
@@ -50,21 +51,15 @@ class Lane:
 
     @property
     def engines(self) -> list[Engine]:
-        """Those of the source, or the workspace's, that can be made from a topic."""
+        """See `engines_of`."""
         return engines_of(self.source, self.defaults)
-
-
-def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
-    names = source.engines or defaults.engines
-    known = {engine.name: engine for engine in plugins.every("engines", Engine)}
-    return [known[name] for name in names if name in known and "topic" in known[name].made_from]
 
 
 def work(slot: BrandSlot) -> None:
     """Work one claimed slot: what it picks is committed with its reservation before anybody is asked for words."""
     crash_point("brand.claimed")
     try:
-        _work(slot, timezone.now())
+        _work(slot, utc_now())
     except states.Overtaken as error:
         log.info("overtaken", slot=slot.pk.hex, reason=str(error))
     crash_point("brand.committed")
@@ -74,7 +69,7 @@ def give_up(slot: BrandSlot) -> None:
     """A slot that broke again and again is left out; the next one comes at its time."""
     message = _("Picking a topic broke several times; the operator's log has the reason.")
     note = {"code": "gave_up", "message": message}
-    now = timezone.now()
+    now = utc_now()
     try:
         with transaction.atomic():
             source = _locked_source(slot)
@@ -118,11 +113,10 @@ def _pick(lane: Lane, now: datetime) -> None:
     # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to it.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=lane.workspace.pk)
     topics.keep_in_step(lane.source, now=now)
-    engines = lane.engines
     found = picking.candidates(lane.source, lane.persona_id, lane.today)
-    choice = picking.choose(found, seed=lane.slot.pk.hex)
-    note = _note(engines, found)
-    is_picked = choice is not None and bool(engines)
+    choice, engines, why_not = _choose(lane, found)
+    note = _note(lane.engines, found, engines, why_not)
+    is_picked = choice is not None
     slots.end(
         lane.slot,
         "picked" if is_picked else "empty",
@@ -132,7 +126,7 @@ def _pick(lane: Lane, now: datetime) -> None:
         note=note,
         eligible=len(found),
     )
-    generations = _runs(lane, choice, engines, now) if choice is not None and engines else []
+    generations = _runs(lane, choice, engines, now) if choice is not None else []
     if len(found) < limits.TOPICS_ELIGIBLE_LEAST:
         _tell_few(lane, len(found), now)
     _tell_health(lane.source, note, now, is_new=is_picked)
@@ -143,8 +137,32 @@ def _pick(lane: Lane, now: datetime) -> None:
         credit_account.reserve(lane.workspace, amounts, now=now)
 
 
-def _note(engines: Sequence[Engine], found: Sequence[picking.Candidate]) -> dict[str, str] | None:
-    if not engines:
+def _choose(
+    lane: Lane, found: Sequence[picking.Candidate]
+) -> tuple[picking.Choice | None, list[Engine], list[str]]:
+    """A topic of which at least one engine can make something, those engines, and why the others can't.
+
+    None where there is no such topic; the sentences are then those of the first that was tried.
+    """
+    engines = lane.engines
+    first: list[str] = []
+    without: set[UUID] = set()
+    while engines and (choice := picking.choose(found, seed=lane.slot.pk.hex, without=without)) is not None:
+        able, why_not = makeable(lane.source, engines, choice, lane.persona_id)
+        if able:
+            return choice, able, why_not
+        first = first or why_not
+        without.add(choice.topic.pk)
+    return None, [], first
+
+
+def _note(
+    wanted: Sequence[Engine],
+    found: Sequence[picking.Candidate],
+    engines: Sequence[Engine],
+    why_not: Sequence[str],
+) -> dict[str, str] | None:
+    if not wanted:
         message = _(
             "None of the source's engines can be made from a topic; choose one that can, see GET /v1/engines."
         )
@@ -155,6 +173,10 @@ def _note(engines: Sequence[Engine], found: Sequence[picking.Candidate]) -> dict
             "month. Add topics, or let some rest for a shorter time."
         )
         return {"code": "no_topic", "message": message}
+    if not engines:
+        return {"code": "nothing_to_say", "message": " ".join(why_not)}
+    if why_not:
+        return {"code": "engines_left_out", "message": " ".join(why_not)}
     if len(found) < limits.TOPICS_ELIGIBLE_LEAST:
         return {"code": "few_topics", "message": _few(len(found))}
     return None
@@ -207,6 +229,7 @@ def _runs(lane: Lane, choice: picking.Choice, engines: Sequence[Engine], now: da
             variant_group=generation.pk,
             variant_index=index,
             outlets=outlets,
+            is_sample=source.is_sample,
             approval_required=lane.workspace.requires_approval,
             created_at=now,
             updated_at=now,

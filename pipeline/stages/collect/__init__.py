@@ -3,7 +3,6 @@
 from pipeline.stages.collect.checking import (
     SourcesExceeded,
     check_interval,
-    check_outlets,
     check_references,
     clean_config,
     kind_of,
@@ -22,6 +21,7 @@ from pipeline.stages.collect.registering import (
     register,
     restore,
 )
+from pipeline.stages.outlet_references import check_outlets
 
 __all__ = [
     "CHANGEABLE",

@@ -10,10 +10,11 @@ from config.ground import limits
 from config.ground.errors import AppError, Detail, Invalid
 from config.ground.ids import decode, encode
 from pipeline import plugins
-from pipeline.models import Outlet, Persona, Source, Topic
+from pipeline.models import Persona, Source, Topic
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source as SourceKind
-from pipeline.stages import push
+from pipeline.stages import availability, brand, push
+from pipeline.stages.outlet_references import check_outlets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,16 @@ def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
         raise Invalid(
             *(Detail(problem.field, problem.code, problem.message) for problem in error.problems)
         ) from error
+
+
+def refuse_unavailable(source: Source) -> None:
+    """Raises `SourceUnavailable` or `EngineUnavailable` where a source, as this row says it, can't work here.
+
+    The row needs not be stored.
+    """
+    availability.refuse_engines(source.engines)
+    why = availability.of_source(kind_of(source.type), source.config)
+    availability.refuse_source(why or brand.unavailable(source))
 
 
 def check_references(
@@ -71,37 +82,6 @@ def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -
     ]
     if faults:
         raise Invalid(*faults)
-
-
-def check_outlets(
-    workspace: Workspace, outlets: Sequence[str], *, test: bool, field: str = "outlets"
-) -> list[Outlet]:
-    """The outlets behind public ids, in their order; raises `Invalid` naming each that can't be used."""
-    if not outlets:
-        return []
-    wanted = {text: decode("out", text) for text in outlets}
-    rows = {
-        row.pk: row
-        for row in Outlet.objects.of(workspace).filter(
-            pk__in=[value for value in wanted.values() if value], deleted_at=None
-        )
-    }
-    details = []
-    found = []
-    for index, text in enumerate(outlets):
-        outlet_id = wanted[text]
-        outlet = rows.get(outlet_id) if outlet_id else None
-        if outlet is None:
-            message = "This workspace has no such outlet; GET /v1/outlets lists them."
-            details.append(Detail(f"{field}[{index}]", "unknown_outlet", message))
-        elif test and not outlet.is_simulated:
-            message = "A test token reaches only simulated outlets."
-            details.append(Detail(f"{field}[{index}]", "not_simulated", message))
-        else:
-            found.append(outlet)
-    if details:
-        raise Invalid(*details)
-    return found
 
 
 def check_interval(workspace: Workspace, minutes: int | None) -> None:

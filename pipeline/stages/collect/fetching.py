@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-
+from pipeline.stages.availability import environment_of_source
 from pipeline.stages.collect.checking import kind_of
 
 if TYPE_CHECKING:
@@ -15,22 +14,15 @@ if TYPE_CHECKING:
     from config.ground.outbound import Client
     from pipeline.models import Source
     from pipeline.sources.base import Fetch
-    from pipeline.sources.base import Source as SourceKind
-
-
-def environment_of(kind: SourceKind) -> dict[str, str]:
-    """The operator's settings that the kind names, with its defaults."""
-    given = settings.SOURCE_ENVIRONMENT
-    return {name: given.get(name, default) for name, default in kind.environment.items()}
 
 
 def fetch(source: Source, state: Mapping[str, Any], *, http: Client, now: datetime) -> Fetch:
     """Raises a `PluginError`; writes nothing."""
     kind = kind_of(source.type)
-    return kind.fetch(source.config, state, http=http, now=now, environment=environment_of(kind))
+    return kind.fetch(source.config, state, http=http, now=now, environment=environment_of_source(kind))
 
 
 def host_of(source: Source) -> str:
     """The host that is mostly asked; empty for a kind that asks nobody."""
     kind = kind_of(source.type)
-    return kind.host(source.config, environment_of(kind))[:255]
+    return kind.host(source.config, environment_of_source(kind))[:255]

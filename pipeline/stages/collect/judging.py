@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from config.ground import limits
+from pipeline.sources.base import Note
 from pipeline.stages import push
 from pipeline.stages.collect.identifying import find_known, identify
 from pipeline.stages.identity import are_close, is_same_title
@@ -53,6 +55,20 @@ def judge(source: Source, entries: Sequence[Entry], *, now: datetime) -> list[Ju
     """For each entry, newest first, what becomes of it. Reads, writes nothing; `source` may be not stored yet."""
     found = identify(source.pk, entries)
     return decide(source, found, find_known(source, found), now=now)
+
+
+def notes_on(judged: Sequence[Judged]) -> tuple[Note, ...]:
+    """What to know of all entries together: that a source brings nothing which isn't there by another one."""
+    entries = [one for one in judged if not one.is_repeated and one.decision != "withdrawn"]
+    if not entries or any(one.code != "other_source" for one in entries):
+        return ()
+    message = ngettext(
+        "Its one entry is there already: another source of the workspace brought it, so nothing is made of it here.",
+        "All %(count)d of its entries are there already: other sources of the workspace brought them, so nothing is made "
+        "of them here.",
+        len(entries),
+    )
+    return (Note("all_known", message % {"count": len(entries)}),)
 
 
 def decide(source: Source, found: Sequence[Identified], known: Known, *, now: datetime) -> list[Judged]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
 from pipeline import way_out
@@ -48,7 +49,7 @@ def poll(source: Source) -> None:
     """Work one claimed source. Where its host is busy it sleeps for a moment, and nothing is counted as a failure."""
     crash_point("collect.claimed")
     try:
-        _poll(source, timezone.now())
+        _poll(source, utc_now())
     except states.Overtaken:
         # Somebody paused, changed or deleted it meanwhile: what they want is in the row already.
         log.info("overtaken", source=source.pk.hex)
@@ -59,7 +60,7 @@ def give_up(source: Source) -> None:
     error = TryLater(
         "Polling this source broke several times; it is tried again tomorrow.", code="poll_broke"
     )
-    _failed(source, _workspace_of(source), error, timezone.now(), wait=timedelta(days=1))
+    _failed(source, _workspace_of(source), error, utc_now(), wait=timedelta(days=1))
 
 
 def _poll(source: Source, now: datetime) -> None:
@@ -82,13 +83,14 @@ def _poll(source: Source, now: datetime) -> None:
         _failed(source, workspace, failure, now)
         return
     finally:
-        hosts.give_back(host, source.pk, timezone.now())
+        hosts.give_back(host, source.pk, utc_now())
     crash_point("collect.fetched")
     if fetched.gone:
         message = "The source says that it is gone for good (410)."
         _gone(source, {"code": "gone", "message": message, "at": as_z(now)}, now, last_polled_at=now)
         return
-    is_new, window = take_in(source, workspace, fetched, now)
+    is_new, window, notes = take_in(source, workspace, fetched, now)
+    fetched = replace(fetched, notes=(*fetched.notes, *notes))
     crash_point("collect.ingested")
     _polled(source, workspace, fetched, is_new=is_new, window=window, now=now)
 
@@ -168,8 +170,13 @@ def _notes(source: Source, fetched: Fetch, also: Note | None) -> list[dict[str, 
     if fetched.malformed:
         message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}
         notes.append({"code": "malformed_entries", "message": message})
-    if fetched.not_modified and not notes:
-        notes = [one for one in source.notes or [] if not one["code"].startswith("moved")]
+    if fetched.not_modified:
+        told = {one["code"] for one in notes}
+        notes += [
+            one
+            for one in source.notes or []
+            if one["code"] not in told and not one["code"].startswith("moved")
+        ]
     if also is not None:
         notes.append({"code": also.code, "message": also.message[:MESSAGE_CHARACTERS]})
     return notes[:NOTES_KEPT]

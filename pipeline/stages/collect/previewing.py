@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from django.utils.translation import gettext as _
 
-from config.ground.errors import Conflict, Detail, Invalid
+from config.ground.errors import Detail, Invalid
 from config.ground.ids import uuid7
 from config.ground.limits import PREVIEW_SECONDS
+from config.ground.moments import as_z
 from config.ground.outbound import Client, TimedOut
 from pipeline import way_out
 from pipeline.models import Source, WorkspaceDefaults
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Note
-from pipeline.stages import push
-from pipeline.stages.collect.checking import check_interval, check_references, clean_config, kind_of
+from pipeline.stages import brand, push
+from pipeline.stages.brand.foreseeing import foresee
+from pipeline.stages.collect.checking import (
+    check_interval,
+    check_pool,
+    check_references,
+    clean_config,
+    kind_of,
+    refuse_unavailable,
+)
 from pipeline.stages.collect.fetching import fetch
-from pipeline.stages.collect.judging import judge
+from pipeline.stages.collect.judging import judge, notes_on
 from pipeline.stages.collect.registering import row_of
 
 if TYPE_CHECKING:
@@ -58,18 +67,19 @@ class Preview:
 def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: datetime) -> Preview:
     """What the first poll of such a source would do, in at most 20 s. Creates nothing, spends nothing.
 
-    Raises `Invalid`, also where the source can't be read: with its reason in plain words at the setting concerned;
-    `Conflict` for a kind that isn't fetched.
+    A kind that isn't fetched has no entries; a note says what comes of it. Raises what `register` raises, and `Invalid`
+    where the source can't be read: with its reason in plain words at the setting concerned.
     """
     kind = kind_of(given.type)
     config = clean_config(kind, given.config)
     check_references(workspace, given.engines, given.persona_id, given.outlets, test=test)
     check_interval(workspace, given.poll_interval_minutes)
-    if not kind.fetches:
-        message = _("Sources of type %(type)s are not fetched, so there is nothing to preview.")
-        raise Conflict.because(code="not_fetched", message=message % {"type": given.type}, field="type")
+    check_pool(workspace, config, test=test)
     source = row_of(workspace, given, config, test=test, now=now)
     source.pk = uuid7()
+    refuse_unavailable(source)
+    if not kind.fetches:
+        return _unfetched(source, now)
     fetched = _fetch_in_time(source, now)
     judged = judge(source, fetched.entries, now=now)
     shown = tuple(
@@ -81,11 +91,28 @@ def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: dat
         for one in judged
         if one.decision == "new" and one.content is not None
     )
-    notes = fetched.notes
+    notes = (*fetched.notes, *notes_on(judged))
     if fetched.malformed:
         message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}
         notes = (*notes, Note("malformed_entries", message))
     return Preview(fetched.title, shown, notes, fetched.moved_to, price)
+
+
+def _unfetched(source: Source, now: datetime) -> Preview:
+    """Of a source that nobody asks: how its items come about instead."""
+    if source.type != brand.KIND:
+        message = _(
+            "Nothing is fetched: what is sent to the source's own address, or pushed to it, is taken in."
+        )
+        return Preview(source.name, (), (Note("not_fetched", message),))
+    outlook = foresee(source, now=now)
+    message = _(
+        "Nothing is fetched: the lane makes %(engines)s of one of its topics, next at %(moment)s."
+    ) % {
+        "engines": ", ".join(outlook.engines),
+        "moment": as_z(outlook.next_at[0]),
+    }
+    return Preview(source.name, (), (Note("not_fetched", message),), price_in_credits=outlook.price)
 
 
 class _HurriedClient(Client):

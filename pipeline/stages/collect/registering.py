@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from config.ground import due, hands, states
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict
 from config.ground.requests import request_id
 from pipeline.models import Source
@@ -23,6 +24,7 @@ from pipeline.stages.collect.checking import (
     kind_of,
     name_for,
     refuse_past_plan,
+    refuse_unavailable,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ CHANGEABLE: Final = (
 
 
 POLLED: Final = frozenset({"active", "failing"})
+_ABILITIES: Final = frozenset({"config", "engines", "persona_id"})
+"""What decides whether a source can work here."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +75,21 @@ class SourceSettings:
 def register(
     workspace: Workspace, given: SourceSettings, *, test: bool = False, now: datetime | None = None
 ) -> Source:
-    """A new source, polled at once where its kind is fetched. Raises `Invalid`, `SourcesExceeded`."""
-    now = now or timezone.now()
+    """A new source, polled at once where its kind is fetched.
+
+    Raises `Invalid`, `SourcesExceeded`, and `SourceUnavailable` or `EngineUnavailable` for what can't work here.
+    """
+    now = now or utc_now()
     kind = kind_of(given.type)
     config = clean_config(kind, given.config)
     check_references(workspace, given.engines, given.persona_id, given.outlets, test=test)
     check_pool(workspace, config, test=test)
     check_interval(workspace, given.poll_interval_minutes)
+    source = row_of(workspace, given, config, test=test, now=now)
+    refuse_unavailable(source)
     wake_at = now if kind.fetches else None
     with transaction.atomic():
         refuse_past_plan(workspace, test=test)
-        source = row_of(workspace, given, config, test=test, now=now)
         source.inbound_token = secrets.token_urlsafe(24) if given.type == "webhook" else None
         source.due_at = source.wake_at = wake_at
         source.save(force_insert=True)
@@ -126,6 +134,7 @@ def change(
     """Change settings and, with `status`, pause or resume. `changes` holds only what was given.
 
     `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
+    Raises as `register` for what the source, as it would be, can't do here; one that is paused is asked when it resumes.
     """
     with transaction.atomic():
         # Locked, so that two changes at once meet each other's version and settings.
@@ -153,6 +162,10 @@ def change(
         )
         check_interval(workspace, values.get("poll_interval_minutes"))
         status = changes.get("status")
+        becomes = status or row.status
+        is_other = any(values[name] != getattr(row, name) for name in _ABILITIES & values.keys())
+        if becomes in POLLED and (becomes != row.status or is_other):
+            refuse_unavailable(_as_changed(row, values))
         if status is not None and status != row.status:
             _switch(row, status, workspace, fetches=kind.fetches, now=now)
         elif (
@@ -169,6 +182,14 @@ def change(
             brand.settle(row, now=now)
         hands.nudge("pipeline.collect")
     return row
+
+
+def _as_changed(row: Source, values: Mapping[str, Any]) -> Source:
+    """The row with these values, in memory alone."""
+    changed = copy.copy(row)
+    for name, value in values.items():
+        setattr(changed, name, value)
+    return changed
 
 
 def _switch(row: Source, status: str, workspace: Workspace, *, fetches: bool, now: datetime) -> None:

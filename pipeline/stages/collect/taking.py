@@ -13,7 +13,7 @@ from config.ground.crash import crash_point
 from pipeline.models import SourceEntry, WorkspaceDefaults
 from pipeline.stages import holding, push
 from pipeline.stages.collect import journal, window
-from pipeline.stages.collect.judging import judge
+from pipeline.stages.collect.judging import judge, notes_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
     from pipeline.models import Source
-    from pipeline.sources.base import Fetch
+    from pipeline.sources.base import Fetch, Note
     from pipeline.stages.collect.judging import Judged
 
 PORTION: Final = 25
@@ -32,14 +32,14 @@ PORTION: Final = 25
 
 def take_in(
     source: Source, workspace: Workspace, fetch: Fetch, now: datetime
-) -> tuple[bool, Mapping[str, Any] | None]:
-    """Whether anything was new or had changed, and what the list is compared with next time.
+) -> tuple[bool, Mapping[str, Any] | None, tuple[Note, ...]]:
+    """Whether anything was new or had changed, what the list is compared with next time, and what is to be known of it.
 
     Oldest first, so that the newest is the newest in every list. A poll that is killed meets on its second way what
     it took in on the first.
     """
     if fetch.not_modified:
-        return False, _confirm_missing(source, now)
+        return False, _confirm_missing(source, now), ()
     judged = judge(source, fetch.entries, now=now)
     logged = journal.read(source, [one.key for one in judged])
     news = [one for one in reversed(judged) if journal.is_news(one, logged)]
@@ -54,7 +54,7 @@ def take_in(
     journal.write(source, rest, now=now)
     kept = _compare(source, judged, now) if fetch.is_window and judged else None
     is_new = any(one.decision in {"new", "revised", "over_burst"} for one in judged)
-    return is_new, kept
+    return is_new, kept, notes_on(judged)
 
 
 def _portions(judged: Sequence[Judged]) -> Iterator[Sequence[Judged]]:
@@ -72,12 +72,13 @@ def _store(
     if defaults is None:
         return
     wanted = [push.Wanted(one.content, one.skip) for one in portion if one.content is not None]
+    prepared = push.prepare(workspace, source, wanted, defaults=defaults, now=now)
     try:
         with transaction.atomic():
             push.push_portion(
                 workspace,
                 source,
-                wanted,
+                prepared,
                 defaults=defaults,
                 beside=lambda ids: journal.write(source, zip(portion, ids, strict=True), now=now),
                 now=now,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from django.conf import settings
-
 from pipeline import plugins, way_out
-from pipeline.canonical import plain_text
+from pipeline.canonical import plain_text, seen_text
 from pipeline.plugins import Refused
 from pipeline.sources.base import Source
+from pipeline.stages.availability import environment_of_source
 from pipeline.writers.persona_draft import LONGEST_POST, Material
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def gather(url: str, posts: Sequence[str], *, now: datetime) -> Material:
 
 def _fetch(name: str, given: dict[str, object], now: datetime) -> Fetch:
     kind = plugins.get("sources", name, Source)
-    asked = {key: settings.SOURCE_ENVIRONMENT.get(key, default) for key, default in kind.environment.items()}
+    asked = environment_of_source(kind)
     found = kind.fetch(kind.clean_config(given), {}, http=way_out.client(), now=now, environment=asked)
     if found.gone:
         message = "The site says that this address is gone for good (410). Give another address."
@@ -80,7 +79,7 @@ def _of_feed(found: Fetch, posts: Sequence[str]) -> Material:
 
 
 def _text(entry: Entry) -> str:
-    return plain_text(entry.body, entry.body_format).strip()
+    return seen_text(entry.body, entry.body_format).strip()
 
 
 def _line(words: str) -> str:

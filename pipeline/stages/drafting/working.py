@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.conf import settings
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from config.ground import due, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.sources.base import host_in
@@ -85,7 +85,7 @@ def _work(draft: PersonaDraft) -> None:
         error=None,
         wake_at=None,
         attempts=0,
-        finished_at=timezone.now(),
+        finished_at=utc_now(),
     )
 
 
@@ -94,7 +94,7 @@ def _material(draft: PersonaDraft) -> Material | None:
     if draft.material is not None:
         kept: dict[str, Any] = draft.material
         return Material(**{**kept, "posts": tuple(kept["posts"]), "texts": tuple(kept["texts"])})
-    now, host = timezone.now(), host_in(draft.url)
+    now, host = utc_now(), host_in(draft.url)
     free_at = hosts.take_turn(host, draft.pk, now)
     if free_at is not None:
         draft.sleep_until(free_at, attempts=0)
@@ -106,7 +106,7 @@ def _material(draft: PersonaDraft) -> Material | None:
         _fail(draft, error.code, message % {"reason": _without_promise(error.message)})
         return None
     finally:
-        hosts.give_back(host, draft.pk, timezone.now())
+        hosts.give_back(host, draft.pk, utc_now())
     held_until = due.database_now() + timedelta(seconds=settings.LEASE_SECONDS)
     if not draft.sleep_until(held_until, material=asdict(material)):
         raise LostLease
@@ -122,7 +122,7 @@ def _wait(draft: PersonaDraft, error: TryLater) -> None:
         _fail(draft, error.code, message % {"reason": _without_promise(error.message)})
         return
     kept = {"code": error.code, "message": error.message}
-    draft.sleep_until(timezone.now() + wait, tries=draft.tries + 1, attempts=0, error=kept)
+    draft.sleep_until(utc_now() + wait, tries=draft.tries + 1, attempts=0, error=kept)
 
 
 def _without_promise(message: str) -> str:
@@ -142,5 +142,5 @@ def _fail(draft: PersonaDraft, code: str, message: str) -> None:
         material=None,
         wake_at=None,
         attempts=0,
-        finished_at=timezone.now(),
+        finished_at=utc_now(),
     )

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from config.ground import due, hands
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import model_client
 from pipeline.models import Generation, GenerationInput, RawItem, SharedBrief
@@ -81,6 +81,17 @@ def find(
         raise LostLease
 
 
+def recall(writer: Writer, source: SourceText, raw_item_id: UUID) -> Any:
+    """The brief that this reading of the raw item came to, as it was kept; None where it isn't kept.
+
+    A reading by another model, or by other rules, is better than none: the newest one then.
+    """
+    rows = SharedBrief.everywhere.filter(raw_item_id=raw_item_id, content__isnull=False)
+    same = rows.filter(key=_key(writer, source)).first()
+    found: SharedBrief | None = same or rows.order_by("-id").first()
+    return found.content if found is not None else None
+
+
 def give_back(generation: Generation, wait: timedelta | None = None) -> None:
     """It came to nothing: any run may ask; where the service named a wait, the others wait as long."""
     asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
@@ -105,7 +116,7 @@ def refuse(generation: Generation, error: Refused | NeedsReconnect) -> None:
     with transaction.atomic():
         told = {"code": error.code, "message": error.message}
         asked = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
-        _free(asked, refusal=told, refused_at=timezone.now(), asked_by=None, asked_until=None)
+        _free(asked, refusal=told, refused_at=utc_now(), asked_by=None, asked_until=None)
 
 
 def _free(asked: QuerySet[SharedBrief], **changes: Any) -> None:
@@ -124,7 +135,7 @@ def _take(generation: Generation, writer: Writer, source: SourceText, raw_item_i
     now = due.database_now()
     until = now + timedelta(seconds=model_client.TIMEOUT_SECONDS + settings.LEASE_SECONDS)
     is_free = Q(asked_until=None) | Q(asked_until__lte=now) | Q(asked_by=generation)
-    if not batches.is_patient(generation, timezone.now()):
+    if not batches.is_patient(generation, utc_now()):
         # Somebody waits for this run: it asks at once what another one has put into a batch.
         is_free |= Q(asked_by__error__code=batches.AWAITED, asked_by__attempts=0)
     # A refusal holds for the runs that stood when it came; who retries afterwards asks anew.
@@ -182,7 +193,7 @@ def _keep(
 
 
 def _wake_the_others(raw_item_id: UUID) -> None:
-    now = timezone.now()
+    now = utc_now()
     several = GenerationInput.everywhere.filter(raw_item_id=raw_item_id).values("generation_id")
     with transaction.atomic():
         # What sleeps has no attempts; what has is in somebody's hand. Skipped where locked: its holder is at it.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
-from django.utils import timezone
 
 from config.ground import due, hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import plugins
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
@@ -22,11 +22,12 @@ from pipeline.stages import pictures, speaking, videos
 from pipeline.stages.generate.finishing import end, fail_item
 from pipeline.stages.generate.judging import judge
 from pipeline.stages.generate.looking import Looker
-from pipeline.stages.generate.reading import draft_from, draft_of, persona_card
+from pipeline.stages.generate.reading import draft_from, draft_of
 from pipeline.stages.generate.starting import items_of
 from pipeline.stages.generate.storing import store
 from pipeline.stages.generate.voicing import voice
 from pipeline.stages.model_account import LostLease
+from pipeline.stages.persona_cards import persona_card
 
 if TYPE_CHECKING:
     from datetime import date
@@ -131,7 +132,7 @@ class Teller:
         self._generation, self._item = generation, item
         self._place, self._of = place, max(of, 1)
         self._next = 0.0
-        left = generation.wake_at - timezone.now() if generation.wake_at else timedelta(0)
+        left = generation.wake_at - utc_now() if generation.wake_at else timedelta(0)
         self._held_until = monotonic() + left.total_seconds()
 
     def __call__(self, share: float) -> bool:
@@ -194,7 +195,7 @@ def redraw(generation: Generation) -> None:
 def _write_redrawn(generation: Generation) -> None:
     """`generating → ready` again: the words stand already, and that it was made was told when it was made."""
     answers = generation.answers
-    now = timezone.now()
+    now = utc_now()
     is_broken = any(drawn["error"] for drawn in answers.get("pictures", {}).values())
     with transaction.atomic():
         end(generation, now, is_broken=is_broken)

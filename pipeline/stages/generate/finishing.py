@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts import credits as credit_account
 from config.ground import states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import events, payloads
 from pipeline.models import GeneratedItem, Generation, RawItem
-from pipeline.stages import batches, pictures
+from pipeline.stages import batches, model_account, outcomes, pictures, retry_rules
 from pipeline.stages.generate.picks import conclude
 from pipeline.stages.generate.starting import items_of
+from pipeline.stages.generate.storing import EARLIER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ def end(generation: Generation, now: datetime, *, is_broken: bool = False) -> No
         finished_at=now,
         error=None,
         # They quote the source, which may be erased while what was made of it stays.
-        answers=_kept_of(generation) if is_broken else {},
+        answers=_kept_of(generation, REDRAW, EARLIER) if is_broken else _kept_of(generation, EARLIER),
     )
     _let_go(generation)
 
@@ -48,8 +49,8 @@ def _let_go(generation: Generation) -> None:
         batches.let_go([generation.pk])
 
 
-def _kept_of(generation: Generation) -> dict[str, Any]:
-    return {REDRAW: generation.answers[REDRAW]} if REDRAW in generation.answers else {}
+def _kept_of(generation: Generation, *names: str) -> dict[str, Any]:
+    return {name: generation.answers[name] for name in names if name in generation.answers}
 
 
 def fail_item(
@@ -59,18 +60,39 @@ def fail_item(
     message: str,
     now: datetime,
     *,
-    checks: Sequence[Mapping[str, Any]] = (),
+    checks: Sequence[Mapping[str, Any]] | None = None,
     stage: str = "",
 ) -> None:
-    error = {"code": code, "message": message, "stage": stage or generation.stage}
-    states.move(item, "failed", error=error, checks=list(checks), updated_at=now)
+    """`checks` are those of the draft that it failed with; without any, those of its words stay."""
+    error = _error_of(generation, code, message, stage)
+    if item.revision:
+        # Its words stand and were drawn before: a person who has edited them must be able to go on.
+        error |= {"retryable": True, "action": retry_rules.TRY_AGAIN}
+    judged: dict[str, Any] = (
+        {} if checks is None else {"checks": list(checks), "checks_revision": item.revision}
+    )
+    title = item.title or _named_after(item)
+    states.move(item, "failed", title=title, error=error, updated_at=now, **judged)
     tell(generation, item, "generated.failed", now)
+
+
+def _named_after(item: GeneratedItem) -> str:
+    """What people know it by while it has no words of its own: the title of what it was to be made of."""
+    raw, topic = item.raw_item, item.topic
+    if raw is not None and raw.deleted_at is None:
+        return raw.title
+    return str(topic.title) if topic is not None else ""
+
+
+def _error_of(generation: Generation, code: str, message: str, stage: str = "") -> dict[str, Any]:
+    has_model = model_account.has_key(generation)
+    return retry_rules.error_of(code, message, stage or generation.stage, has_model=has_model)
 
 
 def fail(generation: Generation, code: str, message: str) -> None:
     """End the run without a word made; the reservation goes back."""
-    now = timezone.now()
-    error = {"code": code, "message": message, "stage": generation.stage}
+    now = utc_now()
+    error = _error_of(generation, code, message)
     with transaction.atomic():
         raw = (
             RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
@@ -85,7 +107,7 @@ def fail(generation: Generation, code: str, message: str) -> None:
             attempts=0,
             finished_at=now,
             error=error,
-            answers=_kept_of(generation),
+            answers=_kept_of(generation, REDRAW, EARLIER),
         )
         _let_go(generation)
         for item in items_of(generation):
@@ -127,7 +149,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
         "raw.failed",
         workspace_id=raw.workspace_id,
         test=raw.test,
-        data={"raw_item": payloads.raw_item(payloads.row_of(raw))},
+        data={"raw_item": outcomes.shown(raw)},
         raw_item_id=raw.pk,
         source_id=raw.source_id,
         request=raw.request_id,

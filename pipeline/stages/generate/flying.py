@@ -28,7 +28,7 @@ def fly(generation: Generation, made: Sequence[GeneratedItem], now: datetime) ->
         return
     if generation.workspace.requires_approval or _is_out(made[0]):
         return
-    best = next((item for item in made if are_open(item.checks)), None)
+    best = next((item for item in made if are_open(item.present_checks)), None)
     if best is None:
         return
     try:

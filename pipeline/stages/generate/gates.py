@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Draft, PersonaCard
 
 PREFIX: Final = "gate_"
-FACTS: Final = frozenset({"numbers", "quotations", "names", "support", "derived", "claims", "attribution"})
+FACTS: Final = frozenset(
+    {"numbers", "quotations", "names", "support", "derived", "claims", "attribution", "reading"}
+)
 SAFETY: Final = frozenset(
     {
         "banned_words",

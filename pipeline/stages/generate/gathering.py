@@ -52,7 +52,7 @@ def ask(
     brief, source = combine(_parts(generation, inputs))
     reason = engine.why_not(source)
     if reason is not None:
-        raise Refused(reason, code="nothing_to_say")
+        raise Refused(reason, code="too_few_stories")
     if generation.stage == "draft":
         draft(
             generation,
@@ -69,6 +69,16 @@ def ask(
 def told_in(brief: Brief) -> list[UUID]:
     """The raw items that are told, in order; those of the run's inputs of which nothing came aren't among them."""
     return [key for one in brief.stories if (key := ids.decode("raw", one.id)) is not None]
+
+
+def displaced(claim: Mapping[str, Any], brief: Brief) -> dict[str, Any] | None:
+    """A claim as `placed` gives it, at its place in the one text again; None where its raw item isn't told."""
+    story = next((one for one in brief.stories if one.id == claim["raw_item"]), None)
+    if story is None:
+        return None
+    start = story.start + len(story.title) + 2
+    kept = {name: value for name, value in claim.items() if name != "raw_item"}
+    return {**kept, "start": claim["start"] + start, "end": claim["end"] + start}
 
 
 def lock_told(brief: Brief) -> None:

@@ -7,30 +7,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from accounts.models import Workspace
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
-from pipeline.engines.base import Check, SourceText
+from pipeline import plugins
+from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.models import BrandPick, GeneratedItem, Generation, Source
 from pipeline.plugins import Refused
-from pipeline.stages.brand import picking
+from pipeline.stages.brand import eligibility, picking
 from pipeline.stages.brand.nearness import Memory
 from pipeline.stages.generate.drafting import draft
 from pipeline.stages.generate.judging import judge
 from pipeline.stages.generate.picks import pick_of
 from pipeline.stages.generate.reading import brief_from, draft_from
-from pipeline.stages.generate.storing import as_json, store
+from pipeline.stages.generate.storing import EARLIER, as_json, store
 from pipeline.stages.model_account import LostLease
 from pipeline.writers.approved import REPETITION
 from pipeline.writers.base import Usage
-from pipeline.writers.lane import Subject, brief_of
+from pipeline.writers.lane import brief_of
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from pipeline.engines.base import Brief, Draft, Engine, PersonaCard
+    from pipeline.engines.base import Brief, Draft, PersonaCard
     from pipeline.stages.brand.nearness import Nearest
     from pipeline.writers.base import Judge, Writer
 
@@ -74,14 +75,7 @@ def _prepare(generation: Generation, writer: Writer, persona: PersonaCard) -> No
     if pick is None or topic is None or topic.deleted_at is not None:
         message = "The topic that it was to speak of was deleted."
         raise Refused(message, code="topic_deleted")
-    subject = Subject(
-        title=topic.title,
-        notes=topic.notes,
-        evidence=tuple(one["text"] for one in topic.evidence if one["text"]),
-        angle=pick.angle,
-        said=_titles(generation),
-    )
-    brief, source = brief_of(subject, persona)
+    brief, source = brief_of(picking.subject_of(topic, pick.angle, _titles(generation)), persona)
     if not brief.facts and not writer.offline:
         message = (
             "There is nothing that may be said about this topic. Give it notes or evidence, or say in the persona who "
@@ -141,7 +135,7 @@ def _memory(generation: Generation) -> Memory:
         persona_id=_persona_id(generation),
         test=generation.test,
         without={generation.pk, *(one for one in together if one is not None)},
-        now=timezone.now(),
+        now=utc_now(),
     )
 
 
@@ -187,7 +181,7 @@ def _turn_to_another(generation: Generation, words: str, nearest: Nearest) -> bo
     pick = pick_of(generation)
     if pick is None:
         return False
-    now = timezone.now()
+    now = utc_now()
     with transaction.atomic():
         # The same locks in the same order as a slot that is picked: two runs don't take one topic.
         source = Source.everywhere.select_for_update().get(pk=pick.slot.source_id)
@@ -221,7 +215,15 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> pic
     if len(tried) > limits.LANE_FURTHER_TOPICS:
         return None
     found = picking.candidates(source, _persona_id(generation), pick.used_on)
-    return picking.choose(found, seed=f"{generation.pk.hex}:{len(tried)}", without=tried)
+    engine = plugins.get("engines", generation.engine, Engine)
+    without = set(tried)
+    while (
+        choice := picking.choose(found, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
+    ) is not None:
+        if eligibility.makeable(source, [engine], choice, generation.persona_id)[0]:
+            break
+        without.add(choice.topic.pk)
+    return choice
 
 
 def _begin_again(generation: Generation, pick: BrandPick, choice: picking.Choice) -> None:
@@ -237,7 +239,8 @@ def _begin_again(generation: Generation, pick: BrandPick, choice: picking.Choice
     GeneratedItem.everywhere.filter(generation=generation, deleted_at=None).update(
         topic=choice.topic, version=F("version") + 1
     )
-    answers = {"spent": _spent(generation)}
+    earlier = {EARLIER: generation.answers[EARLIER]} if EARLIER in generation.answers else {}
+    answers = {"spent": _spent(generation), **earlier}
     if not generation.under_lease().update(topic=choice.topic, stage="brief", answers=as_json(answers)):
         raise LostLease
     generation.topic = choice.topic

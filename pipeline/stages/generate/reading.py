@@ -1,4 +1,4 @@
-"""What a run is made of: the source's words, the persona, what was stored of it."""
+"""What a run is made of: the source's words, and what was stored of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import plugins
-from pipeline.canonical import plain_text
-from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, Lane, PersonaCard, SourceText, Story
-from pipeline.models import GeneratedItem, Generation, Persona, PersonaVersion, RawBody, RawItem
+from pipeline.canonical import read_body
+from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, Lane, SourceText, Story
+from pipeline.models import GeneratedItem, Generation, RawBody, RawItem
 from pipeline.plugins import Refused
 from pipeline.stages import footage
-from pipeline.stages.furnish import persona_content
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,35 +36,15 @@ def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
         message = "The raw item's content was deleted."
         raise Refused(message, code="source_deleted")
     raw: RawItem = body.raw_item
+    seen, hidden = read_body(body.body, body.body_format)
     return SourceText(
         title=body.title,
-        text=plain_text(body.body, body.body_format),
+        text=seen,
         url=raw.url,
         author=raw.author,
         language=raw.language,
         published_at=raw.published_at,
-    )
-
-
-def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
-    """The persona as it was at that version; as it is now where that isn't kept."""
-    persona: Persona | None = Persona.everywhere.filter(pk=persona_id).first() if persona_id else None
-    if persona is None:
-        return PersonaCard(name="")
-    kept = PersonaVersion.everywhere.filter(persona=persona, number=version).first()
-    content = kept.content if kept is not None else persona_content(persona)
-    return PersonaCard(
-        name=content["name"],
-        handle=content["handle"],
-        language=content["language"],
-        links=tuple(content["links"]),
-        who_you_are=content["who_you_are"],
-        voice=content["voice"],
-        banned_words=tuple(content["banned_words"]),
-        required_structures=tuple(content["required_structures"]),
-        reference_posts=tuple(content["reference_posts"]),
-        approved_lines=tuple(content["approved_lines"]),
-        brand=content["brand"],
+        hidden=hidden,
     )
 
 
@@ -75,6 +54,7 @@ def brief_from(kept: Mapping[str, Any]) -> Brief:
         **{
             **kept,
             "facts": tuple(Fact(**fact) for fact in kept["facts"]),
+            "orders": tuple(kept.get("orders", ())),
             "headings": tuple(Fact(**heading) for heading in kept.get("headings", ())),
             "stories": tuple(Story(**story) for story in kept.get("stories", ())),
             "lane": None if lane is None else Lane(**{**lane, "said": tuple(lane["said"])}),

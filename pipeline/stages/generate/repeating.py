@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models.functions import Left
 
 from config.ground import limits
 from config.ground.ids import encode
 from pipeline.engines.base import Check
+from pipeline.engines.grounded import without_added
 from pipeline.likeness import grams, jaccard, may_be_like, opening, plain_words
 from pipeline.models import GeneratedItem
 from pipeline.writers.approved import REPETITION
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from uuid import UUID
+
+    from django.db.models import QuerySet
 
     from pipeline.engines.base import Draft, SourceText
     from pipeline.models import Generation
@@ -29,25 +33,59 @@ class OwnWords:
     What was made of the same raw item, or belongs to the same group of variants, tells of the same thing by design.
     """
 
-    def __init__(self, generation: Generation, *, is_verbatim: bool) -> None:
-        self._generation = generation
+    def __init__(
+        self,
+        workspace_id: UUID,
+        *,
+        test: bool,
+        raw_item_id: UUID | None,
+        groups: QuerySet[GeneratedItem, Any] | Collection[UUID],
+        is_verbatim: bool,
+    ) -> None:
+        self._workspace_id = workspace_id
+        self._test = test
+        self._raw_item_id = raw_item_id
+        self._groups = groups
         self._is_verbatim = is_verbatim
         self._said: list[tuple[UUID, str]] | None = None
 
-    def check(self, draft: Draft, source: SourceText) -> tuple[Check, ...]:
+    @classmethod
+    def beside_run(cls, run: Generation, *, is_verbatim: bool) -> OwnWords:
+        """What the drafts of a run are compared with."""
+        return cls(
+            run.workspace_id,
+            test=run.test,
+            raw_item_id=run.raw_item_id,
+            groups=GeneratedItem.everywhere.filter(generation=run).values("variant_group"),
+            is_verbatim=is_verbatim,
+        )
+
+    @classmethod
+    def beside_item(cls, item: GeneratedItem, *, is_verbatim: bool) -> OwnWords:
+        """What the words of an item are compared with that was made already."""
+        return cls(
+            item.workspace_id,
+            test=item.test,
+            raw_item_id=item.raw_item_id,
+            groups=[item.variant_group],
+            is_verbatim=is_verbatim,
+        )
+
+    def check(self, draft: Draft, source: SourceText, *, is_verbatim: bool = False) -> tuple[Check, ...]:
         """`repetition`, and `copying` for words that a model found.
 
         Words that were taken from a source say what it says: where two sources are alike a person decides, so that
-        repetition is a warning for them.
+        repetition is a warning for them. `is_verbatim` tells that of a draft whose writer could have asked a model.
         """
-        fault = self._fault(draft.body)
-        outcome = "warning" if self._is_verbatim else "failed"
+        is_verbatim = is_verbatim or self._is_verbatim
+        fault = self._fault(without_added(draft.body, draft))
+        outcome = "warning" if is_verbatim else "failed"
         checks = [
             Check(REPETITION, "passed", "It repeats nothing of the newest items.")
             if fault is None
             else Check(REPETITION, outcome, fault)  # type: ignore[arg-type]  # one of the two words above
         ]
-        if not self._is_verbatim:
+        if not is_verbatim:
             checks.append(_check_copying(draft, source))
         return tuple(checks)
 
@@ -70,16 +108,14 @@ class OwnWords:
 
     def _read(self) -> list[tuple[UUID, str]]:
         if self._said is None:
-            run = self._generation
-            groups = GeneratedItem.everywhere.filter(generation=run).values("variant_group")
             rows = (
-                GeneratedItem.objects.of(run.workspace_id)
-                .filter(test=run.test, revision__gt=0, deleted_at=None)
-                .exclude(variant_group__in=groups)
+                GeneratedItem.objects.of(self._workspace_id)
+                .filter(test=self._test, revision__gt=0, deleted_at=None)
+                .exclude(variant_group__in=self._groups)
                 .order_by("-id")
             )
-            if run.raw_item_id is not None:
-                rows = rows.exclude(raw_item_id=run.raw_item_id)
+            if self._raw_item_id is not None:
+                rows = rows.exclude(raw_item_id=self._raw_item_id)
             newest = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
             self._said = list(newest.values_list("id", "words")[: limits.REPETITION_ITEMS])
         return self._said

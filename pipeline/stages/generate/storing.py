@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import F, Sum
+
+from pipeline.models import ModelCall
 from pipeline.stages.model_account import LostLease
 
 if TYPE_CHECKING:
@@ -11,6 +14,34 @@ if TYPE_CHECKING:
 
 WAITS: Final = "waits"
 """Where a run keeps since when, and how often, it has waited for the model."""
+EARLIER: Final = "earlier"
+"""Where a run keeps what the runs before it cost that came to nothing: the item is theirs as well."""
+
+
+def cost_so_far(run: Generation | None) -> dict[str, Any]:
+    """What a further run of one of its items begins with: the tokens and money of `run` and of those before it.
+
+    The money of one item, in millionths of a US dollar: a run's items share what it cost. Empty where nothing was paid.
+    """
+    if run is None:
+        return {}
+    calls = ModelCall.everywhere.filter(generation=run).aggregate(
+        input=Sum(
+            F("input_tokens")
+            + F("cache_write_5m_tokens")
+            + F("cache_write_1h_tokens")
+            + F("cache_read_tokens")
+        ),
+        output=Sum("output_tokens"),
+        cost=Sum("cost_micro_usd"),
+    )
+    before = run.answers.get(EARLIER, {})
+    spent = {
+        "input_tokens": before.get("input_tokens", 0) + (calls["input"] or 0),
+        "output_tokens": before.get("output_tokens", 0) + (calls["output"] or 0),
+        "cost_micro_usd": before.get("cost_micro_usd", 0) + (calls["cost"] or 0) // max(run.variants, 1),
+    }
+    return {EARLIER: spent} if any(spent.values()) else {}
 
 
 def store(generation: Generation, stage: str, **answers: Any) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from config.ground import limits
+from config.ground.clock import utc_now
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Generation
@@ -45,7 +45,7 @@ def _filming() -> list[str]:
 
 def _comes_later(generation: Generation) -> bool:
     """Whether a waiting run comes first: of the workspace that had the fewest films lately, the oldest."""
-    now = timezone.now()
+    now = utc_now()
     films = Generation.everywhere.filter(engine__in=_filming())
     # What waits was given back without a try; its hand has looked just now and looks again in a moment.
     waiting = films.filter(

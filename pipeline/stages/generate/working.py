@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import structlog
-from django.utils import timezone
 
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import plugins
 from pipeline.engines.base import Brief, Engine, PersonaCard, SourceText
@@ -21,7 +21,7 @@ from pipeline.stages.generate.drafting import draft
 from pipeline.stages.generate.drawing import BrokenFilm, draw, redraw
 from pipeline.stages.generate.finishing import fail
 from pipeline.stages.generate.judging import judge
-from pipeline.stages.generate.reading import brief_from, persona_card, source_text
+from pipeline.stages.generate.reading import brief_from, source_text
 from pipeline.stages.generate.repeating import OwnWords
 from pipeline.stages.generate.starting import start
 from pipeline.stages.generate.storing import WAITS, as_json
@@ -29,6 +29,7 @@ from pipeline.stages.generate.turns import turn
 from pipeline.stages.generate.voicing import NotSpokenYet
 from pipeline.stages.generate.writing import write
 from pipeline.stages.model_account import LostLease
+from pipeline.stages.persona_cards import persona_card
 from pipeline.writers.base import Writer
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def work(generation: Generation) -> None:
         log.info("overtaken", generation=generation.pk.hex, reason=str(error))
     except Busy:
         # Waiting for one's turn is no failed try.
-        generation.sleep_until(timezone.now() + limits.RENDER_TURN, attempts=0)
+        generation.sleep_until(utc_now() + limits.RENDER_TURN, attempts=0)
     except (NoRoom, BrokenFilm, NotSpokenYet) as error:
         _wait(generation, error)
 
@@ -74,7 +75,7 @@ def _work(generation: Generation, place: AbstractContextManager[None]) -> None:
     writer = writer_for(generation)
     own_words = None
     if generation.raw_item_id is not None:
-        own_words = OwnWords(generation, is_verbatim=writer.offline)
+        own_words = OwnWords.beside_run(generation, is_verbatim=writer.offline)
     try:
         brief, source = _ask(generation, writer, engine, persona, own_words)
     except TryLater as error:
@@ -139,7 +140,7 @@ def _client(generation: Generation) -> Iterator[ModelClient | None]:
 
 def _wait(generation: Generation, error: TryLater) -> None:
     """Sleep until the model may be asked again. Waiting is no failed try, but an outage is not waited for for ever."""
-    now = timezone.now()
+    now = utc_now()
     kept = {"code": error.code, "message": error.message, "stage": generation.stage}
     if error.code == batches.AWAITED:
         _await_batch(generation, kept)
@@ -171,7 +172,7 @@ def _await_batch(generation: Generation, error: dict[str, str]) -> None:
         briefing.hold(generation, until)
     if batches.is_decided(generation):
         # It was answered before this run slept, and woke nobody.
-        generation.sleep_until(timezone.now())
+        generation.sleep_until(utc_now())
 
 
 def give_up(generation: Generation) -> None:

@@ -6,24 +6,25 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from config.ground import states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import plugins
 from pipeline.canonical import plain_text
-from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
+from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
 from pipeline.models import GeneratedItem, Generation, RawItem, Revision
 from pipeline.stages import pictures
+from pipeline.stages.acceptance import NO_MORE_SENTENCES
 from pipeline.stages.generate import gathering
 from pipeline.stages.generate.finishing import end, fail_item, finish_raw_item, settle, tell
 from pipeline.stages.generate.flying import fly
 from pipeline.stages.generate.gates import gates_of
-from pipeline.stages.generate.judging import judge
+from pipeline.stages.generate.judging import judge_shown
 from pipeline.stages.generate.picks import conclude
 from pipeline.stages.generate.reading import draft_from
 from pipeline.stages.generate.starting import items_of
-from pipeline.stages.generate.storing import as_json
+from pipeline.stages.generate.storing import EARLIER, as_json
 from pipeline.stages.holding import standing_of
 from pipeline.writers.base import Usage
 
@@ -51,12 +52,14 @@ def write(
     checked = [
         (
             draft,
-            judge(engine, draft, brief, source, persona, own_words=own_words) if draft is not None else (),
+            judge_shown(engine, draft, brief, source, persona, own_words=own_words)
+            if draft is not None
+            else (),
         )
         for draft in drafts
     ]
     drawn_by_index = generation.answers.get("pictures", {})
-    now = timezone.now()
+    now = utc_now()
     with transaction.atomic():
         raw = (
             RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
@@ -82,8 +85,8 @@ def write(
                     now,
                 )
             elif any(check.outcome == "failed" for check in checks):
-                broken = " ".join(check.message for check in checks if check.outcome == "failed")
-                fail_item(generation, item, "checks_failed", broken, now, checks=[asdict(c) for c in checks])
+                stopped = _stopped(checks, is_offline=usage.offline)
+                fail_item(generation, item, "checks_failed", stopped, now, checks=[asdict(c) for c in checks])
             elif drawn is not None and drawn["error"]:
                 error = drawn["error"]
                 shown = [asdict(check) for check in checks]
@@ -158,6 +161,7 @@ def _ready(
         if brief.stories
         else [asdict(claim) for claim in draft.claims],
         checks=list(checks),
+        checks_revision=item.revision + 1,
         error=None,
         raw_version=generation.raw_version,
         persona_version=generation.persona_version,
@@ -177,22 +181,30 @@ def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
 
 
 def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
-    """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile."""
+    """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile, or gives orders."""
+    found = ""
     if brief.stories:
-        return standing_of(generation.pk, gathering.told_in(brief))
-    if raw is None:
-        return ""
-    if raw.deleted_at is not None or raw.withdrawn_at is not None:
-        return "source_withdrawn"
-    return "source_changed" if raw.content_version != generation.raw_version else ""
+        found = standing_of(generation.pk, gathering.told_in(brief))
+    elif raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None):
+        found = "source_withdrawn"
+    elif raw is not None and raw.content_version != generation.raw_version:
+        found = "source_changed"
+    return found or ("instructions_in_source" if brief.is_suspect else "")
 
 
 def _no_more(raw: RawItem | None, brief: Brief) -> str:
     if brief.stories:
         return "The stories hold no further sentences of their own."
     if raw is not None:
-        return "The source holds no further sentence of its own."
+        return NO_MORE_SENTENCES
     return "There was nothing more to say about the topic that the persona hasn't said in the last 90 days."
+
+
+def _stopped(checks: Sequence[Check], *, is_offline: bool) -> str:
+    """Whose words they are that fail: a check compares with the source, which must not read as if it were at fault."""
+    faults = " ".join(check.message for check in checks if check.outcome == "failed")
+    by = "What was put together here" if is_offline else "What the model wrote"
+    return f"{by} was stopped: {faults}"
 
 
 def _total(brief: Usage, draft: Usage) -> Usage:
@@ -206,15 +218,16 @@ def _total(brief: Usage, draft: Usage) -> Usage:
 
 
 def _generator(generation: Generation, engine: Engine, usage: Usage) -> dict[str, Any]:
-    """Who made it and for how much; the run's cost is shared by its variants."""
-    cost = usage.cost_micro_usd // max(generation.variants, 1)
+    """Who made it and for how much, the tries before included; the run's cost is shared by its variants."""
+    earlier = generation.answers.get(EARLIER, {})
+    cost = usage.cost_micro_usd // max(generation.variants, 1) + earlier.get("cost_micro_usd", 0)
     return {
         "provider": usage.provider,
         "model": usage.model,
         "offline": usage.offline,
         "prompt_version": usage.prompt_version,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
+        "input_tokens": usage.input_tokens + earlier.get("input_tokens", 0),
+        "output_tokens": usage.output_tokens + earlier.get("output_tokens", 0),
         "cost_usd": f"{cost / 1_000_000:.6f}",
         "credits": 0 if generation.test else engine.credits,
     }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.utils import timezone
-
 from config.ground import hands, states
+from config.ground.clock import utc_now
 from config.ground.errors import Detail
 from pipeline.models import MailQueue
 
@@ -39,7 +38,7 @@ def give_back(row: MailQueue, when: Callable[[], datetime | None], **changes: An
     """Sleep until then, unless something was put in line since it was looked: then look again."""
     while True:
         asks = MailQueue.everywhere.filter(pk=row.pk).values_list("asks", flat=True).get()
-        values = {"wake_at": when(), "attempts": 0, "updated_at": timezone.now(), **changes}
+        values = {"wake_at": when(), "attempts": 0, "updated_at": utc_now(), **changes}
         if row.under_lease().filter(asks=asks).update(**values):
             return
         if not row.under_lease().exists():

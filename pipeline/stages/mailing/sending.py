@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from config.ground import ids, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.models import Mailing, Subscriber
 from pipeline.platforms.email_message import Envelope, Footer, Issue, write
@@ -56,7 +56,7 @@ class Postman:
         wanted = "pending" if mailing is None else "active"
         if subscriber is None or subscriber.status != wanted:
             why = "The address isn't on the list any more." if mailing else "It was answered already."
-            states.move(row, "skipped", next_at=None, reply=why, updated_at=timezone.now())
+            states.move(row, "skipped", next_at=None, reply=why, updated_at=utc_now())
             return False
         message = self._written(row, mailing, subscriber)
         try:
@@ -64,7 +64,7 @@ class Postman:
         except Lost as error:
             raise Halted(TryLater(str(error), code="connection_lost")) from error
         if reply.verdict == "sent":
-            states.move(row, "sending", tries=row.tries + 1, updated_at=timezone.now())
+            states.move(row, "sending", tries=row.tries + 1, updated_at=utc_now())
             crash_point("mailing.sending")
             reply = self._end(row, message)
         self._record(row, mailing, subscriber, reply)
@@ -74,12 +74,12 @@ class Postman:
         try:
             reply = self.session.end(message)
         except Lost as error:
-            now = timezone.now()
+            now = utc_now()
             states.move(row, "pending", next_at=now, reply=self._told(str(error)), updated_at=now)
             raise Halted(TryLater(str(error), code="connection_lost")) from error
         except NoAnswer as error:
             crash_point("mailing.sent")
-            states.move(row, "unknown", next_at=None, reply=self._told(str(error)), updated_at=timezone.now())
+            states.move(row, "unknown", next_at=None, reply=self._told(str(error)), updated_at=utc_now())
             # A server that is silent now would leave the next ones unknown too.
             raise Halted(TryLater(str(error), code="no_answer")) from error
         crash_point("mailing.sent")
@@ -88,7 +88,7 @@ class Postman:
     def _record(
         self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber, reply: Reply
     ) -> None:
-        now = timezone.now()
+        now = utc_now()
         said: dict[str, Any] = {
             "code": reply.code,
             "reply": self._told(reply.text),
@@ -160,7 +160,7 @@ class Postman:
         else:
             issue = Issue(mailing.subject, mailing.html, mailing.text, mailing.language)
             envelope = self._envelope(row, subscriber)
-        return write(self.connection.account, issue, envelope, now=timezone.now())
+        return write(self.connection.account, issue, envelope, now=utc_now())
 
     def _envelope(self, row: MailDelivery, subscriber: Subscriber) -> Envelope:
         config = self.connection.account.config

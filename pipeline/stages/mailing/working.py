@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import notices
 from config.ground import due, ids, limits, states
+from config.ground.clock import utc_now
 from config.ground.moments import as_z
 from pipeline.connection import connect
 from pipeline.models import MailDelivery, Mailing, MailQueue
@@ -63,7 +63,7 @@ def _read(queue: MailQueue) -> MailQueue:
 def give_up(queue: MailQueue) -> None:
     """Broke again and again: what is on its way is unknown, the rest is stopped until a person looks."""
     row = _read(queue)
-    now = timezone.now()
+    now = utc_now()
     _doubt_interrupted(row, now)
     message = "Sending broke several times; the operator's log has the reason."
     _stop_all(row, "gave_up", message, now)
@@ -71,7 +71,7 @@ def give_up(queue: MailQueue) -> None:
 
 
 def _work(row: MailQueue) -> None:
-    now = timezone.now()
+    now = utc_now()
     _doubt_interrupted(row, now)
     if row.outlet.deleted_at is not None:
         _stop_all(row, "outlet_deleted", "The outlet was removed.", now)
@@ -82,10 +82,10 @@ def _work(row: MailQueue) -> None:
         give_back(row, lambda: _held_until(_read(row), now) or now)
         return
     for mailing in Mailing.everywhere.filter(outlet_id=row.outlet_id, status="spreading").order_by("pk"):
-        while spread_some(mailing, now=timezone.now()):
+        while spread_some(mailing, now=utc_now()):
             renew(row)
-    rests_until = _send(row) if _waiting(row, timezone.now(), 1) else None
-    end_what_is_done(row.outlet_id, now=timezone.now())
+    rests_until = _send(row) if _waiting(row, utc_now(), 1) else None
+    end_what_is_done(row.outlet_id, now=utc_now())
     give_back(row, lambda: _next_look(row, rests_until), rests_until=rests_until)
 
 
@@ -145,7 +145,7 @@ def _next_look(row: MailQueue, rests_until: datetime | None) -> datetime | None:
         for key in _sending(row)
     ]
     if Mailing.everywhere.filter(outlet_id=row.outlet_id, status="spreading").exists():
-        moments.append(timezone.now())
+        moments.append(utc_now())
     known: list[datetime] = [moment for moment in moments if moment is not None]
     if not known:
         return None
@@ -168,7 +168,7 @@ def _send(row: MailQueue) -> datetime | None:
     postman = Postman(row.outlet, connection, session)
     until = time.monotonic() + RUN_SECONDS
     try:
-        while batch := _waiting(row, timezone.now(), AT_ONCE):
+        while batch := _waiting(row, utc_now(), AT_ONCE):
             for delivery in batch:
                 renew(row)
                 if not postman.deliver(delivery):
@@ -176,7 +176,7 @@ def _send(row: MailQueue) -> datetime | None:
                 if postman.sent == 1 and (row.failures or row.error):
                     row.under_lease().update(failures=0, error=None)
                 if pause > PAUSE_MOST or time.monotonic() + pause > until:
-                    return timezone.now() + timedelta(seconds=pause)
+                    return utc_now() + timedelta(seconds=pause)
                 time.sleep(pause)
             if _held_for(row) is not None:
                 break
@@ -191,7 +191,7 @@ def _failed(
     row: MailQueue, error: PluginError, connection: Connection, *, mailing: Mailing | None = None
 ) -> datetime:
     """Waits longer from session to session; what only a person can put right stops what is open, or the outlet."""
-    now = timezone.now()
+    now = utc_now()
     words = f"{error.message} {error.platform_message}".strip()
     shown = {"code": error.code, "message": connection.redact(words)[:1000], "at": as_z(now)}
     failures = row.failures + 1

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import notices
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode
 from pipeline.connection import connect, credentials_of, platform_of
@@ -39,7 +39,7 @@ def work(claimed: Outlet) -> None:
     outlet: Outlet = Outlet.everywhere.select_related("workspace").get(pk=claimed.pk)
     # Later writes must name the token that this hand claimed with, not one that overtook it.
     outlet.lease_token = claimed.lease_token
-    now = timezone.now()
+    now = utc_now()
     if outlet.deleted_at is not None or outlet.credentials is None:
         outlet.sleep_until(None, attempts=0, due_at=None)
         return
@@ -60,14 +60,14 @@ def work(claimed: Outlet) -> None:
         log.info("check_put_off", outlet=encode("out", outlet.pk), code=error.code)
         outlet.sleep_until(now + wait, attempts=0)
     except (NeedsReconnect, Refused) as error:
-        _note_lost(outlet, error, timezone.now())
+        _note_lost(outlet, error, utc_now())
     else:
-        _note_works(outlet, info, timezone.now(), can_renew=can_renew)
+        _note_works(outlet, info, utc_now(), can_renew=can_renew)
 
 
 def give_up(claimed: Outlet) -> None:
     """Our own fault, which the log tells: what is published there isn't held up by it, and it is looked at tomorrow."""
-    at = moments.next_check(timezone.now(), None, None)
+    at = moments.next_check(utc_now(), None, None)
     claimed.sleep_until(at, attempts=0, due_at=at)
 
 

@@ -15,6 +15,7 @@ from config.ground.ids import encode, uuid7
 from pipeline import plugins
 from pipeline.connection import credentials_of, platform_of
 from pipeline.models import Outlet
+from pipeline.stages import availability
 from pipeline.stages.outlets import health, moments
 from pipeline.stages.outlets.asking import ask_whose, clean, profile_of, refuse_another
 
@@ -167,6 +168,9 @@ def _connectable(kind: str) -> Platform:
         platform = platform_of(kind)
     except plugins.UnknownKind:
         raise Invalid.one("kind", "unknown", _("There is no such platform here.")) from None
+    taken_out = availability.of_platform(platform)
+    if taken_out is not None:
+        raise Conflict.because("platform_unavailable", taken_out.sentence, field="kind")
     if not platform.is_connectable:
         message = _("%(platform)s: a workspace has its own from the start.") % {"platform": platform.label}
         raise Invalid.one("kind", "not_connectable", message)

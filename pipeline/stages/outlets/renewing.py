@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.db.models import F, Q
-from django.utils import timezone
 
 from config.ground import due
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
 from pipeline.connection import connect, platform_of
@@ -34,7 +34,7 @@ def fresh_credentials(outlet: Outlet, *, now: datetime | None = None) -> Outlet:
 
     Raises `BeingRenewed` where another process is at it, and what the platform's `renew` raises.
     """
-    now = now or timezone.now()
+    now = now or utc_now()
     if not _ends_soon(outlet, now):
         return outlet
     # Somebody may have renewed it since the row was read.
@@ -70,7 +70,7 @@ def renew(outlet: Outlet, now: datetime) -> Renewed | None:
     if renewed is None:
         return None
     crash_point("outlets.renewed")
-    began = timezone.now()
+    began = utc_now()
     at = moments.next_check(began, renewed.expires_at, began)
     values = {
         "credentials": dict(renewed.credentials),

@@ -155,7 +155,7 @@ def _candidates(workspace: Workspace, *, test: bool, now: datetime) -> tuple[lis
 
 def _worth(item: GeneratedItem, now: datetime) -> float:
     """From 0 to 1: approved before unapproved, then what passed its checks, then what is fresh."""
-    passed = [check["outcome"] == "passed" for check in item.checks]
+    passed = [check["outcome"] == "passed" for check in item.present_checks]
     quality = sum(passed) / len(passed) if passed else 1.0
     age = now - (item.ready_at or item.created_at)
     freshness = 1 - min(max(age / FRESH, 0.0), 1.0)

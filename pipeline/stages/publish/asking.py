@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from config.ground import due, hands, states
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail
 from config.ground.moments import as_z
 from config.ground.requests import request_id
 from pipeline.models import GeneratedItem, Publication, WorkspaceDefaults
+from pipeline.stages.overrule import note_overruled
 from pipeline.stages.publish.item_status import lock_groups, locked, refresh_item, set_on
 from pipeline.stages.publish.judging import Judged, Wish, judge, refuse_unless_publishable
 from pipeline.stages.publish.lateness import NO_CLOCK, columns_of
@@ -39,7 +40,7 @@ def request(
     Raises `CannotPublish` naming each outlet that can't take it, `Conflict` where the item's state doesn't allow it
     or every outlet has it already, `states.Overtaken` where it isn't the version that was expected.
     """
-    now = now or timezone.now()
+    now = now or utc_now()
     with transaction.atomic():
         siblings = [] if wish.keep_siblings else lock_groups([item.variant_group])
         row = locked(item)
@@ -50,6 +51,7 @@ def request(
         if not row.workspace.requires_approval and row.approved_revision != row.revision:
             # Publishing is itself the approval, and names the revision.
             set_on(row, approved_by=by, approved_at=now, approved_revision=row.revision)
+            note_overruled(row, by=by)
         if row.held == "approval_stale":
             set_on(row, held="")
             # What waited for an approval elsewhere waits no longer.

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import structlog
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from config.ground import due, hands
+from config.ground.clock import utc_now
 from pipeline.models import Publication
 from pipeline.stages.publish.item_status import locked, refresh_item
 from pipeline.stages.publish.payload import key_of
@@ -34,7 +34,7 @@ def follow_zones() -> int:
     if time.monotonic() < _next["at"]:
         return 0
     _next["at"] = time.monotonic() + EVERY_SECONDS
-    set_clocks(now=timezone.now())
+    set_clocks(now=utc_now())
     return 0
 
 

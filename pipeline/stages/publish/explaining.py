@@ -9,6 +9,7 @@ from config.ground.ids import encode
 from config.ground.moments import read_moment
 from pipeline.connection import account_of, platform_of
 from pipeline.models import Publication
+from pipeline.stages import retry_rules
 from pipeline.stages.publish.judging import why_closed, why_not_publishable
 from pipeline.stages.publish.pacing import wait_of
 from pipeline.stages.publish.payload import effective_overrides, fitted, payload_of, words_of
@@ -54,9 +55,10 @@ def explain(item: GeneratedItem, *, now: datetime) -> Explained:
 def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
     """Of an item that nobody has asked to publish."""
     path = f"/generated/{encode('gen', item.pk)}"
+    is_final = retry_rules.is_final(retry_rules.current_error(item.workspace, item))
     calls = {
         "status": Call("POST", f"{path}/restore") if item.status == "rejected" else None,
-        "failed": Call("POST", f"{path}/retry"),
+        "failed": None if is_final else Call("POST", f"{path}/retry"),
         "held": Call("POST", f"{path}/approve"),
         "approval": Call("POST", f"{path}/approve"),
     }
@@ -75,7 +77,7 @@ def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
 
 def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
     """The gates that were closed, and what kept what passed them from being asked for."""
-    for check in item.checks:
+    for check in item.present_checks:
         if check["code"].startswith("gate_") and check["outcome"] != "passed":
             yield check["message"]
     error = item.error or {}

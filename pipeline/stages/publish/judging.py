@@ -11,7 +11,8 @@ from pipeline.connection import account_of, buckets_of, platform_of
 from pipeline.models import GeneratedItem, Outlet, Publication
 from pipeline.platforms.base import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
-from pipeline.stages.collect import check_outlets
+from pipeline.stages import availability
+from pipeline.stages.outlet_references import check_outlets
 from pipeline.stages.publish.payload import assets_going_out, effective_overrides, fitted, payload_of
 from pipeline.stages.publish.queueing import lock_outlets, next_or_refuse
 from pipeline.states import PUBLISHABLE
@@ -244,6 +245,9 @@ def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
         return Refused(f"{outlet.name} was deleted; publish to another outlet.", code="outlet_deleted")
     if outlet.status == "disabled":
         return Refused(f"{outlet.name} is switched off; switch it on and retry.", code="outlet_disabled")
+    taken_out = availability.of_platform(platform_of(outlet.platform))
+    if taken_out is not None:
+        return Refused(taken_out.sentence, code="platform_unavailable")
     # A simulated account has nobody who could reconnect it: the next word of its script tells whether it works.
     if outlet.status == "needs_reconnect" and not outlet.is_simulated:
         return NeedsReconnect(f"{outlet.name} has to be connected again before anything goes through it.")

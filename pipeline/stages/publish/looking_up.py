@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from config.ground import hands, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.connection import connect, platform_of
 from pipeline.platforms.base import Absent, CannotTell, Found
@@ -60,17 +60,17 @@ def look_up(row: Publication, now: datetime) -> None:
         log.info("lookup_failed", publication=key_of(row), code=failure.code)
         answer = None
     crash_point("publish.reconciled")
-    now = timezone.now()
+    now = utc_now()
     if isinstance(answer, Found):
         record_success(row, answer.sent, now, attempt=None)
     elif isinstance(answer, Absent):
-        note_absent(row, now)
+        note_absent(row, now, answer)
     else:
         look_again(row, now)
 
 
-def note_absent(row: Publication, now: datetime) -> None:
-    """The platform doesn't have it: due again by the schedule of retries or, where no call was made, as promised."""
+def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -> None:
+    """The platform doesn't have it, or only the beginning of a thread: due again by the schedule of retries or, where no call was made, as promised."""
     if was_never_called(row):
         with transaction.atomic():
             item = locked(row.item)
@@ -92,8 +92,11 @@ def note_absent(row: Publication, now: datetime) -> None:
             refresh_item(item, now=now)
             hands.nudge("pipeline.publish")
         return
-    message = "The call did not reach the platform; it is sent again."
-    error = TryLater(message, code="not_accepted")
+    if absent is not None and absent.there:
+        message = f"{absent.there} of {absent.parts} posts of the thread are public; it goes on after them."
+        error = TryLater(message, code="thread_unfinished")
+    else:
+        error = TryLater("The platform doesn't have it, so it is sent again.", code="not_accepted")
     record_failure(row, error, now, attempt=None, tries=row.attempt_count)
 
 

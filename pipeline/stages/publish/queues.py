@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
 from config.ground import due, hands, states
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.ids import encode
-from pipeline.models import Outlet, Publication, PublishQueue
+from pipeline.models import Outlet, OverlapChoice, Publication, PublishQueue, SlotGapChoice
 from pipeline.wall_clock import UnknownZone, zone_named
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def change(
         states.refuse_other_version(row.version, expected_version)
         _note("queue.changed", row, by, {"changed": sorted(values)})
         PublishQueue.everywhere.filter(pk=queue.pk).update(
-            **clean, version=F("version") + 1, updated_at=timezone.now()
+            **clean, version=F("version") + 1, updated_at=utc_now()
         )
         if outlets is not None:
             _give(queue, outlets)
@@ -104,7 +104,7 @@ def _give(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
 
 
 def _wake(queue: PublishQueue) -> None:
-    now = timezone.now()
+    now = utc_now()
     rows = Publication.everywhere.filter(queue=queue, status="scheduled", due_at__lte=now, attempts=0)
     ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
     Publication.everywhere.filter(pk__in=ids, wake_at__gt=now).update(wake_at=now, **due.overtake())
@@ -178,7 +178,7 @@ def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
     if len(clean.get("slots", ())) > SLOTS_MOST:
         message = _("A queue has %(most)d slots a week at most.") % {"most": SLOTS_MOST}
         yield Detail("slots", "too_many", message)
-    for name, known in (("on_gap", ("shift", "skip")), ("on_overlap", ("first", "second"))):
+    for name, known in (("on_gap", SlotGapChoice.values), ("on_overlap", OverlapChoice.values)):
         if clean.get(name, known[0]) not in known:
             yield Detail(name, "invalid_choice", _("Choose one of what is offered."))
 

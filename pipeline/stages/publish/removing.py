@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from config.ground import due, hands, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict
 from config.ground.requests import request_id
@@ -83,7 +83,7 @@ def take_back(row: Publication, now: datetime) -> None:
         _note_failure(row, error, connection)
         return
     crash_point("publish.removed")
-    now = timezone.now()
+    now = utc_now()
     with transaction.atomic():
         item = locked(row.item)
         states.move(
@@ -102,7 +102,7 @@ def take_back(row: Publication, now: datetime) -> None:
 
 def _note_failure(row: Publication, error: PluginError, connection: Connection) -> None:
     """It stays published, and says why it couldn't be taken back."""
-    now = timezone.now()
+    now = utc_now()
     tries = int(row.step_state.get("remove_tries", 0)) + 1
     is_over = tries > len(WAITS) or not isinstance(error, TryLater | OutcomeUnknown)
     wait = None if is_over else (getattr(error, "after", None) or WAITS[tries - 1])

@@ -12,9 +12,9 @@ import structlog
 from django.db import transaction
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 
 from config.ground import due, hands, ids, limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
 from config.ground.prepared import Prepared, insert
@@ -90,7 +90,7 @@ def work(publication: Publication) -> None:
     """Work one claimed publication: send it, or look up what an earlier call came to."""
     crash_point("publish.claimed")
     try:
-        _work(_read(publication), timezone.now())
+        _work(_read(publication), utc_now())
     except states.Overtaken:
         # Another hand, or a person, has taken it over: nothing of this one was written.
         log.info("overtaken", publication=ids.encode("pub", publication.pk))
@@ -119,7 +119,7 @@ def _work(row: Publication, now: datetime) -> None:
 def give_up(publication: Publication) -> None:
     """A publication whose hands broke again and again ends where a person sees it."""
     row = _read(publication)
-    now = timezone.now()
+    now = utc_now()
     if row.status == "publishing" and not is_handed_over(row):
         record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
         return
@@ -176,19 +176,19 @@ def _make(row: Publication, now: datetime) -> None:
         put_off(row, now + (error.after or HELD_WAIT), now)
         return
     except (TryLater, Refused, NeedsReconnect) as error:
-        record_failure(row, error, timezone.now(), attempt=None, connection=connect(row.outlet))
+        record_failure(row, error, utc_now(), attempt=None, connection=connect(row.outlet))
         return
     try:
         post = post_for(row, connection)
         if not _get_ready(row, connection, post):
             return
     except (TryLater, Refused, NeedsReconnect) as error:
-        record_failure(row, error, timezone.now(), attempt=None, connection=connection)
+        record_failure(row, error, utc_now(), attempt=None, connection=connection)
         return
     if connection.platform.is_by_hand:
-        hand_over(row, post, timezone.now())
+        hand_over(row, post, utc_now())
         return
-    attempt = _arm(row, timezone.now(), post)
+    attempt = _arm(row, utc_now(), post)
     if attempt is None:
         return
     crash_point("publish.armed")
@@ -214,7 +214,7 @@ def _get_ready(row: Publication, connection: Connection, post: Adapted) -> bool:
         if row.step != "prepare":
             break
         if monotonic() > until:
-            put_off(row, timezone.now(), timezone.now())
+            put_off(row, utc_now(), utc_now())
             return False
         prepared = connection.platform.prepare(
             connection.account,
@@ -222,19 +222,19 @@ def _get_ready(row: Publication, connection: Connection, post: Adapted) -> bool:
             _plain(row.step_state),
             http=connection.http,
             key=key_of(row),
-            now=timezone.now(),
+            now=utc_now(),
         )
         _step(row, "poll" if prepared.is_done else "prepare", prepared.state, made_for)
         crash_point("publish.prepared")
     else:
-        put_off(row, timezone.now(), timezone.now())
+        put_off(row, utc_now(), utc_now())
         return False
     if row.step == "poll":
         progress = connection.platform.poll(
-            connection.account, post, _plain(row.step_state), http=connection.http, now=timezone.now()
+            connection.account, post, _plain(row.step_state), http=connection.http, now=utc_now()
         )
         if isinstance(progress, Pending):
-            _wait_for(row, connection.platform, progress, timezone.now())
+            _wait_for(row, connection.platform, progress, utc_now())
             return False
         _step(row, "commit", row.step_state, made_for)
     return True
@@ -348,7 +348,7 @@ def _wait_for_turn(row: Publication, now: datetime) -> Wait | None:
 
 
 def _commit(row: Publication, connection: Connection, post: Adapted, attempt: Attempt) -> None:
-    now = timezone.now()
+    now = utc_now()
     key = key_of(row)
     # The platform may take its time, in which others can use the connection to the database.
     hands.release_connections()
@@ -358,18 +358,18 @@ def _commit(row: Publication, connection: Connection, post: Adapted, attempt: At
         )
     except (TryLater, Refused, NeedsReconnect) as error:
         crash_point("publish.sent")
-        record_failure(row, error, timezone.now(), attempt=attempt, connection=connection)
+        record_failure(row, error, utc_now(), attempt=attempt, connection=connection)
     except OutcomeUnknown as error:
         crash_point("publish.sent")
-        record_unknown(row, error, timezone.now(), connection=connection)
+        record_unknown(row, error, utc_now(), connection=connection)
     # Our own bug after the request may have left: the platform may have the item, so it is not sent again blindly.
     except Exception:
         log.exception("commit_broke", publication=key)
-        record_unknown(row, OutcomeUnknown(OUR_FAULT), timezone.now())
+        record_unknown(row, OutcomeUnknown(OUR_FAULT), utc_now())
     else:
         crash_point("publish.sent")
         try:
-            record_success(row, sent, timezone.now(), attempt=attempt)
+            record_success(row, sent, utc_now(), attempt=attempt)
         except states.Overtaken:
             _keep_proof(row, sent, attempt)
             raise
@@ -390,4 +390,4 @@ def _keep_proof(row: Publication, sent: Sent, attempt: Attempt) -> None:
         # Whoever looks it up at this moment has lost the row.
         fresh.lease_token += 1
         Publication.everywhere.filter(pk=fresh.pk).update(lease_token=fresh.lease_token)
-        record_success(fresh, sent, timezone.now(), attempt=made)
+        record_success(fresh, sent, utc_now(), attempt=made)

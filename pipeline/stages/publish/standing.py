@@ -43,6 +43,7 @@ _HELD: Final = {
     "approval_stale": "It was edited after its approval; approve it to send it as it is.",
     "source_changed": "Its source has changed since; approve it to send it as it is.",
     "source_withdrawn": "Its source took it back; approve it to send it as it is.",
+    "instructions_in_source": "Its source gives orders to a machine; read it, then approve it to send it.",
 }
 
 
@@ -107,6 +108,8 @@ def _held_since(item: GeneratedItem) -> datetime | None:
     if item.held == "approval_stale":
         rows = Revision.everywhere.filter(item=item, number=item.revision)
         return rows.values_list("created_at", flat=True).first()
+    if item.held == "instructions_in_source":
+        return item.ready_at
     if item.raw_item is None:
         return None
     if item.held == "source_withdrawn":

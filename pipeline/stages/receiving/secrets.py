@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts import audit
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.ids import encode
 from pipeline.models import InboundSecret, Source
@@ -42,7 +42,7 @@ def register(
     now: datetime | None = None,
 ) -> Registered:
     """`collect.register`, and the secret of a webhook source's verification: the one given, or one that we make."""
-    now = now or timezone.now()
+    now = now or utc_now()
     with transaction.atomic():
         source = collect.register(workspace, given, test=test, now=now)
         return Registered(source, _settle(source, _secret_in(given.config), now=now))
@@ -80,7 +80,7 @@ def rotate(
     Raises `Invalid` for a secret that can't be one, or that the sender has to give and nobody gave; `Conflict` for a
     source without a verification that takes one.
     """
-    now = now or timezone.now()
+    now = now or utc_now()
     with transaction.atomic():
         # Two rotations at once must not both keep the same old secret and lose one of the new ones.
         locked = Source.everywhere.select_for_update(no_key=True).get(pk=source.pk)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.stages.push import Plan
+    from pipeline.stages.acceptance import Plan
 
 WISHES: Final = ("mapping", "defaults", "only_if")
 """What of a webhook source's settings can be tried before it is stored."""

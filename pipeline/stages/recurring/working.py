@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import structlog
 from django.db import transaction
 from django.db.models import Max
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from accounts import notices
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode
 from pipeline.engines.base import ANGLES
@@ -34,7 +34,7 @@ _TITLE_CHARACTERS = 100
 def work(recurrence: Recurrence) -> None:
     """Work one claimed row. Whatever was missed while nobody worked is made up for once."""
     crash_point("recurring.claimed")
-    now = timezone.now()
+    now = utc_now()
     try:
         _work(recurrence, now)
     except (LostLease, states.Overtaken) as error:
@@ -46,7 +46,7 @@ def give_up(recurrence: Recurrence) -> None:
     """One that broke again and again goes on at its next time."""
     log.error("recurrence_gave_up", recurrence=recurrence.pk.hex)
     row = Recurrence.everywhere.select_related("workspace").get(pk=recurrence.pk)
-    now = timezone.now()
+    now = utc_now()
     following = next_moment(row, row.workspace.timezone, after=max(now, row.due_at or now))
     recurrence.sleep_until(next_look(following, now), due_at=following, attempts=0)
 

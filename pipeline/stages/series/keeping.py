@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
 from config.ground import due, hands, ids, limits, states
+from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail, Invalid, NotFound
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
 from pipeline.models import Persona, Series, Source
@@ -86,7 +86,7 @@ def delete(
     series: Series, *, by: str = "", now: datetime | None = None, expected_version: int | None = None
 ) -> Series:
     """What it has made stays, and for `KEPT` it can be taken back. Raises as `change` does."""
-    now = now or timezone.now()
+    now = now or utc_now()
     with transaction.atomic():
         row = _there(series)
         if row is None:

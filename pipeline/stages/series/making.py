@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from config.ground import hands
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict, NotFound
 from config.ground.requests import request_id
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def make_now(series: Series, *, by: str) -> SeriesIssue:
     """A digest beside those of its times. Raises `Conflict` where there is too little to tell, `QuotaExceeded`."""
-    now = timezone.now()
+    now = utc_now()
     with transaction.atomic():
         row = locked(series)
         choice = choose(row, now=now)
@@ -82,6 +82,7 @@ def make(series: Series, choice: Choice, *, due_at: datetime, by: str = "", now:
         engine_version=DIGEST.version,
         variant_group=generation.pk,
         outlets=series.outlets or (defaults.test_outlets if series.test else defaults.outlets),
+        is_sample=series.is_sample,
         approval_required=series.workspace.requires_approval,
         created_at=now,
         updated_at=now,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from config.ground import limits, states
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import NotFound
 from pipeline.models import SeriesIssue
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 def work(series: Series) -> None:
     """Work one claimed series. Whatever was missed while nobody worked is made up for once."""
     crash_point("series.claimed")
-    now = timezone.now()
+    now = utc_now()
     try:
         _work(series, now)
     except (LostLease, states.Overtaken) as error:
@@ -41,7 +41,7 @@ def work(series: Series) -> None:
 def give_up(series: Series) -> None:
     """A series that broke again and again goes on at its next time."""
     log.error("series_gave_up", series=series.pk.hex)
-    following = _following(series, timezone.now())
+    following = _following(series, utc_now())
     series.sleep_until(following, due_at=following, attempts=0)
 
 

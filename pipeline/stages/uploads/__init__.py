@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from django.db import transaction
 from django.db.models import Sum
-from django.utils import timezone
 
 from config.ground import limits
+from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import decode, encode, uuid7
@@ -82,7 +82,7 @@ def keep(
 
     Raises what `judge` raises, and `Conflict` where too much lies there unused already.
     """
-    now = now or timezone.now()
+    now = now or utc_now()
     found = judged or judge(given)
     _refuse_hoard(workspace, given.size)
     row = Upload(

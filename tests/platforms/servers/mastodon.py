@@ -39,6 +39,10 @@ class Server(LedgerServer):
         self.files: dict[str, dict[str, Any]] = {}
         self.working = 0
         """How often a new file is still being worked on when it is asked for."""
+        self.missing_page: bytes | None = None
+        """What it answers instead of JSON where a post is missing: Takahe 0.11 has a page for that."""
+        self.is_walled = False
+        """A proxy answers every call by that page."""
         self.ways: list[str] = []
         """How status calls end that aren't faults of the line: `422`, `403`, one for each, else `ok`."""
 
@@ -64,6 +68,8 @@ class Server(LedgerServer):
         if request.headers.get("authorization") != f"Bearer {TOKEN}":
             return Answer(401, {"error": "The access token is invalid"})
         place = path.removeprefix("/api/").split("/")
+        if self.is_walled:
+            return Answer(404, self.missing_page)
         if place[:2] == ["v1", "statuses"]:
             return self.post(request) if place[2:] == [] else self.status(request.method, *place[2:])
         if request.method == "POST":
@@ -232,6 +238,8 @@ class Server(LedgerServer):
 
     def status(self, method: str, number: str, *rest: str) -> Answer:
         found = next((one for one in self.posts if one["id"] == number), None)
+        if self.missing_page is not None and found is None:
+            return Answer(404, self.missing_page)
         if found is None or (rest and not self.has_source):
             return missing()
         if method == "DELETE":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 import time_machine
 
@@ -13,7 +12,7 @@ from tests.writers.messages_server import MessagesServer
 
 
 @pytest.fixture
-def server(settings):
+def server(settings, anthropic_sdk):
     with MessagesServer() as running:
         settings.ANTHROPIC_API_KEY = "key-of-the-operator"
         settings.ANTHROPIC_BASE_URL = running.url
@@ -32,6 +31,6 @@ def source(workspace):
 
 
 @pytest.fixture
-def clock():
+def clock(anthropic_sdk):
     with time_machine.travel(NOON, tick=False) as at:
         yield at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 from django.db import connection
 from django.db.models import F
 from django.utils import timezone

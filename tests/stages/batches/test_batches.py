@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 from django.utils import timezone
 

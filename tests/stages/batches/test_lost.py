@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 from django.utils import timezone
 

@@ -48,6 +48,14 @@ def add_lane(workspace: Workspace, *, now: datetime = NOON, test: bool = False, 
     return collect.register(workspace, collect.SourceSettings(**settings), test=test, now=now)
 
 
+def add_lane_of_no_topics(workspace: Workspace, **given: Any) -> Source:
+    """A lane whose one topic was deleted after it was made: the door takes none without a topic."""
+    (topic,) = make_topics(workspace, 1, notes="Rye bread keeps for nine days in its crust.")
+    source = add_lane(workspace, **given)
+    topics.delete(topic, now=NOON)
+    return source
+
+
 def slot_of(source: Source) -> BrandSlot:
     slot = brand.slots.open_slot(source)
     assert slot is not None

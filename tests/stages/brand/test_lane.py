@@ -13,12 +13,15 @@ from config.ground.errors import Conflict
 from config.ground.ids import encode
 from pipeline import payloads
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
-from pipeline.stages import brand, collect, review
+from pipeline.sentences import split_sentences
+from pipeline.stages import availability, brand, collect, review
 from pipeline.stages.brand import topics
 from pipeline.stages.brand.log import log_of
+from pipeline.stages.brand.working import engines_of
 from tests.stages.brand.lanes import (
     LINES,
     add_lane,
+    add_lane_of_no_topics,
     make_persona,
     make_topics,
     picks_of,
@@ -28,8 +31,19 @@ from tests.stages.brand.lanes import (
 )
 from tests.stages.steps import NOON, claimed, facts, reread, state
 
+NOTES = (
+    "Rye flour takes up more water than wheat flour does, so the dough stays soft. "
+    "The bakery on Mill Lane keeps its starter in a stone jar since 1974. "
+    "A loaf of two kilograms needs seventy minutes in a falling oven. "
+    "Caraway was added by sailors who wanted bread that kept for weeks. "
+    "Every Friday forty loaves go to the school at the harbour."
+)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+
+
+def split(text):
+    return [text[start:end] for start, end in split_sentences(text)]
 
 
 @pytest.fixture
@@ -90,6 +104,17 @@ def test_every_engine_that_takes_topics_speaks_of_the_same_one(workspace, person
     assert [decision for _, _, decision in picks_of(source)] == ["used", "used"]
 
 
+def test_lane_without_engines_makes_of_the_workspaces_what_says_one_thing(workspace, persona, defaults):
+    make_topics(workspace)
+    source = add_lane(workspace, engines=())
+    defaults.engines = ["Short Post", "Quote Graphic", "Newsletter Issue", "Blog Article", "Template Short"]
+    assert [engine.name for engine in engines_of(source, defaults)] == ["Short Post", "Quote Graphic"]
+    defaults.engines = ["Blog Article", "Clipped Short"]
+    assert [engine.name for engine in engines_of(source, defaults)] == ["Blog Article"]
+    source.engines = ["Template Short"]
+    assert [engine.name for engine in engines_of(source, defaults)] == ["Template Short"]
+
+
 def test_two_variants_are_two_lines(workspace, persona):
     make_topics(workspace)
     source = add_lane(workspace, variants=2)
@@ -121,24 +146,120 @@ def test_own_list_of_a_source_takes_the_place_of_the_pool(workspace, persona):
 # --- Never invented --------------------------------------------------------------------------------------------------
 
 
-def test_without_a_model_and_without_lines_nothing_is_made_up(workspace):
+def test_without_a_model_and_without_words_of_a_person_it_is_refused_at_the_door(workspace):
     make_persona(workspace)
-    make_topics(workspace, notes="Rye needs twenty hours.")
+    topic, *_ = make_topics(workspace, 2)
+    with pytest.raises(availability.SourceUnavailable) as refused:
+        add_lane(workspace)
+    (detail,) = refused.value.detail
+    assert (refused.value.status, refused.value.code) == (409, "source_unavailable")
+    assert detail.message.startswith("This workspace has no model, and nothing else that the lane may say")
+    assert "notes in whole sentences" in detail.message
+    topics.change(topic, {"notes": "Rye."}, now=NOON)
+    with pytest.raises(
+        availability.SourceUnavailable, match="Short Post: The notes and evidence of the topic have no"
+    ):
+        add_lane(workspace)
+    topics.change(topic, {"notes": NOTES}, now=NOON)
+    assert add_lane(workspace).status == "active"
+
+
+def test_lane_without_topics_is_refused_at_the_door(workspace, persona):
+    with pytest.raises(
+        availability.SourceUnavailable, match=r"no topic to speak of\. Name some in `config\.topics`"
+    ):
+        add_lane(workspace)
+
+
+def test_lane_without_an_engine_for_topics_is_refused_at_the_door(workspace, persona):
+    make_topics(workspace)
+    with pytest.raises(
+        availability.SourceUnavailable, match="None of the lane's engines can be made from a topic"
+    ):
+        add_lane(workspace, engines=("Clipped Short",))
+
+
+def test_slot_becomes_an_item_of_the_topic_s_own_notes(workspace):
+    make_persona(workspace)
+    make_topics(workspace, 1)
+    (told,) = make_topics(workspace, 1, notes=NOTES)
     source = add_lane(workspace)
     work_slot(source)
     (item,) = write_all(source)
-    assert (item.status, item.body, item.error["code"]) == ("failed", "", "needs_ai")
-    assert "Add approved lines" in item.error["message"]
-    assert picks_of(source)[0][2] == "failed"
-    assert BrandPick.everywhere.get().reason["code"] == "needs_ai"
-    assert balance(workspace) == (10, 0, 0)
+    # The topic that says nothing is never taken.
+    assert (item.status, item.topic_id, item.error) == ("ready", told.pk, None)
+    assert item.body in split(NOTES)
+    assert [claim["quote"] for claim in item.claims] == [item.body]
+    assert item.generator["model"] == "extractive-1"
+    assert {check["outcome"] for check in item.checks} == {"passed"}
 
+
+def test_evidence_of_a_topic_is_said_as_its_notes_are(workspace):
+    make_persona(workspace)
+    make_topics(workspace, 1, evidence=[{"url": "https://rye.example/", "text": NOTES}])
+    source = add_lane(workspace, engines=("Short Post", "Quote Graphic", "Thread"))
+    work_slot(source)
+    items = write_all(source)
+    assert {item.engine_output: item.status for item in items} == {
+        "Short Post": "ready",
+        "Quote Graphic": "ready",
+        "Thread": "ready",
+    }
+    assert all(claim["quote"] in NOTES for item in items for claim in item.claims)
+
+
+def test_engine_for_which_the_topic_says_too_little_is_left_out_and_told(workspace):
+    make_persona(workspace)
+    make_topics(workspace, 1, notes=split(NOTES)[0])
+    source = add_lane(workspace, engines=("Short Post", "LinkedIn Post", "Blog Article"))
+    slot = work_slot(source)
+    items = write_all(source)
+    assert [(item.engine_output, item.status) for item in items] == [("Short Post", "ready")]
+    assert slot.note["code"] == "engines_left_out"
+    assert "LinkedIn Post: " in slot.note["message"]
+    assert "Blog Article: Without a model" in slot.note["message"]
+
+
+def test_notes_are_not_said_twice_and_the_next_topic_is_taken(workspace):
+    make_persona(workspace)
+    first, second = make_topics(workspace, 2, notes=split(NOTES)[0], cooldown_days=0)
+    topics.change(second, {"notes": split(NOTES)[1]}, now=NOON)
+    source = add_lane(workspace)
+    said = []
+    for _ in range(3):
+        work_slot(source)
+        said.append(write_all(source)[-1])
+        collect.poll_now(source, now=NOON)
+    assert {item.body for item in said[:2]} == set(split(NOTES)[:2])
+    assert [item.status for item in said] == ["ready", "ready", "failed"]
+    assert (said[2].error["code"], first.pk in {item.topic_id for item in said}) == ("too_near", True)
+
+
+def test_notes_do_for_what_approved_lines_do_not(workspace):
     make_persona(workspace, approved_lines=[LINES[0]])
-    review.retry(item, workspace=workspace, now=NOON)
-    (again,) = write_all(source)
-    assert (again.pk, again.status, again.body) == (item.pk, "ready", LINES[0])
-    assert [decision for _, _, decision in picks_of(source)] == ["failed", "used"]
-    assert balance(workspace) == (9, 0, 1)
+    make_topics(workspace, notes=NOTES)
+    source = add_lane(workspace, variants=2)
+    work_slot(source)
+    line, sentence = write_all(source)
+    assert line.body == LINES[0]
+    assert sentence.body in split(NOTES)
+
+
+def test_own_list_with_notes_is_all_that_a_lane_needs(workspace):
+    make_persona(workspace)
+    source = add_lane(workspace, config={"topics": [{"title": "Rye", "notes": NOTES}]})
+    work_slot(source)
+    (item,) = write_all(source)
+    assert (item.status, item.body in split(NOTES)) == ("ready", True)
+    topic = Topic.everywhere.get(source=source)
+    assert (topic.title, topic.notes) == ("Rye", NOTES)
+    with pytest.raises(Conflict, match=r"config\.topics"):
+        topics.change(topic, {"notes": "Other."}, now=NOON)
+    collect.change(
+        source, {"config": {"topics": [{"title": "Rye", "notes": LINES[1]}]}}, workspace=workspace, now=NOON
+    )
+    work_slot(source)
+    assert reread(topic).notes == LINES[1]
 
 
 def test_lines_are_never_cut_nor_said_twice(workspace):
@@ -335,7 +456,7 @@ def test_few_topics_are_told_once_a_week(workspace, persona, clock):
 
 
 def test_lane_without_topics_says_so_and_tries_at_its_next_slot(workspace, persona):
-    source = add_lane(workspace)
+    source = add_lane_of_no_topics(workspace)
     slot = work_slot(source)
     assert (slot.status, slot.note["code"], slot.eligible) == ("empty", "no_topic", 0)
     assert reread(source).last_error["code"] == "no_topic"
@@ -344,7 +465,7 @@ def test_lane_without_topics_says_so_and_tries_at_its_next_slot(workspace, perso
 
 
 def test_slot_that_broke_again_and_again_is_left_out(workspace, persona):
-    source = add_lane(workspace)
+    source = add_lane_of_no_topics(workspace)
     slot = slot_of(source)
     brand.give_up(claimed(slot))
     assert (reread(slot).status, reread(slot).note["code"]) == ("empty", "gave_up")
@@ -360,7 +481,7 @@ def test_log_tells_of_every_slot_and_pick_with_two_statements(
     (item,) = write_all(source)
     collect.poll_now(source, now=NOON)
     work_slot(source)
-    add_lane(charlies)
+    add_lane_of_no_topics(charlies)
     with django_assert_num_queries(2):
         following, empty, picked = log_of(source)
         assert [(pick.topic, pick.item, pick.decision) for pick in picked.picks] == [(topic, item, "used")]

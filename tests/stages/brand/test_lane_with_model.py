@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 
 from accounts.models import CreditBalance
@@ -15,7 +14,9 @@ from pipeline.stages import generate, review
 from pipeline.stages.brand import topics
 from tests.stages.brand.lanes import add_lane, make_persona, make_topics, picks_of, work_slot, write_all
 from tests.stages.steps import NOON, claimed, pass_points_of_generate, reread
-from tests.writers.messages_server import MessagesServer, ok
+from tests.writers.messages_server import MessagesServer, material_of, ok
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 NOTES = "Rye needs twenty hours in the basket. The crust keeps 9 days."
 GOOD = "Twenty hours in the basket: that is what rye needs before we bake it."
@@ -45,8 +46,7 @@ def asked(server):
     told = []
     for one in server.requests:
         rules, persona = (part["text"] for part in one.body["system"])
-        data = one.body["messages"][0]["content"][0]["source"]["data"]
-        told.append((rules, persona, json.loads(data.split("\n", 1)[1].rsplit("\n", 1)[0])))
+        told.append((rules, persona, json.loads(material_of(one))))
     return told
 
 
@@ -75,7 +75,7 @@ def test_model_writes_from_what_persona_and_topic_state(workspace, server):
     server.script = [written(GOOD, "f2")]
     item = made(workspace, add_lane(workspace))
     assert (item.status, item.body, item.persona_version) == ("ready", GOOD, persona.version)
-    assert (item.generator["offline"], item.generator["prompt_version"]) == (False, "claude-4")
+    assert (item.generator["offline"], item.generator["prompt_version"]) == (False, "claude-5")
     assert item.claims[0]["quote"] == "Rye needs twenty hours in the basket."
     # One call: what may be said is asked of nobody.
     assert [call.stage for call in ModelCall.everywhere.all()] == ["draft"]
@@ -277,8 +277,8 @@ def test_orders_in_a_topic_are_no_facts_and_need_a_person(workspace, server):
     make_topics(workspace, 1, notes=f"{NOTES} {orders}")
     server.script = [written(GOOD)]
     item = made(workspace, add_lane(workspace, autopilot=True))
-    assert (item.status, item.publish_at) == ("ready", None)
-    assert [check["outcome"] for check in item.checks if check["code"] == "instructions"] == ["warning"]
+    assert (item.status, item.publish_at, item.held) == ("ready", None, "instructions_in_source")
+    assert [orders in check["message"] for check in item.checks if check["code"] == "instructions"] == [True]
     assert orders not in json.dumps(asked(server)[0][2])
 
 

@@ -12,7 +12,7 @@ from config.ground.ids import uuid7
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.stages.brand import picking, topics
 from pipeline.stages.brand.nearness import Memory, likeness, runs
-from tests.stages.brand.lanes import add_lane, make_persona, make_topics, slot_of
+from tests.stages.brand.lanes import add_lane_of_no_topics, make_persona, make_topics, slot_of
 from tests.stages.steps import NOON, push_raw, run_generations
 
 TODAY = date(2027, 3, 1)
@@ -21,7 +21,7 @@ TODAY = date(2027, 3, 1)
 @pytest.fixture
 def lane(workspace):
     make_persona(workspace)
-    return add_lane(workspace)
+    return add_lane_of_no_topics(workspace)
 
 
 def used(source, topic, *, days_ago, angle="", decision="used", slot=None):

@@ -196,7 +196,10 @@ def redirected(world: World) -> None:
     other = world.add("rss", url=passing)
     for _ in range(4):
         world.poll(other, after=DAY)
-    assert (world.shown(other)["config"]["url"], world.health(other)) == (passing, ("active", None, []))
+    assert (world.shown(other)["config"]["url"], world.health(other)) == (
+        passing,
+        ("active", None, ["all_known"]),
+    )
     # The first source has brought these pages already.
     assert (len(world.raws(other)), world.ingested()) == (0, 2)
 

@@ -12,6 +12,7 @@ from accounts.models import CreditBalance, LedgerEntry
 from config.ground.errors import Conflict, Invalid
 from pipeline.models import BrandSlot, GeneratedItem, RawItem
 from pipeline.stages import brand, collect
+from pipeline.stages.availability import SourceUnavailable
 from pipeline.stages.brand import topics
 from tests.stages.brand.lanes import (
     LINES,
@@ -126,11 +127,9 @@ def malformed(world: World) -> None:
         with pytest.raises(Invalid) as refused:
             topics.create(world.workspace, given, now=timezone.now())
         assert any((one.field or "").startswith(field) for one in refused.value.detail), field
-    # Nothing of it was stored: the lane's pool is empty, and its slot says so.
-    source, _ = open_lane(world, 0)
-    slot = next_slot(world, source)
-    assert (slot.status, slot.note["code"], slot.eligible) == ("empty", "no_topic", 0)
-    assert world.health(source)[:2] == ("active", "no_topic")
+    # Nothing of it was stored: the lane's pool is empty, and so the lane is refused.
+    with pytest.raises(SourceUnavailable, match="no topic to speak of"):
+        open_lane(world, 0)
 
 
 @KIND.cell

@@ -534,6 +534,7 @@ def test_a_restored_ledger_mails_nobody_by_itself(newsletter_item, letter, serve
     assert (server.taken, reread(made).error["code"]) == ([], "restored")
 
 
+@pytest.mark.slow
 def test_ten_thousand_are_spread_in_portions(newsletter_item, letter):
     rows = [
         Subscriber(

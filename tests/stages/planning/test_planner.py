@@ -13,6 +13,7 @@ from pipeline.models import PublishQueue
 from pipeline.stages import publish
 from pipeline.stages.planning.planner import DAY, Candidate, Lane, Opening, Post, Traits, plan, why_not
 from pipeline.wall_clock import is_skipped, zone_named
+from tests.sizes import size
 
 MONDAY = datetime(2027, 3, 1, tzinfo=UTC)
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo")
@@ -234,7 +235,7 @@ def breaks_a_cap(moments, new, per_day):
     return False
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=size(60, 600), deadline=None)
 @given(weeks())
 def test_no_plan_breaks_a_rule(week):
     start, end, roads, pool, a_day = week

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,8 @@ from pipeline.stages.holding import withdraw
 from pipeline.stages.recurring import keeping
 from pipeline.wall_clock import zone_named
 from tests.stages.steps import NOON, claimed, make_items, promise, reread, run_generations, send
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 BY = "alice@example.test"
 DAY = timedelta(days=1)

@@ -6,7 +6,6 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-import anthropic  # noqa: F401 - loaded before any test stops the clock
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -33,7 +32,9 @@ from pipeline.stages.generate import gathering
 from pipeline.stages.holding import restore, withdraw
 from pipeline.stages.series import choosing, making, working
 from tests.stages.steps import NOON, claimed, push_raw, reread, run_generations
-from tests.writers.messages_server import MessagesServer, ok, refusal
+from tests.writers.messages_server import MessagesServer, material_of, ok, refusal
+
+pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 STORIES = (
     (
@@ -678,7 +679,7 @@ def test_too_few_that_are_left_make_a_failure_and_cost_nothing(rich, issue):
     for one in gathering.inputs_of(issue.generation)[:2]:
         push.erase(one.raw_item, now=NOON)
     item = make_digest(issue)
-    assert (item.status, item.error["code"]) == ("failed", "nothing_to_say")
+    assert (item.status, item.error["code"]) == ("failed", "too_few_stories")
     assert "A digest needs 3 stories or more; there are 2." in item.error["message"]
     assert credits.usage(rich, NOON).used == 0
 
@@ -708,13 +709,14 @@ def test_further_variant_is_of_the_same_items(rich, issue):
     assert variant.body != item.body
 
 
-def test_failed_digest_is_tried_again(rich, issue):
+def test_a_digest_of_too_few_stories_is_made_again_by_its_series_only(rich, issue):
     for one in gathering.inputs_of(issue.generation)[:2]:
         push.erase(one.raw_item, now=NOON)
     item = make_digest(issue)
-    again = review.retry(item, workspace=rich, now=NOON)
-    generate.work(claimed(again.generation))
-    assert reread(item).status == "failed"
+    assert item.error["code"] == "too_few_stories"
+    with pytest.raises(Conflict) as refused:
+        review.retry(item, workspace=rich, now=NOON)
+    assert "Have the series make it again when there are more stories." in refused.value.detail[0].message
 
 
 # --- With a model ----------------------------------------------------------------------------------------------------
@@ -730,13 +732,13 @@ def server(settings):
 
 def answer(request):
     """Quotes of whichever document is asked about, and a digest of whatever facts are shown."""
-    document = request.body["messages"][0]["content"][0]["source"]["data"]
+    document = material_of(request)
     if "You read one document" in request.raw:
         body = next(body for _, body in STORIES if body[:40] in document)
         sentences = [one + "." for one in body.removesuffix(".").split(". ")]
         facts = [{"quote": one, "kind": "statement"} for one in sentences]
         return ok({"language": "en", "is_instruction_like": False, "facts": facts})
-    facts = json.loads(document.split("\n", 1)[1].rsplit("\n", 1)[0])
+    facts = json.loads(document)
     by_story = {}
     for fact in facts:
         by_story.setdefault(fact["story"], []).append(fact)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts.models import Workspace
+from accounts import workspaces
 from config.ground import limits
 from config.ground.errors import AppError
-from config.ground.ids import decode, encode
+from config.ground.ids import encode
 from pipeline.events import TYPES
 from webhooks import endpoints
 
@@ -46,8 +46,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        workspace = _find_workspace(options["workspace"])
         try:
+            workspace = workspaces.find(options["workspace"])
+            if workspace is None:
+                message = f"There is no workspace {options['workspace']!r}; name one, or give its id (ws_…)."
+                raise CommandError(message)
             added = endpoints.add(
                 workspace,
                 options["url"],
@@ -66,17 +69,3 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"Endpoint: {public_id}\nSecret:   {added.secret}\nThe secret is not shown again."
             )
-
-
-def _find_workspace(wanted: str) -> Workspace:
-    there = Workspace.everywhere.filter(deleted_at__isnull=True)
-    key = decode("ws", wanted)
-    found = list(there.filter(pk=key) if key else there.filter(name=wanted)[:2])
-    if not found:
-        message = f"There is no workspace {wanted!r}; name one, or give its id (ws_…)."
-        raise CommandError(message)
-    if len(found) > 1:
-        message = f"Several workspaces are called {wanted!r}; give the id (ws_…) of one."
-        raise CommandError(message)
-    workspace: Workspace = found[0]
-    return workspace

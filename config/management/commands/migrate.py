@@ -1,0 +1,22 @@
+"""migrate: Django's own, which refuses a database that former migrations left half made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.management.commands import migrate
+from django.db import connections
+from django.db.migrations.recorder import MigrationRecorder
+
+from config import squashed
+
+
+class Command(migrate.Command):
+    def handle(self, *args: Any, **options: Any) -> None:
+        applied = MigrationRecorder(connections[options["database"]]).applied_migrations()
+        reason = squashed.why_not(applied)
+        if reason:
+            message = f"This database can't be migrated. {reason}"
+            raise CommandError(message)
+        super().handle(*args, **options)

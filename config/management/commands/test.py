@@ -1,0 +1,19 @@
+"""test: pytest, which takes all arguments and gives the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Run the tests with pytest; every argument is pytest's."
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        if find_spec("pytest") is None:
+            sys.exit("pytest isn't installed; `make install` installs it.")
+        # Another process, because these settings are those of the development data.
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", *argv[2:]])  # noqa: S606  this interpreter

@@ -1,0 +1,289 @@
+"""/v1/personas: who speaks, what may be said as a fact, how it sounds, and the lines that may stand word for word."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework.response import Response
+
+from accounts.api.base import answers, documented
+from config.ground import limits
+from config.ground.api import (
+    PAGING,
+    BoundedListField,
+    StrictCharField,
+    StrictSerializer,
+    VersionConflict,
+    page,
+    read_query,
+    refuse_unless_match,
+    respond_with_tag,
+    strong_tag,
+)
+from config.ground.clock import utc_now
+from config.ground.errors import Conflict, Detail, Invalid
+from config.ground.states import Overtaken
+from pipeline import payloads
+from pipeline.api import documents
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.inputs import JsonObjectField, PatternField, WebAddressField
+from pipeline.engines.persona_rules import KINDS
+from pipeline.models import Persona
+from pipeline.models.persona import SECTIONS
+from pipeline.stages.brand import personas
+from pipeline.stages.brand.asking import STRUCTURE_MOST
+from pipeline.voices.base import FASTEST, SLOWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from django.db.models import QuerySet
+    from rest_framework.request import Request
+
+_WORDS: Final = r"[\s\S]*\S[\s\S]*"
+# Nothing and an empty text take a value away.
+_BRAND_TYPE: Final = ["string", "null"]
+_COLOUR: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "pattern": "^(#[0-9A-Fa-f]{6})?$"}
+_LINE: Final[Mapping[str, Any]] = {"type": _BRAND_TYPE, "maxLength": 200}
+_TAKEN: Final[Mapping[str, Mapping[str, Any]]] = {
+    "most": {"type": "integer", "minimum": 0, "maximum": STRUCTURE_MOST},
+    "text": {"type": "string", "minLength": 1, "maxLength": limits.STRUCTURE_CHARACTERS, "pattern": r"\S"},
+}
+
+
+def _structure(kind: str, takes: str | None) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"kind": {"const": kind}, **({takes: _TAKEN[takes]} if takes else {})},
+        "required": ["kind", takes] if takes else ["kind"],
+        "additionalProperties": False,
+    }
+
+
+@extend_schema_field({"oneOf": [_structure(name, kind.takes) for name, kind in KINDS.items()]})
+class StructureField(JsonObjectField):
+    """What every draft has to show, such as `{"kind": "max_hashtags", "most": 1}`; the stage checks it."""
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "properties": {
+            "primary": _COLOUR,
+            "accent": _COLOUR,
+            "font": _LINE,
+            "portrait": _LINE,
+            "logo": _LINE,
+            "voice_rate": {
+                "type": _BRAND_TYPE,
+                "pattern": "^([89][0-9]|[12][0-9]{2}|300)?$",
+                "description": f"Words a minute, {SLOWEST} to {FASTEST}.",
+            },
+            "voice_pitch": {
+                "type": _BRAND_TYPE,
+                "pattern": "^([1-9]?[0-9]|100)?$",
+                "description": "0 to 100.",
+            },
+        },
+        "additionalProperties": False,
+    }
+)
+class BrandField(JsonObjectField):
+    """The brand kit; the stage checks it."""
+
+
+class SectionsInput(StrictSerializer):
+    who_you_are = StrictCharField(
+        max_length=limits.PERSONA_TEXT_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="Facts about you, and whom you speak to; they may be said.",
+    )
+    voice = StrictCharField(
+        max_length=limits.PERSONA_TEXT_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="How it sounds.",
+    )
+    banned_words = BoundedListField(
+        child=StrictCharField(max_length=limits.BANNED_WORD_CHARACTERS),
+        max_length=limits.BANNED_WORDS,
+        required=False,
+    )
+    required_structures = BoundedListField(
+        child=StructureField(most_bytes=limits.METADATA_BYTES),
+        max_length=limits.REQUIRED_STRUCTURES,
+        required=False,
+    )
+    reference_posts = BoundedListField(
+        child=StrictCharField(max_length=limits.REFERENCE_POST_CHARACTERS),
+        max_length=limits.REFERENCE_POSTS,
+        required=False,
+        help_text="Posts that sound as you do; nothing in them is a fact.",
+    )
+
+
+class PersonaChanges(StrictSerializer):
+    name = PatternField(_WORDS, max_length=limits.NAME_CHARACTERS, required=False)
+    handle = PatternField(
+        r"^@?[A-Za-z0-9_][A-Za-z0-9_.\-]{0,50}(@[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)+)?$",
+        max_length=60,
+        required=False,
+        allow_null=True,
+        error_messages={"pattern": "Give an account's name, such as @newsroom."},
+    )
+    language = PatternField(
+        r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
+        max_length=35,
+        required=False,
+        error_messages={"pattern": "Give a BCP 47 language tag, such as en or pt-BR."},
+    )
+    links = BoundedListField(child=WebAddressField(), max_length=limits.PERSONA_LINKS, required=False)
+    brand = BrandField(most_bytes=limits.METADATA_BYTES, required=False)
+    sections = SectionsInput(required=False, help_text="Those that are named; the others stay.")
+    approved_lines = BoundedListField(
+        child=StrictCharField(max_length=limits.APPROVED_LINE_CHARACTERS),
+        max_length=limits.APPROVED_LINES,
+        required=False,
+        help_text="May be published word for word, without a model. All of them: what isn't among them is taken out.",
+    )
+
+
+class PersonaInput(PersonaChanges):
+    name = PatternField(_WORDS, max_length=limits.NAME_CHARACTERS)
+
+
+class PersonaView(PipelineResource):
+    scopes: ClassVar[Mapping[str, str | None]] = {
+        "list": "generated:read",
+        "retrieve": "generated:read",
+        "create": "sources:write",
+        "partial_update": "sources:write",
+        "destroy": "sources:write",
+    }
+
+    def _rows(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = Persona.objects.of(self.caller.workspace).filter(deleted_at=None)
+        return rows
+
+    @extend_schema(
+        operation_id="personas_list",
+        summary="List personas",
+        parameters=documented(PAGING),
+        responses=answers(
+            {200: documents.listing(documents.Persona), 304: OpenApiResponse(description="Unchanged.")}
+        ),
+    )
+    def list(self, request: Request) -> Response:
+        query = read_query(request, PAGING)
+        default_id = self.defaults().persona_id
+        found = page(request, self._rows().values(*payloads.PERSONA_FIELDS), query)
+        return found.respond(
+            request, [payloads.persona(row, is_default=row["id"] == default_id) for row in found.rows]
+        )
+
+    @extend_schema(
+        operation_id="personas_create",
+        summary="Add a persona",
+        parameters=POST,
+        request=PersonaInput,
+        responses=answers({201: documents.Persona}, 409, 413, 415, 422),
+    )
+    def create(self, request: Request) -> Response:
+        given = self.read_body(request, PersonaInput)
+        self._refuse_test()
+        with _faults_in_place():
+            row = personas.create(
+                self.caller.workspace, _as_content(given), by=self.caller.actor, now=utc_now()
+            )
+        shown = self._shown(row)
+        headers = {"Location": f"/v1/personas/{shown['id']}", "ETag": self._tag(row)}
+        return Response(shown, status=201, headers=headers)
+
+    @extend_schema(
+        operation_id="personas_retrieve",
+        summary="Read a persona",
+        parameters=[path_id("per")],
+        responses=answers({200: documents.Persona, 304: OpenApiResponse(description="Unchanged.")}, 404),
+    )
+    def retrieve(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "per", id)
+        read_query(request, {})
+        return respond_with_tag(request, self._shown(row), tag=self._tag(row))
+
+    @extend_schema(
+        operation_id="personas_update",
+        summary="Change a persona; each change is a version",
+        parameters=[path_id("per"), IF_MATCH],
+        request=PersonaChanges,
+        responses=answers({200: documents.Persona}, 404, 409, 412, 413, 415),
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "per", id)
+        given = self.read_body(request, PersonaChanges)
+        self._refuse_test()
+        is_bound = refuse_unless_match(request, row.version)
+        try:
+            with _faults_in_place():
+                changed = personas.change(
+                    row,
+                    _as_content(given),
+                    by=self.caller.actor,
+                    now=utc_now(),
+                    expected_version=row.version if is_bound else None,
+                )
+        except Overtaken as error:
+            # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
+            raise VersionConflict from error
+        return Response(self._shown(changed), headers={"ETag": self._tag(changed)})
+
+    @extend_schema(
+        operation_id="personas_delete",
+        summary="Delete a persona; what was made with it stays",
+        parameters=[path_id("per")],
+        responses=answers({204: NO_CONTENT}, 404, 409),
+    )
+    def destroy(self, request: Request, id: str) -> Response:
+        row = self.find(self._rows(), "per", id)
+        self.read_nothing(request)
+        self._refuse_test()
+        personas.delete(row, by=self.caller.actor, now=utc_now())
+        return Response(status=204)
+
+    def _refuse_test(self) -> None:
+        """Personas aren't kept apart: a test token would change what live items say."""
+        if self.caller.test:
+            message = "Live items speak with the workspace's personas too; change them with a live key."
+            raise Conflict.because("live_only", message, field=None)
+
+    def _shown(self, row: Persona) -> dict[str, Any]:
+        return payloads.persona(payloads.row_of(row), is_default=row.pk == self.defaults().persona_id)
+
+    def _tag(self, row: Persona) -> str:
+        return strong_tag(row.version, int(row.pk == self.defaults().persona_id))
+
+
+@contextmanager
+def _faults_in_place() -> Iterator[None]:
+    """What the stage finds wrong with a section, named where this API has it."""
+    try:
+        yield
+    except Invalid as error:
+        raise Invalid(
+            *(Detail(_placed(one.field), one.code, one.message, one.extra) for one in error.detail)
+        ) from error
+
+
+def _placed(field: str | None) -> str | None:
+    name = (field or "").partition("[")[0].partition(".")[0]
+    return f"sections.{field}" if name in SECTIONS else field
+
+
+def _as_content(given: Mapping[str, Any]) -> dict[str, Any]:
+    """By the names that the stage knows: sections stand beside the rest."""
+    content = {name: value for name, value in given.items() if name != "sections"}
+    if content.get("handle", "") is None:
+        content["handle"] = ""
+    return {**content, **given.get("sections", {})}

@@ -1,0 +1,106 @@
+"""Guesses in which language a text is written, from its script and its most frequent words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from typing import Final
+
+LOOKED_AT: Final = 4_000
+"""Characters of a text that show its language, or none do."""
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_LEAST_SHARE: Final = 0.08
+"""Frequent words are a third of a text; where nearly none is there, it is of a language that we don't know."""
+
+# Words that are frequent in one of them and rare in the others tell most; those of several count for each.
+_LISTS: Final = {
+    "cs": "a se na je že v z do to s pro jako by ale jsou který která které od po při také nebo podle už byl bylo jsem není",
+    "da": "og i at det er en af til på for med den der som ikke de et har fra var men om kan blev også efter sig ved hun bliver når mere siger hvor mange være",
+    "de": "der die das und ist ein eine den dem des im mit auf für von zu nicht sich auch als an wird nach bei dass sie wurde",
+    "en": "the of and to in is a that for it was on with as by at from are be this have has had or not its which will they said more",
+    "es": "el la los las y es una un del de en que por con para se su más al como lo fue no sus pero ha esta entre",
+    "fi": "ja on ei se että oli ovat mutta kun myös tai hän sen ovat kuin jotka joka ole jo vain mukaan hänen niin nyt",
+    "fr": "le la les des et est une un du de dans que qui pour sur pas au aux par ont plus ce sont avec il elle cette",
+    "hu": "a az és hogy nem is egy van volt meg ez már csak de ki mint vagy azt szerint ha el kell még után ezt lesz",
+    "it": "il la di che e un una è per in con del della dei delle gli non sono da si al alla anche come più nel nella ha lo",
+    "nl": "de het een en van is in op te dat die voor met zijn niet aan er om ook als maar bij naar wordt uit werd door",
+    "no": "og i at det er en av til på for med den som ikke de et har fra var men om kan ble også etter seg ved hun blir når mer sier hvor mange være",
+    "pl": "w i na z się do nie jest że to o jak po od przez dla są oraz który która które przy jego za będzie może był czy",
+    "pt": "o a os as e de do da dos das que em um uma para com não por se no na mais ao foi como são pelo pela à é",
+    "ro": "și în de la cu o un pe că nu este din care pentru sunt a al ai ale fi mai după prin sau fost se dar au",
+    "sv": "och i att det är en av till på för med den som inte de ett har från var men om kan blev också efter sig vid hon",
+    "tr": "ve bir bu da de için ile olarak çok daha olan ne gibi kadar sonra var en değil ya her ama olduğu göre",
+}
+FREQUENT: Final = {name: frozenset(words.split()) for name, words in _LISTS.items()}
+_RUSSIAN: Final = frozenset("ыэё")
+_UKRAINIAN: Final = frozenset("іїєґ")
+_BULGARIAN: Final = frozenset(["е", "и", "на", "да", "се", "за", "от", "в", "са", "с", "като", "по", "не"])
+_SERBIAN: Final = frozenset("јљњћђџ")
+_PERSIAN: Final = frozenset("پچژگ")
+_URDU: Final = frozenset("ٹڈڑےں")
+_BY_SCRIPT: Final = {
+    "HANGUL": "ko",
+    "THAI": "th",
+    "GREEK": "el",
+    "HEBREW": "he",
+    "DEVANAGARI": "hi",
+    "BENGALI": "bn",
+    "TAMIL": "ta",
+    "GEORGIAN": "ka",
+    "ARMENIAN": "hy",
+}
+
+
+def guess_language(text: str, *, least_hits: int = 3) -> str:
+    """A tag such as `de`; empty where the text is too short to show it, or is of a language that isn't known here.
+
+    `least_hits`: how many of a language's frequent words it has at least.
+    """
+    read = text[:LOOKED_AT]
+    scripts = Counter(_script_of(sign) for sign in read if sign.isalpha())
+    if not scripts:
+        return ""
+    # Japanese mixes its own signs into the Chinese ones.
+    if scripts["HIRAGANA"] + scripts["KATAKANA"] > scripts["CJK"] / 20 and scripts["HIRAGANA"]:
+        scripts["JAPANESE"] = scripts.pop("HIRAGANA") + scripts.pop("KATAKANA", 0) + scripts.pop("CJK", 0)
+    [(script, _)] = scripts.most_common(1)
+    small = read.lower()
+    if script == "LATIN":
+        return _of_latin(small, least_hits)
+    if script == "CYRILLIC":
+        return _of_cyrillic(small, least_hits)
+    if script == "ARABIC":
+        signs = frozenset(small)
+        return "ur" if signs & _URDU else "fa" if signs & _PERSIAN else "ar"
+    if script == "CJK":
+        return "zh"
+    return "ja" if script == "JAPANESE" else _BY_SCRIPT.get(script, "")
+
+
+def _script_of(sign: str) -> str:
+    """Such as `LATIN`: the first word of the sign's name."""
+    if sign.isascii():
+        return "LATIN"
+    return unicodedata.name(sign, "").partition(" ")[0].partition("-")[0]
+
+
+def _of_latin(text: str, least_hits: int) -> str:
+    words = _WORD.findall(text)
+    hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
+    (name, most), (_, second) = sorted(hits.items(), key=lambda pair: -pair[1])[:2]
+    if most < max(least_hits, _LEAST_SHARE * len(words)) or most == second:
+        return ""
+    return name
+
+
+def _of_cyrillic(text: str, least_hits: int) -> str:
+    signs = frozenset(text)
+    if signs & _SERBIAN:
+        return "sr"
+    if signs & _UKRAINIAN:
+        return "uk"
+    if signs & _RUSSIAN:
+        return "ru"
+    words = _WORD.findall(text)
+    return "bg" if sum(word in _BULGARIAN for word in words) >= least_hits else ""

@@ -1,0 +1,43 @@
+"""A persona as writers and engines see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipeline.engines.base import PersonaCard
+from pipeline.models import Persona, PersonaVersion
+from pipeline.models.persona import CONTENT
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
+    """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
+    persona: Persona | None = Persona.everywhere.filter(pk=persona_id).first() if persona_id else None
+    if persona is None:
+        return PersonaCard(name="")
+    kept = (
+        PersonaVersion.everywhere.filter(persona=persona, number=version).first()
+        if version is not None
+        else None
+    )
+    content = kept.content if kept is not None else persona_content(persona)
+    return PersonaCard(
+        name=content["name"],
+        handle=content["handle"],
+        language=content["language"],
+        links=tuple(content["links"]),
+        who_you_are=content["who_you_are"],
+        voice=content["voice"],
+        banned_words=tuple(content["banned_words"]),
+        required_structures=tuple(content["required_structures"]),
+        reference_posts=tuple(content["reference_posts"]),
+        approved_lines=tuple(content["approved_lines"]),
+        brand=content["brand"],
+    )
+
+
+def persona_content(persona: Persona) -> dict[str, Any]:
+    """What a version keeps, by the names of `CONTENT`."""
+    return {name: getattr(persona, name) for name in CONTENT}

@@ -1,0 +1,49 @@
+"""`make screenshots`: a service of its own, a filled demo, four pictures of one size."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+from tests.documents.text import ROOT
+
+# The pictures that are kept wait until its films are made too, which takes minutes.
+AT_THE_FIRST_POST = """
+import time
+from tools import screenshots
+
+def wait(demo):
+    while not demo.get("/generated?status=ready&bucket=text&limit=1")["data"]:
+        time.sleep(1)
+
+screenshots.wait_until_settled = wait
+screenshots.main()
+"""
+
+
+@pytest.mark.timeout(900)
+def test_it_takes_the_four_pictures_of_the_readme(chromium, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name not in {"MIGRATED", "PORT"}}
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_FIRST_POST, str(tmp_path)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    taken = {}
+    for path in tmp_path.iterdir():
+        with Image.open(path) as picture:
+            # A page of one colour is none.
+            taken[path.name] = (
+                picture.size,
+                len(picture.getcolors()) > 50,
+            )
+    names = ("analytics.png", "calendar.png", "item.png", "review.png")
+    assert taken == dict.fromkeys(names, ((1280, 800), True))

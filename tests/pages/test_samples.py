@@ -1,0 +1,128 @@
+"""Sample data on the pages: its badge, and the button that removes all of it."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from accounts import samples
+from accounts.models import AuditEntry, Membership, Workspace
+from config.templatetags.ui import sample
+from pipeline.models import Outlet, Persona, PublishQueue, Source, Topic
+from pipeline.stages import collect
+from pipeline.stages.brand import topics
+from tests.stages.steps import NOON, make_items
+from webhooks import endpoints
+from webhooks.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+BADGE = '<span class="badge" title="Part of the sample data">Sample</span>'
+
+
+def at(name, workspace, **arguments):
+    return reverse(name, kwargs={"ws": workspace.pk, **arguments})
+
+
+def set_samples(workspace, state):
+    Workspace.everywhere.filter(pk=workspace.pk).update(samples=state)
+
+
+@pytest.fixture
+def owner(alice, as_person):
+    return as_person(alice)
+
+
+def test_the_badge_stands_beside_samples_alone(newsroom):
+    source = Source.everywhere.filter(workspace=newsroom).first()
+    assert sample(source) == ""
+    source.is_sample = True
+    assert sample(source) == BADGE
+    assert sample({"is_sample": True}) == BADGE
+    assert sample({}) == ""
+    assert sample(None) == ""
+
+
+def test_lists_and_heads_mark_samples(owner, newsroom, bob):
+    source = collect.register(newsroom, collect.SourceSettings(type="webhook", name="Harbour"), now=NOON)
+    persona = Persona.everywhere.get(workspace=newsroom)
+    topic = topics.create(newsroom, {"title": "Tides"}, now=NOON)
+    outlet = Outlet.everywhere.get(workspace=newsroom, platform="simulated")
+    queue = PublishQueue.everywhere.get(workspace=newsroom)
+    endpoint = endpoints.add(newsroom, "https://hooks.example/in", actor="alice").endpoint
+    item = make_items(newsroom, engines=["Short Post"])[0]
+    pages = {
+        Source: [at("sources_page", newsroom), at("source_page", newsroom, src=source.pk)],
+        Persona: [at("personas", newsroom), at("persona", newsroom, per=persona.pk)],
+        Topic: [
+            at("topics", newsroom, per=persona.pk),
+            at("topic", newsroom, per=persona.pk, top=topic.pk),
+        ],
+        Outlet: [at("outlets_page", newsroom), at("outlet_page", newsroom, out=outlet.pk)],
+        PublishQueue: [at("queues_page", newsroom), at("queue_edit", newsroom, que=queue.pk)],
+        Endpoint: [at("webhooks", newsroom), at("webhook", newsroom, whe=endpoint.pk)],
+        Membership: [at("members", newsroom)],
+        type(item): [
+            at("items_page", newsroom),
+            at("item_page", newsroom, gen=item.pk),
+            at("review", newsroom),
+        ],
+    }
+    for model, addresses in pages.items():
+        for address in addresses:
+            assert BADGE not in owner.get(address).content.decode(), address
+        row = model.everywhere.filter(workspace=newsroom).order_by("-id").first()
+        model.everywhere.filter(pk=row.pk).update(is_sample=True)
+        for address in addresses:
+            assert BADGE in owner.get(address).content.decode(), address
+        # A persona stands above its topics.
+        model.everywhere.filter(pk=row.pk).update(is_sample=False)
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("", None),
+        ("filling", "Sample data is being added."),
+        ("filled", "This workspace holds sample data."),
+        ("removing", "The sample data is being removed."),
+        ("removed", None),
+    ],
+)
+def test_home_says_how_far_it_is(owner, newsroom, state, said):
+    set_samples(newsroom, state)
+    page = owner.get(at("home", newsroom)).content.decode()
+    every = ["Sample data is being added.", "holds sample data.", "sample data is being removed."]
+    assert [one for one in every if one in page] == (
+        [] if said is None else [one for one in every if one in said]
+    )
+    offers = at("samples_remove", newsroom) in page
+    assert offers is (state in {"filling", "filled"})
+    settings_page = owner.get(at("workspace", newsroom)).content.decode()
+    assert (at("samples_remove", newsroom) in settings_page) is offers
+
+
+def test_only_owners_are_offered_the_button(newsroom, bob, as_person):
+    set_samples(newsroom, "filled")
+    page = as_person(bob).get(at("home", newsroom)).content.decode()
+    assert "holds sample data" in page
+    assert at("samples_remove", newsroom) not in page
+
+
+def test_the_button_asks_once_more_and_removes(owner, newsroom):
+    set_samples(newsroom, "filled")
+    address = at("samples_remove", newsroom)
+    page = owner.get(address).content.decode()
+    assert "what people made themselves" in page
+    owner.post(address)
+    assert Workspace.everywhere.get(pk=newsroom.pk).samples == "filled"
+    answer = owner.post(address, {"sure": "True"})
+    assert answer["Location"] == at("home", newsroom)
+    assert Workspace.everywhere.get(pk=newsroom.pk).samples == "removing"
+    while samples.remove_some():
+        pass
+    assert Workspace.everywhere.get(pk=newsroom.pk).samples == "removed"
+    noted = AuditEntry.objects.of(newsroom).filter(action__startswith="samples.").order_by("id")
+    assert list(noted.values_list("action", "actor")) == [
+        ("samples.removal_asked", "alice@example.test"),
+        ("samples.removed", "system"),
+    ]

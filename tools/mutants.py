@@ -1,0 +1,199 @@
+"""Mutation check: runs the tests against small faults, and reports which of them no test finds.
+
+The mutants are chosen by seed from the source of one commit (--chosen-at) and applied to a copy of another (--at), where
+they are found by file, function and text: so the tests of two commits can be compared by the same mutants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.mutate import Mutant, apply, changes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = {
+    "publish": "pipeline/stages/publish/*.py",
+    "generate": "pipeline/stages/generate/*.py",
+    "review": """pipeline/stages/review.py pipeline/stages/deciding.py pipeline/stages/undoing.py
+        pipeline/stages/variants.py pipeline/stages/redrawing.py""",
+    "tokens": "accounts/tokens.py accounts/authentication.py accounts/ratelimit.py",
+}
+# The tests of each package, below tests/.
+TESTS = {
+    "publish": """states contracts/test_publi*.py contracts/test_on_time.py contracts/test_order_of_checks.py
+        stages/test_publish*.py stages/test_queues.py stages/test_pace.py stages/test_remove.py stages/test_explain.py
+        stages/test_handing_over.py stages/test_short_links.py stages/test_stopping.py stages/test_review.py
+        stages/test_simulation.py stages/planning stages/recurring stages/mailing pages/test_queues.py
+        pages/test_handoff.py pages/test_failures.py pages/test_calendar.py""",
+    "generate": """stages/test_generate*.py stages/test_gates.py stages/test_repetition.py stages/test_shared_brief.py
+        stages/test_model_failures.py stages/test_long_words.py stages/test_pictures.py stages/test_storyboards.py
+        stages/test_review.py stages/test_push.py stages/test_videos.py stages/test_voicing.py stages/test_paid_once.py
+        stages/test_composites.py stages/test_clips.py stages/brand/test_lane*.py stages/brand/test_picking.py
+        stages/batches stages/series contracts/test_generated_*.py contracts/test_raw.py pages/test_items_storyboard.py""",
+    "review": """stages/test_review.py stages/test_publish*.py stages/test_storyboards.py stages/test_pictures.py
+        stages/planning contracts/test_generated_*.py contracts/test_publish.py contracts/test_order_of_checks.py
+        contracts/test_storyboards.py pages/test_review.py pages/test_items*.py pages/test_making.py""",
+    "tokens": """accounts contracts/test_rate_headers.py contracts/test_strict_input.py contracts/test_statements.py
+        pages/test_keys.py""",
+}
+PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow and not real"]
+PYTEST += ["--hypothesis-seed=0", "-p", "no:cacheprovider"]
+
+
+def choose(root: Path, package: str, count: int, seed: int) -> list[Mutant]:
+    """At most one mutant of a statement, so that each statement is as likely as another, however long it is."""
+    by_statement = defaultdict(list)
+    for path in find_files(root, SOURCES[package]):
+        for change in changes_of(str(path.relative_to(root)), ast.parse(path.read_text())):
+            one = change.mutant
+            by_statement[one.file, change.line, one.statement].append(one)
+    chance = random.Random(f"{package} {seed}")  # noqa: S311 - it is to be the same again
+    return [chance.choice(by_statement[one]) for one in sorted(chance.sample(list(by_statement), count))]
+
+
+def find_files(root: Path, patterns: str) -> list[Path]:
+    return [path for pattern in patterns.split() for path in sorted(root.glob(pattern))]
+
+
+def extract(commit: str, folder: Path) -> Path:
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        opened.extractall(folder, filter="data")
+    return folder
+
+
+def migrate(root: Path) -> dict[str, str]:
+    """The environment of a copy's tests: SQLite without services, and a database that theirs are copied from."""
+    environment = {
+        name: os.environ[name] for name in ("PATH", "HOME", "LANG", "CHROMIUM") if name in os.environ
+    }
+    # Before there was tests/settings.env, MODE alone was enough.
+    environment |= {"ENV_FILE": "tests/settings.env", "MODE": "development", "DATA_DIR": str(root / "var")}
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=root, env=environment, check=True)
+    return environment | {"MIGRATED": str((root / "var/db.sqlite3").rename(root / "var/migrated.sqlite3"))}
+
+
+def run_tests(root: Path, environment: dict[str, str], *arguments: str, limit: float | None = None) -> str:
+    """The first test that failed, or nothing. A run without an end fails."""
+    # Examples that one mutant left would be tried first at the next.
+    shutil.rmtree(root / ".hypothesis", ignore_errors=True)
+    with subprocess.Popen(
+        [*PYTEST, *arguments],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return "the time limit"
+    if process.returncode == 0:
+        return ""
+    for line in output.splitlines():
+        if line.startswith(("FAILED tests/", "ERROR tests/")):
+            return line.partition(" ")[2].partition(" - ")[0]
+    sys.exit(f"{output[-2000:]}\npytest ended with {process.returncode} and named no test.")
+
+
+def kill(file: Path, mutated: str, run: Callable[..., str], *tests: str, limit: float) -> str:
+    """The test that fails with the mutant, both among all and alone: others may fail because the machine is busy."""
+    source = file.read_text()
+    try:
+        write_module(file, mutated)
+        for _ in range(3):
+            killer = run("-n", "2", *tests, limit=limit)
+            if "::" not in killer or run(killer, limit=limit):
+                return killer
+        return ""
+    finally:
+        write_module(file, source)
+
+
+def write_module(file: Path, source: str) -> None:
+    """Its compiled form is known by second and size, which a mutant may share with the original."""
+    file.write_text(source)
+    for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):
+        compiled.unlink()
+
+
+def report(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    at, chosen_at = (
+        subprocess.check_output(["git", "rev-parse", "--short=7", commit], cwd=ROOT, text=True).strip()
+        for commit in (options.at, options.chosen_at)
+    )
+    yield f"{datetime.now(UTC):%Y-%m-%d}, commit {at}: {options.count} mutants of commit {chosen_at}, seed {options.seed}"
+    root = extract(at, folder / "code")
+    run = partial(run_tests, root, migrate(root))
+    chosen_from = extract(chosen_at, folder / "chosen")
+    for index, package in enumerate(SOURCES):
+        tests = [
+            f"tests/{path.relative_to(root / 'tests')}" for path in find_files(root / "tests", TESTS[package])
+        ]
+        started = time.monotonic()
+        if failed := run("-n", "2", *tests):
+            sys.exit(f"{failed} fails without a mutant.")
+        took = time.monotonic() - started
+        yield f"\n{package}: {took:.0f} s without a mutant"
+        sums: Counter[str] = Counter()
+        # What doesn't divide goes to the first packages.
+        count = (options.count + len(SOURCES) - 1 - index) // len(SOURCES)
+        for mutant in choose(chosen_from, package, count, options.seed):
+            started = time.monotonic()
+            file = root / mutant.file
+            found = apply(mutant, file.read_text()) if file.exists() else None
+            if found is None:
+                line, result = "?", "not found again"
+            else:
+                line = str(found[0])
+                killer = kill(file, found[1], run, *tests, limit=3 * took + 120)
+                result = f"killed by {killer}" if killer else "survived"
+            sums[result.partition(" by ")[0]] += 1
+            yield f"{mutant.file}:{line} {mutant}\n  {result}, {time.monotonic() - started:.0f} s"
+        yield f"{package}: " + ", ".join(f"{number} {result}" for result, number in sorted(sums.items()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--at", default="HEAD", help="commit whose tests are run (default: HEAD)")
+    parser.add_argument("--chosen-at", default="HEAD", help="commit that the mutants are chosen from")
+    parser.add_argument(
+        "--count", type=int, default=30, help="mutants of all packages together (default: 30)"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--into", type=Path, help="file that gets the report when it is complete")
+    options = parser.parse_args()
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for line in report(options, Path(folder)):
+            print(line, flush=True)
+            lines.append(f"{line}\n")
+    if options.into:
+        options.into.write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main()

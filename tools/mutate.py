@@ -1,0 +1,143 @@
+"""Mutants: the small faults that the source of a module can have."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OPPOSITES = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
+OPPOSITES |= {other: one for one, other in OPPOSITES.items()}
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+# Logs and crash points are no behaviour; the call for the present time differs between commits that are compared.
+LEFT_ALONE = frozenset({"log", "crash_point", "utc_now", ".now"})
+SHOWN = 90
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """It is found again where lines have moved: it knows its statement by the text."""
+
+    file: str
+    function: str
+    statement: str
+    nth: int
+    """Which of the statements of this text in the function."""
+    number: int
+    """Which of the changes that the statement can have."""
+    after: str
+
+    def __str__(self) -> str:
+        before, after = " ".join(self.statement.split()), " ".join(self.after.split())
+        different = (index for index, (old, new) in enumerate(zip(before, after, strict=False)) if old != new)
+        # Of a long statement the part around the change.
+        start = max(next(different, 0) - SHOWN // 2, 0)
+        return f"{self.function or 'module'}: {before[start:][:SHOWN]} => {after[start:][:SHOWN]}"
+
+
+@dataclass(frozen=True)
+class Change:
+    mutant: Mutant
+    line: int
+    old: ast.AST
+    new: ast.AST
+
+
+def changes_of(file: str, tree: ast.Module) -> Iterator[Change]:
+    """Every mutant of a file: a node of its tree, and what stands in its place then."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for statement, function, is_last in _statements(tree):
+        text = ast.unparse(_head(statement))
+        for number, (old, new) in enumerate(list(_replacements(statement, is_last=is_last))):
+            _Replace(old, new).visit(statement)
+            after = "deleted" if old is statement else ast.unparse(_head(statement))
+            _Replace(new, old).visit(statement)
+            mutant = Mutant(file, function, text, seen[function, text], number, after)
+            yield Change(mutant, statement.lineno, old, new)
+        seen[function, text] += 1
+
+
+def apply(mutant: Mutant, source: str) -> tuple[int, str] | None:
+    """The line of the mutant and the file with it; None where the file lacks the statement."""
+    tree = ast.parse(source)
+    for change in changes_of(mutant.file, tree):
+        if change.mutant == mutant:
+            return change.line, ast.unparse(_Replace(change.old, change.new).visit(tree))
+    return None
+
+
+def _statements(block: ast.AST, function: str = "") -> Iterator[tuple[ast.stmt, str, bool]]:
+    """The statements that can be changed, each with its function and whether it is the last of it."""
+    for child in [child for field in BLOCKS for child in _block(block, field)]:
+        name = function
+        if isinstance(child, ast.stmt):
+            nodes = list(ast.walk(_head(child)))
+            names = {node.id for node in nodes if isinstance(node, ast.Name)}
+            names |= {f".{node.attr}" for node in nodes if isinstance(node, ast.Attribute)}
+            if "TYPE_CHECKING" in names:
+                continue
+            if not names & LEFT_ALONE:
+                yield child, function, isinstance(block, ast.FunctionDef) and child is block.body[-1]
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                name = f"{function}.{child.name}".removeprefix(".")
+        yield from _statements(child, name)
+
+
+def _block(node: ast.AST, field: str) -> list[ast.AST]:
+    """Statements below a node; the body of a lambda is an expression."""
+    value = getattr(node, field, None)
+    return value if isinstance(value, list) else []
+
+
+def _head(statement: ast.stmt) -> ast.stmt:
+    """The statement without the blocks below it and without decorators."""
+    head = copy.copy(statement)
+    for field in (*BLOCKS, "decorator_list"):
+        if _block(head, field):
+            setattr(head, field, [])
+    return head
+
+
+def _replacements(statement: ast.stmt, *, is_last: bool) -> Iterator[tuple[ast.AST, ast.AST]]:
+    is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    if is_call or (isinstance(statement, ast.Return | ast.Raise | ast.Continue) and not is_last):
+        yield statement, ast.Pass()
+    for node in _expressions(_head(statement)):
+        match node:
+            case ast.Compare(ops=[operator]):
+                yield node, ast.Compare(node.left, [_opposite(operator)], node.comparators)
+            case ast.UnaryOp(op=ast.Not()):
+                yield node, node.operand
+            case ast.BoolOp():
+                yield node, ast.BoolOp(_opposite(node.op), node.values)
+            case ast.BinOp(op=ast.Add()):
+                yield node, ast.BinOp(node.left, ast.Sub(), node.right)
+            case ast.Constant(value=bool(value)):
+                yield node, ast.Constant(not value)
+            case ast.Constant(value=int(value) | float(value)):
+                yield node, ast.Constant(value + 1)
+
+
+def _opposite(operator: Any) -> Any:
+    return getattr(ast, OPPOSITES[type(operator).__name__])()
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.AST]:
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and field not in {"annotation", "returns"}:
+                yield child
+                yield from _expressions(child)
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)

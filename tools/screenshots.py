@@ -1,0 +1,231 @@
+"""The README's pictures, taken of a new demo workspace: `python tools/screenshots.py [folder]`.
+
+The service starts as `make up` starts it, on a port and in a folder of its own, and ends with the tool. The browser is
+Chromium, named by CHROMIUM or found on PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import requests
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+PAGES = ("Review", "Calendar", "Analytics")
+"""As the menu names them."""
+SIZE = {"width": 1280, "height": 800}
+BYTES_MOST = 200_000
+START_SECONDS = 600.0
+"""The demo's history may take minutes on a small machine."""
+SETTLED_SECONDS = 5.0
+"""For so long nothing may be under way before it counts as filled."""
+NOT_OF_THIS_MACHINE = ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "ANTHROPIC_API_KEY")
+"""Settings that would show other data, or cost money."""
+END_OF_GUIDE = "Ctrl-C stops everything"
+
+
+class Failed(Exception):
+    """The sentence that the person at the terminal reads."""
+
+
+class Demo(NamedTuple):
+    url: str
+    email: str
+    password: str
+    token: str
+
+    def get(self, path: str) -> Any:
+        with requests.Session() as session:
+            # A proxy of the environment has no business on loopback.
+            session.trust_env = False
+            answer = session.get(
+                f"{self.url}/v1{path}", headers={"Authorization": f"Bearer {self.token}"}, timeout=30
+            )
+        answer.raise_for_status()
+        return answer.json()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def running_demo() -> Iterator[Demo]:
+    """A demo workspace in a temporary folder, filled; stopped and removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="screenshots-") as folder:
+        port = os.environ.get("PORT") or str(free_port())
+        log = Path(folder) / "up.log"
+        environment = {
+            **os.environ,
+            **dict.fromkeys(NOT_OF_THIS_MACHINE, ""),
+            "MODE": "development",
+            "DATA_DIR": f"{folder}/data",
+            "PORT": port,
+        }
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, str(ROOT / "tools" / "up.py")],
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # The service and what fills it are one group, which is ended as one.
+                start_new_session=True,
+            )
+        try:
+            demo = wait_for_guide(process, log, f"http://127.0.0.1:{port}")
+            wait_until_settled(demo)
+            yield demo
+        finally:
+            stop(process)
+
+
+def wait_for_guide(process: subprocess.Popen[bytes], log: Path, url: str) -> Demo:
+    """What the demo prints once it is filled: the log-in and the API key."""
+    until = time.monotonic() + START_SECONDS
+    while END_OF_GUIDE not in (text := log.read_text(errors="replace")).partition("Log in as")[2]:
+        if process.poll() is not None or time.monotonic() > until:
+            tail = "\n".join(text.splitlines()[-12:])
+            raise Failed(f"The demo did not start. The end of what it said:\n\n{tail}")
+        time.sleep(0.5)
+    said = {}
+    for label in ("Log in as", "Password", "API key"):
+        found = re.search(rf"^ *{label} +(\S+)", text, re.MULTILINE)
+        if found is None:
+            raise Failed(f"The demo did not say its {label!r}:\n\n{text}")
+        said[label] = found[1]
+    return Demo(url, said["Log in as"], said["Password"], said["API key"])
+
+
+def wait_until_settled(demo: Demo) -> None:
+    """Until items are no longer made."""
+    until = time.monotonic() + START_SECONDS
+    before, since = None, time.monotonic()
+    while time.monotonic() - since < SETTLED_SECONDS:
+        if time.monotonic() > until:
+            raise Failed("The demo goes on making items.")
+        # Films take minutes, and a key has so many calls a minute.
+        time.sleep(2.0)
+        newest = [item["id"] for item in demo.get("/generated?limit=1")["data"]]
+        under_way = demo.get("/generated?status=queued&status=generating&limit=1")["data"]
+        if under_way or newest != before:
+            before, since = newest, time.monotonic()
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """As Ctrl-C does; what doesn't end in time is killed."""
+    for number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, 10)):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+def take(browser: Browser, demo: Demo, folder: Path) -> None:
+    context = browser.new_context(
+        base_url=demo.url, viewport=SIZE, color_scheme="light", reduced_motion="reduce", locale="en-GB"
+    )
+    page = context.new_page()
+    page.goto("/account/login/?next=/")
+    page.get_by_label("Email").fill(demo.email)
+    page.get_by_label("Password").fill(demo.password)
+    page.get_by_role("button", name="Log in", exact=True).click()
+    page.wait_for_url(lambda url: "/account/login" not in url)
+    workspace = page.url.partition("?")[0].rstrip("/")
+    addresses = {
+        name: page.get_by_role("link", name=name, exact=True).first.get_attribute("href") or ""
+        for name in PAGES
+    }
+    for name, address in addresses.items():
+        show(page, address)
+        scroll_past_filters(page)
+        write(page.screenshot(), folder / f"{name.lower()}.png")
+    show_item(page, demo, workspace)
+    write(page.screenshot(), folder / "item.png")
+
+
+def show(page: Page, address: str) -> None:
+    answer = page.goto(address, wait_until="networkidle")
+    if answer is None or not answer.ok:
+        raise Failed(f"{address} could not be shown.")
+
+
+def scroll_past_filters(page: Page) -> None:
+    """Where charts stand below a form that fills half the window, to the charts."""
+    if page.locator("main canvas").count():
+        page.evaluate("""() => {
+            const numbers = document.querySelector("main form").closest("section").nextElementSibling;
+            window.scrollBy(0, numbers.getBoundingClientRect().top - 24);
+        }""")
+
+
+def show_item(page: Page, demo: Demo, workspace: str) -> None:
+    """The post to review that rests on the most claims, of those whose claims are seen without scrolling."""
+    items = demo.get("/generated?status=ready&bucket=text&include=claims&limit=100")["data"]
+    for item in sorted(items, key=lambda item: len(item["claims"]), reverse=True):
+        show(page, f"{workspace}/items/{item['id']}")
+        claims = page.locator("#claims").bounding_box() if page.locator("#claims").count() else None
+        if claims and claims["y"] < SIZE["height"] * 0.6:
+            return
+    raise Failed("The demo has no post to review whose claims are seen at once.")
+
+
+def write(taken: bytes, file: Path) -> None:
+    """A PNG of 256 colours, which are enough for pages and a third of the bytes."""
+    picture = Image.open(BytesIO(taken)).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
+    size = file.stat().st_size
+    print(f"{file}: {size / 1000:.0f} kB", flush=True)
+    if size > BYTES_MOST:
+        raise Failed(f"{file} has {size} bytes; a README's picture has {BYTES_MOST} at most.")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    try:
+        if program is None:
+            raise Failed(
+                "There is no Chromium: install Debian's package chromium, or name a program in CHROMIUM."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        with running_demo() as demo, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+            )
+            take(browser, demo, folder)
+            browser.close()
+    except Failed as failure:
+        sys.exit(str(failure))
+    except KeyboardInterrupt:
+        sys.exit("\nStopped.")
+
+
+if __name__ == "__main__":
+    main()
