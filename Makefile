@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 # Tests and checks keep what they write apart from the data of `make up`.
 APART := env -u DATABASE_URL -u REDIS_URL ENV_FILE=tests/settings.env DATA_DIR=var/test/check
 
-.PHONY: help up token install test test-slow test-real test-postgres test-all coverage check format bench eval prove-mutants screenshots lock
+.PHONY: help up token install test test-slow test-real test-postgres test-all coverage check format bench eval prove-mutants prove-live screenshots lock
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ eval: install  ## What the writer finds and the checks stop, over thirty raw ite
 
 prove-mutants: install  ## What the fast tests find of small faults in the code, into docs/proofs/
 	@$(RUN) -m tools.mutants --chosen-at 4431311 --into docs/proofs/mutants.txt
+
+prove-live: install  ## What the six types of sources bring from the real network, into docs/proofs/
+	@$(RUN) -m tools.live
 
 screenshots: install  ## The README's pictures, taken of a demo of its own in Chromium
 	@$(RUN) tools/screenshots.py

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import getpass
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -46,8 +45,6 @@ RINGS = {
 # What others' servers answer is the same on every database.
 ON_ONE_DATABASE = {"real", "coverage"}
 NO_TEST_WAS_CHOSEN = 5
-SOME_FAILED = 1
-MOST_TRIED_AGAIN = 3
 # What takes too long for each run, at its full size (tests/sizes.py): `make prove-NAME`.
 PROOFS = {
     "kills": ["tests/faults", "tests/operators/test_backup.py", "-m", "not alone"],
@@ -161,31 +158,14 @@ def migrate(environment: dict[str, str]) -> None:
 
 
 def pytest(options: list[str], environment: dict[str, str]) -> int:
-    """The exit code of one pass.
-
-    What failed is tried once more, alone, if it is at most MOST_TRIED_AGAIN tests: some wait for processes that a busy
-    machine starves. Tests that pass then are named as unsteady; they are to be mended, and the pass is not lost.
-    """
-    cache = Path(environment["DATA_DIR"]) / "pytest"
-    shutil.rmtree(cache, ignore_errors=True)
-    command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}"]
-    code = subprocess.run(
-        [*command, *options, *sys.argv[2:]], cwd=ROOT, env=environment, check=False
-    ).returncode
-    failed = failed_tests(cache) if code == SOME_FAILED else []
-    if not 0 < len(failed) <= MOST_TRIED_AGAIN:
-        return code
-    print(f"\n== {len(failed)} failed: once more, alone", flush=True)
-    again = subprocess.run([*command, *failed], cwd=ROOT, env=environment, check=False).returncode
-    if again == 0:
-        print("\n".join(f"== UNSTEADY, passed only alone: {test}" for test in failed), flush=True)
-    return again
+    """The exit code of one pass. A test that passes only at its second try has a fault: there is no second try."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *sys.argv[2:]]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
-def failed_tests(cache: Path) -> list[str]:
-    """What the last pass noted as failed: ids of tests, or of files that did not import."""
-    noted = cache / "v" / "cache" / "lastfailed"
-    return sorted(json.loads(noted.read_text())) if noted.is_file() else []
+def commit_described() -> str:
+    """The commit that is run, with `-dirty` where something isn't committed."""
+    return subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=ROOT, text=True).strip()
 
 
 def prove(name: str) -> int:
@@ -194,10 +174,9 @@ def prove(name: str) -> int:
     broker, _ = find_redis()
     both = {"DATABASE_URL": database, "REDIS_URL": broker}
     passes = [("SQLite alone", {}), *([("PostgreSQL and Redis", both)] if database and broker else [])]
-    commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=ROOT, text=True).strip()
     lines = [
         f"make prove-{name}",
-        f"{time.strftime('%Y-%m-%d')}, commit {commit}, {os.cpu_count()} cores",
+        f"{time.strftime('%Y-%m-%d')}, commit {commit_described()}, {os.cpu_count()} cores",
         "",
     ]
     passed = True

@@ -1,4 +1,4 @@
-"""`make screenshots`: a service of its own, a filled demo, four pictures of one size."""
+"""`make screenshots` and `make prove-live`: one filled demo for both, four pictures of one size, three sources."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from tests.documents.text import ROOT
 # The pictures that are kept wait until its films are made too, which takes minutes.
 AT_THE_FIRST_POST = """
 import time
-from tools import screenshots
+from tools import live, screenshots
 
 def wait(demo):
     while not demo.get("/generated?status=ready&bucket=text&limit=1")["data"]:
         time.sleep(1)
+    for kind, address in (("webhook", ""), ("brand", ""), ("rss", "ftp://example.test/feed")):
+        row = live.prove(demo, kind, address)
+        print("row", kind, row.raw_items > 0, row.items > 0, row.told)
 
 screenshots.wait_until_settled = wait
 screenshots.main()
@@ -26,7 +29,7 @@ screenshots.main()
 
 
 @pytest.mark.timeout(900)
-def test_it_takes_the_four_pictures_of_the_readme(chromium, tmp_path):
+def test_demo_shows_what_the_readme_shows_and_sources_bring_items(chromium, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name not in {"MIGRATED", "PORT"}}
     done = subprocess.run(
         [sys.executable, "-c", AT_THE_FIRST_POST, str(tmp_path)],
@@ -37,6 +40,9 @@ def test_it_takes_the_four_pictures_of_the_readme(chromium, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith("row ")]
+    assert [row.rstrip() for row in rows[:2]] == ["row webhook True True", "row brand False True"]
+    assert rows[2].startswith("row rss False False refused: ")
     taken = {}
     for path in tmp_path.iterdir():
         with Image.open(path) as picture:
