@@ -105,7 +105,15 @@ class AttemptInline(TabularInline):
     model = Attempt
     extra = 0
     can_delete = False
-    fields: ClassVar[Any] = ("number", "status", "revision", "error", "started_at", "finished_at")
+    fields: ClassVar[Any] = (
+        "number",
+        "status",
+        "revision",
+        "error",
+        "late_answer",
+        "started_at",
+        "finished_at",
+    )
     readonly_fields: ClassVar[Any] = fields
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:

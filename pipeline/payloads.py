@@ -556,6 +556,7 @@ ATTEMPT_FIELDS: Final = (
     "status",
     "error",
     "receipt",
+    "late_answer",
     "started_at",
     "finished_at",
 )
@@ -570,9 +571,16 @@ def attempt(row: Mapping[str, Any]) -> dict[str, Any]:
         "status": row["status"],
         "error": _error_of(row["error"]),
         "receipt": row["receipt"],
+        "late_answer": _late_answer_of(row["late_answer"]),
         "started_at": as_z(row["started_at"]),
         "finished_at": as_z_or_none(row["finished_at"]),
     }
+
+
+def _late_answer_of(kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if kept is None:
+        return None
+    return {"external_id": kept["external_id"] or None, "url": kept["url"] or None, "at": kept["at"]}
 
 
 def publish_queue(row: Mapping[str, Any], *, outlets: Sequence[str]) -> dict[str, Any]:

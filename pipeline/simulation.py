@@ -7,6 +7,7 @@ hide. The protocol stands in `pipeline.platforms.simulated`.
 from __future__ import annotations
 
 import json
+import math
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -39,7 +40,7 @@ class SimulatedServer(Client):
     def request(self, method: str, url: str, **options: Any) -> Response:
         address = urlsplit(url)
         if method == "POST" and address.path == "/posts":
-            return self._post(options.get("json") or {}, url)
+            return self._post(options.get("json") or {}, url, options.get("timeout", math.inf))
         query = parse_qs(address.query)
         if method == "GET" and address.path == "/posts":
             return self._find(query.get("ref", [""])[0], url)
@@ -53,9 +54,9 @@ class SimulatedServer(Client):
         rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref)
         return int(rows.count())
 
-    def _post(self, post: Mapping[str, Any], url: str) -> Response:
-        if settings.SIMULATED_LATENCY_MS:
-            time.sleep(settings.SIMULATED_LATENCY_MS / 1000)
+    def _post(self, post: Mapping[str, Any], url: str, timeout: float) -> Response:
+        ends = time.monotonic() + timeout
+        _wait(settings.SIMULATED_LATENCY_MS / 1000, ends)
         ref = str(post.get("ref", ""))
         script = list(post.get("script") or [])
         played = self._played(ref) if script else 0
@@ -75,7 +76,7 @@ class SimulatedServer(Client):
         )
         insert([row])
         if word == "slow":
-            time.sleep(SLOW_SECONDS)
+            _wait(SLOW_SECONDS, ends)
         if word in {"timeout_after_accept", "silence"}:
             message = "The simulated platform took the post and never answered."
             raise TimedOut(message, may_have_reached=True)
@@ -123,6 +124,17 @@ class SimulatedServer(Client):
             {"data": {posts[row.pk]: made_up_metrics(posts[row.pk], row.created_at, now) for row in rows}},
             url,
         )
+
+
+def _wait(seconds: float, ends: float) -> None:
+    """Take its time, and no more than its caller has."""
+    if not seconds:
+        return
+    left = ends - time.monotonic()
+    time.sleep(max(0.0, min(seconds, left)))
+    if seconds > left:
+        message = "The simulated platform didn't answer in time."
+        raise TimedOut(message, may_have_reached=True)
 
 
 def _shown(row: SimulatedPost) -> dict[str, str]:

@@ -55,11 +55,12 @@ GENERATED_ITEM: Final[Mapping[str, frozenset[str]]] = {
 
 PUBLICATION: Final[Mapping[str, frozenset[str]]] = {
     # Unknown after a restore, which can't know what was sent since its backup.
-    "scheduled": frozenset({"publishing", "failed", "cancelled", "unknown"}),
+    # Published, or failed and then published, where the platform answered a call late that had been given up.
+    "scheduled": frozenset({"publishing", "failed", "cancelled", "unknown", "published"}),
     "publishing": frozenset({"published", "scheduled", "failed", "unknown"}),
     "unknown": frozenset({"published", "scheduled", "failed"}),
     "published": frozenset({"removed"}),
-    "failed": frozenset({"scheduled", "cancelled"}),
+    "failed": frozenset({"scheduled", "cancelled", "published"}),
     "cancelled": frozenset(),
     "removed": frozenset(),
 }

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_CALL_SECONDS = 50
-"""Fetching a feed may take 20 s and reading it 30 more; no other call of a hand takes longer."""
+"""Fetching a feed may take 20 s and reading it 30 more; a call that publishes is broken off after as long."""
 
 
 @register(Tags.security)

@@ -247,6 +247,10 @@ OVERDUE_TOLD_AFTER: Final = timedelta(minutes=15)
 """How late a publication that still waits may be before its people are told: the first retries take less."""
 UNKNOWN_TOLD_AFTER: Final = timedelta(hours=1)
 """How long a publication with an unknown outcome is looked up before its people are told."""
+PLATFORM_SETTLES: Final = timedelta(minutes=1)
+"""How long a platform that declares no time of its own may still work on a call after the call's deadline, as web servers
+do whose caller has gone; only then does it prove anything that the platform doesn't have the post.
+"""
 RECONCILE_EVERY: Final = (
     timedelta(seconds=5),
     timedelta(seconds=30),

@@ -554,6 +554,14 @@ class Receipt(serializers.Serializer[Any]):
     settings = ObjectField()
 
 
+class LateAnswer(serializers.Serializer[Any]):
+    """The platform has the post, and said so when the attempt was closed already."""
+
+    external_id = serializers.CharField(allow_null=True)
+    url = serializers.CharField(allow_null=True)
+    at = MomentField()
+
+
 class Attempt(serializers.Serializer[Any]):
     """One call that may have made a publication public."""
 
@@ -564,6 +572,7 @@ class Attempt(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=AttemptStatus.values)
     error = PublicationError(allow_null=True)
     receipt = Receipt(allow_null=True)
+    late_answer = LateAnswer(allow_null=True)
     started_at = MomentField()
     finished_at = MomentField(allow_null=True)
 

@@ -185,8 +185,13 @@ class Attempt(WorkspaceRow):
     error = models.JSONField(null=True)
     receipt = models.JSONField(null=True)
     """What was handed to the platform, as it was fitted for it."""
+    late_answer = models.JSONField(null=True)
+    """That the platform has it, as it said when the attempt was closed already: `{"external_id", "url", "details", "at"}`."""
     started_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
+
+    # The deadline of its call by `monotonic()`, for the hand that makes it; no column.
+    ends: float
 
     class Meta(WorkspaceRow.Meta):
         db_table = "attempt"

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from config.ground import limits
 from pipeline.platforms import settings as settings_of
 from pipeline.platforms.rules import problems_of
 from pipeline.plugins import ConfigInvalid, Evidence, Problem
@@ -150,7 +151,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Absent:
-    """A proof that the platform does not have it: it may be sent again.
+    """The platform does not have it. Once its calls are over and it has settled, that is a proof: it may be sent again.
 
     `there` of the `parts` of a thread may be public already; the next try goes on after them.
     """
@@ -285,6 +286,8 @@ class Platform(ABC):
     is_connectable: ClassVar[bool] = True
     """False: a workspace has one from the start, and can't add another."""
     can_reconcile: ClassVar[bool] = False
+    settles: ClassVar[timedelta] = limits.PLATFORM_SETTLES
+    """How long after a call was broken off its post may still appear; `Absent` counts only after that."""
     posts_are_ours: ClassVar[bool] = False
     """True: it shows what our own database says, so that a restored database can't differ from it."""
     mails_subscribers: ClassVar[bool] = False

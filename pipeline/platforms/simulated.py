@@ -18,6 +18,8 @@ tries.
     timeout_before_accept  stores nothing; the client raises `TimedOut` with `may_have_reached` False
     silence                as timeout_after_accept, and look-ups of this `ref` answer 503 from then on
 
+    A caller whose time is up before the answer gets `TimedOut` with `may_have_reached` True. What was stored stays.
+
     The server answers 422 by itself to a body of more than 5,000 code points.
 
 `GET /posts?ref=<key>`
@@ -35,6 +37,7 @@ tries.
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from urllib.parse import quote
 
@@ -153,6 +156,8 @@ class Simulated(Platform):
     is_simulated = True
     is_connectable = False
     can_reconcile = True
+    settles = timedelta(0)
+    """Its server ends with the call, and lists what it stored at once."""
     can_remove = True
     metrics_given = METRICS
     text_limit = TEXT_LIMIT

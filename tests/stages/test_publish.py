@@ -7,6 +7,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+from django.utils import timezone
 
 from accounts import workspaces
 from accounts.models import Notice
@@ -18,9 +19,10 @@ from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.stages import defaults, publish, review
-from pipeline.stages.publish import sending
+from pipeline.stages.publish import one_call, sending
 from tests.stages import steps
 from tests.stages.steps import (
+    LEASE,
     MINUTE,
     NOON,
     accepted,
@@ -522,18 +524,21 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
         [],
     )
     clock.move_to(look)
+    ends = NOON + one_call.LONGEST
+    assert state(send(publication), "status", "wake_at") == {"status": "unknown", "wake_at": ends}
+    clock.move_to(ends)
     publication = send(publication)
     assert state(publication, *PUBLICATION, "unknown_since") == {
         "status": "scheduled",
         "attempt_count": 1,
-        "next_attempt_at": look + MINUTE,
-        "wake_at": look + MINUTE,
+        "next_attempt_at": ends + MINUTE,
+        "wake_at": ends + MINUTE,
         "published_at": None,
         "unknown_since": None,
     }
     assert (reread(ready).status, attempts(publication)) == ("scheduled", [(1, 1, "failed")])
-    assert failures(workspace) == [("not_accepted", True, z(look + MINUTE))]
-    clock.move_to(look + MINUTE)
+    assert failures(workspace) == [("not_accepted", True, z(ends + MINUTE))]
+    clock.move_to(ends + MINUTE)
     assert (send(publication).status, calls(workspace)) == ("published", ["error", "ok"])
 
 
@@ -547,7 +552,7 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
 def test_look_up_says_what_is_public(workspace, ready, clock, monkeypatch, absent, code, message):
     publication = send(promise(ready, make_stage(workspace, "error")))
     monkeypatch.setattr(Simulated, "reconcile", lambda *_, **__: absent)
-    clock.move_to(NOON + timedelta(seconds=5))
+    clock.move_to(NOON + one_call.LONGEST)
     publication = send(publication)
     told_of = {name: publication.error[name] for name in ("code", "message", "retryable")}
     assert (publication.status, told_of) == (
@@ -621,8 +626,8 @@ def test_unknown_outcomes_use_the_same_schedule(workspace, ready, clock):
     waits = []
     for _ in range(3):
         row = send(publication)
-        clock.move_to(row.wake_at)
-        looked = row.wake_at
+        looked = timezone.now() + one_call.LONGEST
+        clock.move_to(looked)
         row = send(publication)
         waits.append(row.next_attempt_at - looked)
         clock.move_to(row.next_attempt_at)
@@ -792,6 +797,7 @@ def test_kill_between_the_call_and_its_record_is_reconciled(workspace, ready, cl
         with pytest.raises(SystemExit):
             publish.work(claimed(publication))
     assert (reread(publication).status, reread(ready).status) == ("publishing", "publishing")
+    clock.shift(LEASE)
     row = send(publication)
     if word == "error":
         assert (row.status, failures(workspace)[0][0]) == ("scheduled", "not_accepted")
@@ -812,6 +818,7 @@ def test_kill_before_the_call_is_sent_once(workspace, ready, clock, monkeypatch)
         patch.setattr(sending, "_commit", killed)
         with pytest.raises(SystemExit):
             publish.work(claimed(publication))
+    clock.shift(LEASE)
     row = send(publication)
     assert (row.status, attempts(publication), calls(workspace)) == ("scheduled", [(1, 1, "failed")], [])
     clock.move_to(row.next_attempt_at)

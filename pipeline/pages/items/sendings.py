@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from config.ground.moments import read_moment
 from pipeline.connection import platform_if_known
 from pipeline.models import Attempt, Publication
 from pipeline.pages.outlets import words as outlet_words
@@ -13,6 +14,7 @@ from pipeline.stages import publish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from uuid import UUID
 
     from accounts.pages.place import Place
@@ -30,6 +32,10 @@ class Call:
     label: str
     error: str
     receipt: Mapping[str, Any] | None
+    late: Mapping[str, Any] | None
+    """What the platform answered after the call had been given up."""
+    late_at: datetime | None
+    late_link: str
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
         label=label,
-        # Of the platform's own making, so that only what a browser opens safely becomes a link.
-        link=row.url if row.url.startswith(("https://", "http://")) else "",
+        link=_safe(row.url),
         error=str(error.get("message", "")),
         advice=str(error.get("action") or ""),
         whose=outlet_words.class_of(error),
@@ -98,6 +103,11 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     )
 
 
+def _safe(url: str) -> str:
+    """Of the platform's own making, so that only what a browser opens safely becomes a link."""
+    return url if url.startswith(("https://", "http://")) else ""
+
+
 _CALLS: Final[Mapping[str, str]] = {
     "started": "publishing",
     "succeeded": "published",
@@ -109,4 +119,14 @@ _CALLS: Final[Mapping[str, str]] = {
 
 def _call(attempt: Attempt) -> Call:
     tone, label = outlet_words.status_of(_CALLS[attempt.status])
-    return Call(attempt, tone, label, str((attempt.error or {}).get("message", "")), attempt.receipt)
+    late = attempt.late_answer
+    return Call(
+        attempt,
+        tone,
+        label,
+        str((attempt.error or {}).get("message", "")),
+        attempt.receipt,
+        late,
+        read_moment(late["at"]) if late else None,
+        _safe(late["url"]) if late else "",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
@@ -14,10 +15,12 @@ from accounts import notices
 from config.ground import limits, states
 from config.ground.crash import crash_point
 from config.ground.errors import Detail
+from config.ground.ids import encode
 from config.ground.moments import as_z
 from pipeline import events, payloads
 from pipeline.connection import account_of, platform_of
 from pipeline.models import Attempt, GeneratedItem, Outlet, Publication
+from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.stages import mailing, pictures
 from pipeline.stages.outlets import health
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.connection import Connection
-    from pipeline.platforms.base import Adapted, Platform, Sent
+    from pipeline.platforms.base import Adapted, Platform
+
+log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 MESSAGE_CHARACTERS: Final = 1000
@@ -44,6 +49,14 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
         # A person's word that it was sent before makes no second mailing: it names no id.
         if platform.mails_subscribers and sent.external_id:
             sent = mailing.issue(row, _post_of(row, platform), now=now)
+        # Only what was called for more than once can be there twice.
+        late = late_answer_of(row) if attempt is None or attempt.number > 1 else None
+        external_id = storable(sent.external_id)[:300]
+        twice = (
+            _posted_twice(external_id, late)
+            if late is not None and _answer_of(late)["external_id"] != external_id
+            else None
+        )
         states.move(
             row,
             "published",
@@ -53,9 +66,11 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
             step="finish" if has_finish else "done",
             details=storable(dict(sent.details)),
             next_attempt_at=None,
-            external_id=storable(sent.external_id)[:300],
+            revision=row.revision,
+            external_id=external_id,
             url=storable(sent.url)[: limits.URL_CHARACTERS],
-            error=None,
+            error=twice,
+            waits_for=None,
             unknown_since=None,
             published_at=now,
             # As it was sent, whatever becomes of the item.
@@ -69,6 +84,8 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
             health.works_again(row.outlet, now)
         publications = refresh_item(item, now=now)
         tell(row, item, "published.success", now, publications=publications)
+        if twice is not None:
+            _notify_of_late_answer(row, item, now)
         crash_point("publish.recorded")
 
 
@@ -97,6 +114,12 @@ def record_failure(
     """
     with transaction.atomic():
         item = locked(row.item)
+        late = late_answer_of(row)
+        if late is not None:
+            # This call failed, and an earlier one that had been given up has got through: it isn't sent once more.
+            _close_attempts(row, "failed", as_shown(error, is_retried=False), now, attempt=attempt)
+            _publish_by(late, row, now)
+            return
         if tries is None:
             tries = row.attempt_count if attempt is not None else row.attempt_count + 1
         wait = _wait_after(error, tries)
@@ -159,6 +182,121 @@ def record_unknown(
             states.move(attempt, "unknown", error=shown)
         refresh_item(item, now=now)
         crash_point("publish.recorded")
+
+
+def keep_late_answer(
+    row: Publication, item: GeneratedItem, attempt: Attempt, sent: Sent, now: datetime
+) -> None:
+    """The platform has the post, and says so when the attempt is closed already: kept, used where nothing was sent since,
+    else told. The caller holds item and row.
+    """
+    # Where our own ledger is the mailing, the answer is no word of a platform.
+    if platform_of(row.platform).mails_subscribers:
+        return
+    external_id = storable(sent.external_id)[:300]
+    if row.status in {"published", "removed"} and row.external_id == external_id:
+        # A look-up has found this very post meanwhile.
+        return
+    if row.status == "published" and not row.external_id and attempt.status == "succeeded":
+        # A person said that it was sent, and couldn't name the id.
+        Publication.everywhere.filter(pk=row.pk).update(
+            external_id=external_id,
+            url=row.url or storable(sent.url)[: limits.URL_CHARACTERS],
+            details=storable(dict(sent.details)),
+            version=F("version") + 1,
+            updated_at=now,
+        )
+        refresh_item(item, now=now)
+        return
+    attempt.late_answer = {
+        "external_id": external_id,
+        "url": storable(sent.url)[: limits.URL_CHARACTERS],
+        "details": storable(dict(sent.details)),
+        "at": as_z(now),
+    }
+    Attempt.everywhere.filter(pk=attempt.pk).update(late_answer=attempt.late_answer)
+    log.error(
+        "late_answer",
+        publication=encode("pub", row.pk),
+        attempt=attempt.number,
+        status=row.status,
+        external_id=external_id,
+    )
+    if row.status in {"scheduled", "failed"} and item.deleted_at is None:
+        take_over(row)
+        _publish_by(attempt, row, now)
+    elif row.status not in {"publishing", "unknown"}:
+        is_published = row.status == "published"
+        shown = _posted_twice(row.external_id, attempt) if is_published else _posted_after_all(attempt)
+        Publication.everywhere.filter(pk=row.pk).update(error=shown, version=F("version") + 1, updated_at=now)
+        row.refresh_from_db(fields=["error", "version", "updated_at"])
+        refresh_item(item, now=now)
+        _notify_of_late_answer(row, item, now)
+    # What is being sent again at this moment has its outcome told with this one beside it.
+
+
+def late_answer_of(row: Publication) -> Attempt | None:
+    """The newest attempt that its platform has answered late."""
+    rows = Attempt.everywhere.filter(publication=row, late_answer__isnull=False)
+    found: Attempt | None = rows.order_by("-number").first()
+    return found
+
+
+def _answer_of(attempt: Attempt) -> dict[str, Any]:
+    answer: dict[str, Any] = attempt.late_answer or {}
+    return answer
+
+
+def take_over(row: Publication) -> None:
+    """Whoever holds the lease has lost it; the caller holds the row."""
+    row.lease_token += 1
+    Publication.everywhere.filter(pk=row.pk).update(lease_token=row.lease_token)
+
+
+def _publish_by(attempt: Attempt, row: Publication, now: datetime) -> None:
+    """Published by the call whose answer came late."""
+    answer = _answer_of(attempt)
+    row.revision = attempt.revision
+    sent = Sent(answer["external_id"], answer["url"], answer["details"])
+    record_success(row, sent, now, attempt=None)
+
+
+def _posted_twice(external_id: str, attempt: Attempt) -> dict[str, Any]:
+    other = _answer_of(attempt)["external_id"]
+    message = (
+        f"It may be there twice, as {external_id or 'a post whose number isn’t known'} and as {other}: the platform took "
+        f"call {attempt.number} after it had been given up and the post sent again."
+    )
+    action = f"Look at both on the platform, and delete one{_at(attempt)}."
+    return as_shown(OutcomeUnknown(message, code="posted_twice", action=action), is_retried=False)
+
+
+def _posted_after_all(attempt: Attempt) -> dict[str, Any]:
+    other = _answer_of(attempt)["external_id"]
+    message = f"It is public after all, as {other}: the platform took call {attempt.number} after it had been given up."
+    action = f"Delete it on the platform, or leave it{_at(attempt)}."
+    return as_shown(OutcomeUnknown(message, code="posted_after_all", action=action), is_retried=False)
+
+
+def _at(attempt: Attempt) -> str:
+    url = _answer_of(attempt)["url"]
+    return f" ({url})" if url else ""
+
+
+def _notify_of_late_answer(row: Publication, item: GeneratedItem, now: datetime) -> None:
+    if row.test:
+        return
+    error: Mapping[str, Any] = row.error or {}
+    words = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
+    notices.record(
+        "post_failed",
+        workspace_id=row.workspace_id,
+        key=f"{row.pk.hex}:{row.version}",
+        title=_("“%(item)s” is on %(outlet)s more often than it should be") % words,
+        text=f"{error['message']} {error['action']}",
+        path=f"items/{encode('gen', item.pk)}",
+        now=now,
+    )
 
 
 def storable(value: Any) -> Any:

@@ -31,15 +31,18 @@ from pipeline.stages.publish.handing_over import hand_over, is_handed_over
 from pipeline.stages.publish.item_status import locked, refresh_item
 from pipeline.stages.publish.judging import why_closed
 from pipeline.stages.publish.looking_up import look_again, look_up
+from pipeline.stages.publish.one_call import LONGEST, OneCall
 from pipeline.stages.publish.pacing import is_paced, wait_of
 from pipeline.stages.publish.payload import keep_short_links, key_of, post_for, receipt_of
 from pipeline.stages.publish.recording import (
     LEASE,
+    keep_late_answer,
     overtaken,
     put_off,
     record_failure,
     record_success,
     record_unknown,
+    take_over,
 )
 from pipeline.stages.publish.removing import give_up_removing, take_back
 from pipeline.stages.publish.standing import IS_ON_HOLD, held_back
@@ -330,8 +333,10 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             number=row.attempts_before + 1,
             revision=item.revision,
             receipt=receipt_of(post),
-            started_at=now,
+            # The deadline of the call counts from here, whatever the lock took.
+            started_at=utc_now(),
         )
+        attempt.ends = monotonic() + LONGEST.total_seconds()
         insert([attempt])
         if row.outlet.clicks_since is not None:
             keep_short_links(row)
@@ -350,11 +355,19 @@ def _wait_for_turn(row: Publication, now: datetime) -> Wait | None:
 def _commit(row: Publication, connection: Connection, post: Adapted, attempt: Attempt) -> None:
     now = utc_now()
     key = key_of(row)
+
+    def is_ours() -> bool:
+        try:
+            return bool(row.under_lease().filter(status="publishing").exists())
+        finally:
+            hands.release_connections()
+
+    http = OneCall(connection.http, started_at=attempt.started_at, ends=attempt.ends, is_ours=is_ours)
     # The platform may take its time, in which others can use the connection to the database.
     hands.release_connections()
     try:
         sent = connection.platform.commit(
-            connection.account, post, _plain(row.step_state), http=connection.http, key=key, now=now
+            connection.account, post, _plain(row.step_state), http=http, key=key, now=now
         )
     except (TryLater, Refused, NeedsReconnect) as error:
         crash_point("publish.sent")
@@ -378,16 +391,15 @@ def _commit(row: Publication, connection: Connection, post: Adapted, attempt: At
 def _keep_proof(row: Publication, sent: Sent, attempt: Attempt) -> None:
     """The lease was lost while the platform took the post: its own word is better than any look-up."""
     with transaction.atomic():
-        locked(row.item)
+        item = locked(row.item)
         fresh: Publication = (
             Publication.everywhere.select_for_update(of=("self",))
             .select_related("item", "outlet", "workspace")
             .get(pk=row.pk)
         )
-        made = Attempt.everywhere.filter(pk=attempt.pk, status__in=["started", "unknown"]).first()
-        if fresh.status not in {"unknown", "publishing"} or made is None:
-            return
-        # Whoever looks it up at this moment has lost the row.
-        fresh.lease_token += 1
-        Publication.everywhere.filter(pk=fresh.pk).update(lease_token=fresh.lease_token)
-        record_success(fresh, sent, utc_now(), attempt=made)
+        made = Attempt.everywhere.get(pk=attempt.pk)
+        if fresh.status in {"unknown", "publishing"} and made.status in {"started", "unknown"}:
+            take_over(fresh)
+            record_success(fresh, sent, utc_now(), attempt=made)
+        else:
+            keep_late_answer(fresh, item, made, sent, utc_now())
