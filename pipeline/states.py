@@ -134,7 +134,8 @@ MAIL_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "sending": frozenset({"sent", "pending", "failed", "unknown"}),
     "sent": frozenset(),
     "failed": frozenset(),
-    "unknown": frozenset(),
+    # Where the server's word came when the line was another hand's already.
+    "unknown": frozenset({"sent"}),
     "skipped": frozenset(),
 }
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import smtplib
+import socket
 import ssl
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,7 +19,7 @@ from config.ground import outbound
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
-    import socket
+    from collections.abc import Iterator
 
     from config.ground.outbound import Policy
     from pipeline.platforms.base import Account
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 COMMAND_SECONDS: Final = 20.0
 LAST_SECONDS: Final = 60.0
 """For the reply to the end of a message, which servers take their time for."""
+WHOLE_SECONDS: Final = 150.0
+"""For one mail in all, and for opening the session: the line's lease is longer."""
 TEXT_CHARACTERS: Final = 300
 
 Stage = Literal["mail", "rcpt", "data", "end"]
@@ -108,11 +112,36 @@ class _Guarded(smtplib.SMTP):
             raise
 
 
+@contextmanager
+def _limited(smtp: smtplib.SMTP) -> Iterator[None]:
+    """Breaks off what takes too long in all: a server that sends a byte now and then never times out by itself."""
+
+    def end() -> None:
+        with suppress(OSError):
+            if smtp.sock is not None:
+                # The plain method: that of an encrypted socket drops the encryption under the reader's feet.
+                socket.socket.shutdown(smtp.sock, socket.SHUT_RDWR)
+
+    timer = threading.Timer(WHOLE_SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Session:
     """Logged in, until `close`. After a `Lost`, a `NoAnswer` or a 421 there is nothing to be done with it."""
 
     def __init__(self, smtp: smtplib.SMTP) -> None:
         self._smtp = smtp
+
+    @contextmanager
+    def one_mail(self) -> Iterator[None]:
+        """Both halves of a mail, under a deadline for the whole."""
+        with _limited(self._smtp):
+            yield
 
     def begin(self, sender: str, recipient: str) -> Reply:
         """Everything up to the server's "go on" (354); raises `Lost`. A reply that isn't `sent` ends this mail."""
@@ -189,12 +218,13 @@ def open_session(account: Account, policy: Policy) -> Session:
     name = str(config["from_address"]).rpartition("@")[2]
     smtp = _Guarded(host, name, policy=policy, is_tls=encryption == "tls")
     try:
-        _greet(smtp, host, port)
-        if encryption == "starttls":
-            _start_tls(smtp)
-        smtp.ehlo_or_helo_if_needed()
-        if user:
-            smtp.login(user, password)
+        with _limited(smtp):
+            _greet(smtp, host, port)
+            if encryption == "starttls":
+                _start_tls(smtp)
+            smtp.ehlo_or_helo_if_needed()
+            if user:
+                smtp.login(user, password)
     except (smtplib.SMTPException, outbound.OutboundError, OSError) as error:
         smtp.close()
         raise _problem(error, host) from error

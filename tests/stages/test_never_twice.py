@@ -48,7 +48,7 @@ POINTS = (
 )
 IN_THE_CALL = "in the call"
 LOSSES = ("drops_before", "drops_after", "500_before", "500_after", "502_html", "never_answers", "empty")
-ROUNDS = size(8, 25)
+ROUNDS = size(14, 30)
 
 
 class Killed(BaseException):

@@ -12,11 +12,12 @@ from django.utils.translation import gettext as _
 from config.ground import ids, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
-from pipeline.models import Mailing, Subscriber
+from pipeline.models import MailDelivery, Mailing, Subscriber
 from pipeline.platforms.email_message import Envelope, Footer, Issue, write
 from pipeline.platforms.email_session import Lost, NoAnswer, Reply, Session
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.stages.mailing.confirmation import confirmation_for
+from pipeline.stages.mailing.issuing import counts_of
 from pipeline.stages.mailing.queueing import overtaken
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.connection import Connection
-    from pipeline.models import MailDelivery, Outlet
+    from pipeline.models import Outlet
 
 REPLY_CHARACTERS: Final = 300
 """Of what a mail server says, as the columns have room for."""
@@ -59,14 +60,15 @@ class Postman:
             states.move(row, "skipped", next_at=None, reply=why, updated_at=utc_now())
             return False
         message = self._written(row, mailing, subscriber)
-        try:
-            reply = self.session.begin(self._sender(row), subscriber.email)
-        except Lost as error:
-            raise Halted(TryLater(str(error), code="connection_lost")) from error
-        if reply.verdict == "sent":
-            states.move(row, "sending", tries=row.tries + 1, updated_at=utc_now())
-            crash_point("mailing.sending")
-            reply = self._end(row, message)
+        with self.session.one_mail():
+            try:
+                reply = self.session.begin(self._sender(row), subscriber.email)
+            except Lost as error:
+                raise Halted(TryLater(str(error), code="connection_lost")) from error
+            if reply.verdict == "sent":
+                states.move(row, "sending", tries=row.tries + 1, updated_at=utc_now())
+                crash_point("mailing.sending")
+                reply = self._end(row, message)
         self._record(row, mailing, subscriber, reply)
         return True
 
@@ -98,7 +100,11 @@ class Postman:
         verdict = reply.verdict
         if verdict == "sent":
             self.sent += 1
-            states.move(row, "sent", next_at=None, sent_at=now, **said)
+            try:
+                states.move(row, "sent", next_at=None, sent_at=now, **said)
+            except states.Overtaken:
+                _keep_late_word(row, sent_at=now, **said)
+                raise
         elif verdict == "later" and tries <= len(limits.MAIL_RETRIES):
             self._again(row, now, after=limits.MAIL_RETRIES[tries - 1], tries=tries, **said)
         elif verdict == "bounced":
@@ -180,6 +186,19 @@ class Postman:
                 _("Unsubscribe"),
             ),
         )
+
+
+def _keep_late_word(row: MailDelivery, **said: Any) -> None:
+    """The lease was lost while the server took the mail, and the next hand called it unknown: the server's word is better."""
+    with transaction.atomic():
+        fresh = MailDelivery.everywhere.get(pk=row.pk)
+        if fresh.status != "unknown":
+            return
+        states.move(fresh, "sent", next_at=None, **said)
+        done = Mailing.everywhere.filter(pk=row.mailing_id).exclude(counts=None).first()
+        if done is not None:
+            done.counts = None
+            Mailing.everywhere.filter(pk=done.pk).update(counts=counts_of(done))
 
 
 def bounce(subscriber: Subscriber, said: str, *, now: datetime, to: str = "bounced") -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 
 import dkim
@@ -13,8 +17,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from accounts.models import Notice
 from config.ground import limits
 from config.ground.ids import encode
+from config.ground.outbound import Policy
 from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subscriber
-from pipeline.platforms import email_message
+from pipeline.platforms import email_message, email_session
+from pipeline.platforms.base import Account
 from pipeline.stages import mailing, outlets, publish
 from pipeline.stages.mailing import issuing, sending, working
 from tests.stages.mailing import mail_server
@@ -483,6 +489,58 @@ def test_what_a_killed_hand_left_is_unknown(newsletter_item, letter, server):
     run(letter)
     assert ledger(made) == {"ann": "unknown", "bob": "sent"}
     assert server.recipients() == [bob.email]
+
+
+def test_what_a_server_says_after_the_lease_is_kept(newsletter_item, letter, server, monkeypatch):
+    """A machine that was suspended after the dot: the next hand has called the mail unknown, and ended the mailing."""
+    subscribe(letter, "ann")
+    made = issued(newsletter_item, letter)
+    end = sending.Postman._end
+
+    def suspended(self, row, message):
+        reply = end(self, row, message)
+        run(letter)
+        assert (ledger(made), reread(made).counts) == ({"ann": "unknown"}, {"unknown": 1})
+        return reply
+
+    monkeypatch.setattr(sending.Postman, "_end", suspended)
+    run(letter)
+    assert (ledger(made), reread(made).counts) == ({"ann": "sent"}, {"sent": 1})
+    assert len(server.taken) == 1
+
+
+def test_a_server_that_answers_byte_by_byte_is_left_at_the_deadline(monkeypatch):
+    """Every single read has an answer in time; the whole mail has not."""
+    monkeypatch.setattr(email_session, "WHOLE_SECONDS", 0.5)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        line, _ = listener.accept()
+        with line, suppress(OSError):
+            for reply in (b"220 hello", b"250 ok", b"250 ok", b"250 ok", b"354 go on"):
+                line.sendall(reply + b"\r\n")
+                line.recv(1000)
+            line.sendall(b"250-")
+            while True:
+                line.sendall(b".")
+                time.sleep(0.05)
+
+    server = threading.Thread(target=serve, daemon=True)
+    server.start()
+    port = listener.getsockname()[1]
+    account = Account(
+        "out_1",
+        {"host": "127.0.0.1", "port": port, "encryption": "none", "from_address": "a@b.example"},
+    )
+    session = email_session.open_session(account, Policy(user_agent="t", allow_loopback=True))
+    began = time.monotonic()
+    with session.one_mail():
+        session.begin("a@b.example", "c@d.example")
+        with pytest.raises(email_session.NoAnswer):
+            session.end(b"Subject: x\r\n\r\nx\r\n")
+    assert time.monotonic() - began < 15
+    session.close()
+    listener.close()
 
 
 def test_who_lost_the_lease_sends_nothing_more(newsletter_item, letter, server, monkeypatch):
