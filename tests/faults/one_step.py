@@ -556,6 +556,9 @@ def let_time_pass():
         for model, which in waiting.items()
     }
     Publication.everywhere.filter(next_attempt_at__gt=now).update(next_attempt_at=now)
+    # So does the time in which the call of a killed hand may still get through.
+    calls = Attempt.everywhere.filter(status__in=["started", "unknown"])
+    calls.update(started_at=now - timedelta(hours=1))
     return {name: count for name, count in moved.items() if count}
 
 
