@@ -7,15 +7,27 @@ from datetime import timedelta
 from urllib.parse import urljoin
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
 from config.ground.ids import encode
-from pipeline.models import Asset, GeneratedItem, Persona, RawBody, RawItem, Revision, WorkspaceDefaults
+from pipeline.models import (
+    Asset,
+    Attempt,
+    GeneratedItem,
+    Persona,
+    Publication,
+    RawBody,
+    RawItem,
+    Revision,
+    WorkspaceDefaults,
+)
+from pipeline.platforms.base import Sent
 from pipeline.stages.publish import halting
+from pipeline.stages.publish.recording import keep_late_answer
 from tests.stages.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send
 
 
@@ -408,6 +420,22 @@ def test_what_is_on_its_way_to_an_outlet_looks_again(editor, newsroom, item):
     send(row)
     assert page_of(editor, item).context["progress"] == ""
     assert "See it there" in words_in(page_of(editor, item))
+
+
+def test_what_a_platform_said_too_late_stands_with_its_call_and_both_ids_above(editor, newsroom, item):
+    publication = send(promise(item, make_stage(newsroom)))
+    first = Attempt.everywhere.get(publication=publication)
+    again = Attempt(workspace=newsroom, publication=publication, number=2, revision=1)
+    again.save(force_insert=True)
+    with transaction.atomic():
+        row = Publication.everywhere.select_related("outlet").get(pk=publication.pk)
+        sent = Sent("late-7", "https://platform.example/late-7")
+        keep_late_answer(row, reread(item), first, sent, timezone.now())
+    told = text_of(page_of(editor, item))
+    assert f"It may be there twice, as {publication.external_id} and as late-7:" in told
+    assert "delete one (https://platform.example/late-7)." in told
+    assert "The platform answered after this call had been given up," in told
+    assert 'href="https://platform.example/late-7"' in page_of(editor, item).content.decode()
 
 
 def test_what_waits_for_its_time_doesnt_look_again(editor, newsroom, item):
