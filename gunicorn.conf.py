@@ -21,4 +21,6 @@ try:
 except half_restored.HalfRestored as error:
     sys.exit(str(error))
 
-globals().update(server.options(host="0.0.0.0", workers=settings.WEB_PROCESSES))  # noqa: S104
+# Beside SQLite there is one process: what guards log-ins is counted in its memory.
+workers = settings.WEB_PROCESSES if settings.IS_POSTGRES else 1
+globals().update(server.options(host="0.0.0.0", workers=workers))  # noqa: S104

@@ -147,8 +147,12 @@ def _count_bad_token(request: HttpRequest) -> None:
 
 
 def _guesser(group: str, request: HttpRequest) -> str:
-    """One network that a single client has to itself: an IPv4 address, or an IPv6 /64."""
     del group
+    return sender(request)
+
+
+def sender(request: HttpRequest) -> str:
+    """One network that a single client has to itself: an IPv4 address, or an IPv6 /64."""
     address = client_address(request)
     if address is None:
         return "unknown"

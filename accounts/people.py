@@ -1,16 +1,21 @@
-"""What an operator does for a person who can't help themselves: prove their address, take a lost second factor away."""
+"""What is done to a person's account: prove their address, take a lost second factor away, forget one nobody uses."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 
 from accounts import audit
+from accounts.models import User
+from config.ground import limits
 
 if TYPE_CHECKING:
-    from accounts.models import User
+    from datetime import datetime
+
+_FORGOTTEN_AT_ONCE: Final = 500
 
 
 def vouch_for(user: User, actor: str) -> None:
@@ -27,3 +32,19 @@ def remove_second_factor(user: User, actor: str) -> bool:
         if removed:
             audit.note("user.second_factor_removed", actor=actor, subject=user.email)
     return bool(removed)
+
+
+def forget_unverified(now: datetime) -> int:
+    """Delete some accounts that were signed up for and never proven: anybody can give anybody's address.
+
+    Those that an operator made have no row of allauth's for their address before it is proven, and stay.
+    """
+    unused = User.objects.filter(
+        date_joined__lte=now - limits.UNVERIFIED_KEPT, last_login=None, is_staff=False, memberships=None
+    )
+    proven = EmailAddress.objects.filter(verified=True).values("user_id")
+    asked = EmailAddress.objects.filter(verified=False).values("user_id")
+    some = list(unused.filter(pk__in=asked).exclude(pk__in=proven).values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
+    if some:
+        unused.filter(pk__in=some).exclude(pk__in=proven).delete()
+    return len(some)

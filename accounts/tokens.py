@@ -32,6 +32,7 @@ SCOPES: Final = (
     "sources:write",
     "raw:read",
     "raw:write",
+    "raw:delete",
     "generated:read",
     "generated:write",
     "generated:approve",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.contrib.sessions.models import Session
 
-from accounts import idempotency, notices
+from accounts import counts, idempotency, notices, people
 from analytics import rollup
 from config import media_sweep
 from config.ground import hands, limits
@@ -67,6 +67,12 @@ def forget_sessions(now: datetime) -> int:
 TABLE: Final[tuple[Kept, ...]] = (
     Kept("answers to an `Idempotency-Key`", limits.IDEMPOTENCY_KEPT, idempotency.forget_expired),
     Kept("sessions of people who are logged in", "until they expire", forget_sessions),
+    Kept(
+        "sessions in which nobody is logged in, with a form that was sent after a session had ended",
+        limits.STRANGERS_SESSION_KEPT,
+    ),
+    Kept("accounts whose address nobody has proven", limits.UNVERIFIED_KEPT, people.forget_unverified),
+    Kept("counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended),
     Kept(
         "content of events (the row stays for the counts)", limits.EVENT_PAYLOADS_KEPT, webhooks.empty_events
     ),

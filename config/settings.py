@@ -101,7 +101,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # The API needs no session, no CSRF token and no messages: these pass its requests by.
     "config.ground.requests.Csp",
-    "config.ground.requests.Session",
+    "accounts.pages.middleware.Session",
     "config.ground.requests.Common",
     "config.ground.requests.BodyLimit",
     "config.ground.requests.Csrf",
@@ -203,6 +203,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.redis("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
+# What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
+# database of several processes, in the memory of a single one.
+_guards: dict[str, Any] = {"BACKEND": f"accounts.counts.{'InDatabase' if IS_POSTGRES else 'InMemory'}"}
 if REDIS_URL:
     _redis_cache: dict[str, Any] = {
         "LOCATION": REDIS_URL,
@@ -210,18 +213,16 @@ if REDIS_URL:
         "OPTIONS": {"socket_connect_timeout": 0.3, "socket_timeout": 1, "retry": Retry(NoBackoff(), 0)},
     }
     CACHES = {
-        "default": {"BACKEND": "config.ground.forgiving.ForgivingRedisCache", **_redis_cache},
+        "default": _guards,
         # For those who count bad tokens and inbound calls: they decide by themselves what holds without it.
         "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **_redis_cache},
+        # Of forms that were sent: every person makes many.
+        "marks": {"BACKEND": "config.ground.forgiving.ForgivingRedisCache", **_redis_cache},
     }
-    # Redis as a cache is one of several shared back ends; django-ratelimit knows only some of them by name.
-    SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 else:
-    # Both names are the same memory.
-    _memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
-    CACHES = {"default": _memory, "counts": _memory}
-    # The embedded mode is one web process, so local memory is shared by everything that counts.
-    SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
+    CACHES = {name: {**_guards, "LOCATION": name} for name in ("default", "counts", "marks")}
+# Of the back ends that processes share, django-ratelimit knows only some by name; memory is of one process alone.
+SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
 
 RATELIMIT_USE_CACHE = "counts"
 
@@ -267,7 +268,13 @@ ACCOUNT_SESSION_REMEMBER = True
 # What needs a fresh log-in: keys, the second factor, deleting a workspace.
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
-ACCOUNT_RATE_LIMITS = {"login": "20/m/ip", "signup": "20/m/ip"}
+# By the hour too, because each of these mails somebody and keeps something: `ip` is who asks, `key` whom it is about.
+ACCOUNT_RATE_LIMITS = {
+    "login": "20/m/ip",
+    "signup": "20/m/ip,60/h/ip",
+    "reset_password": "20/m/ip,60/h/ip,5/m/key,20/h/key",
+    "request_login_code": "20/m/ip,120/h/ip,3/m/key,20/h/key",
+}
 ACCOUNT_FORMS = {"signup": "accounts.pages.forms.SignupForm"}
 MFA_ADAPTER = "accounts.pages.adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]

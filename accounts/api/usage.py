@@ -107,7 +107,7 @@ class UsageView(WorkspaceResource):
 
 
 class LedgerView(WorkspaceResource):
-    scopes: ClassVar[Mapping[str, str | None]] = {"list": None}
+    scopes: ClassVar[Mapping[str, str | None]] = {"list": "analytics:read"}
 
     @extend_schema(
         operation_id="list_ledger",

@@ -2,6 +2,7 @@
 
 from accounts.models.api_token import ApiToken
 from accounts.models.audit import AuditEntry
+from accounts.models.guard_count import GuardCount
 from accounts.models.idempotency import IdempotencyKey
 from accounts.models.invitation import Invitation
 from accounts.models.ledger import CreditBalance, LedgerEntry
@@ -24,6 +25,7 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "CreditBalance",
+    "GuardCount",
     "IdempotencyKey",
     "Invitation",
     "LedgerEntry",

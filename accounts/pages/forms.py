@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allauth.account.forms import SignupForm as AllauthSignupForm
 from allauth.core import context
 from django import forms
+from django.contrib.auth.hashers import make_password
 from django.forms.renderers import DjangoTemplates
 from django.template import engines
 from django.utils.translation import gettext_lazy as _
 
+from accounts import counts
 from config.ground import limits
+
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
 
 
 class PageRenderer(DjangoTemplates):
@@ -52,3 +59,21 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
             message = _("Your invitation was sent to %(email)s; sign up with that address.")
             raise forms.ValidationError(message % {"email": self._vouched})
         return email
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        # For known addresses too: whoever signs up can't tell which are.
+        if not self.errors and not self._vouched and _are_too_many():
+            message = _("Too many people are signing up just now. Try again in an hour.")
+            raise forms.ValidationError(message)
+        return cleaned
+
+    def try_save(self, request: HttpRequest) -> Any:
+        """A known address takes as long as a new one, whose password is hashed."""
+        if self.account_already_exists:
+            make_password(self.cleaned_data["password1"])
+        return super().try_save(request)
+
+
+def _are_too_many() -> bool:
+    return counts.one_more("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS

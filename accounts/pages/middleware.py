@@ -1,22 +1,78 @@
-"""The second factor that the admin asks for."""
+"""What browsers in which nobody is logged in may leave here, and the second factor that the admin asks for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+
+from accounts import counts
+from accounts.authentication import sender
+from accounts.pages import typed
+from config.ground import limits
+from config.ground.requests import pages_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from django.contrib.sessions.backends.base import SessionBase
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
     GetResponse = Callable[[HttpRequest], HttpResponseBase]
+
+
+_STRANGERS_SECONDS: Final = int(limits.STRANGERS_SESSION_KEPT.total_seconds())
+
+
+class BoundedSessions(SessionMiddleware):
+    """A session in which nobody is logged in is small and short, and there are only so many of them.
+
+    Whoever signs up, or asks for a code, has one: without a bound anybody could fill the database with them.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        session: SessionBase | None = getattr(request, "session", None)
+        if session is not None and session.modified and not session.is_empty():
+            if SESSION_KEY in session:
+                if session.get("_session_expiry") == _STRANGERS_SECONDS:
+                    # They have logged in by now.
+                    session.set_expiry(None)
+            elif (refusal := _refusal(request, session)) is not None:
+                return refusal
+            else:
+                session.set_expiry(_STRANGERS_SECONDS)
+        answer: HttpResponse = super().process_response(request, response)
+        return answer
+
+
+Session = pages_only(BoundedSessions)
+
+
+def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
+    """Why it isn't stored; who has given a right password is no stranger any more."""
+    beside = {name: value for name, value in session.items() if name != typed.KEPT}
+    if len(session.encode(beside)) > limits.STRANGERS_SESSION_BYTES:
+        said = _("This is more than the page can keep. Open it again, and send less.")
+        return HttpResponse(f"{said}\n", status=413, content_type="text/plain; charset=utf-8")
+    if session.session_key is not None or AUTHENTICATION_METHODS_SESSION_KEY in session:
+        return None
+    within = limits.STRANGERS_SESSION_KEPT
+    if (
+        counts.one_more(f"sessions:{sender(request)}", within=within) > limits.STRANGERS_SESSIONS_OF_ADDRESS
+        or counts.one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
+    ):
+        said = _("Too many people are at this just now. Try again in an hour.")
+        return HttpResponse(f"{said}\n", status=429, content_type="text/plain; charset=utf-8")
+    return None
 
 
 class SecondFactor:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import path, register_converter, reverse
 from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
 
 from accounts import roles
 from accounts.models import Membership
@@ -104,7 +106,9 @@ def page(
                 return render(request, "pages/not_yours.html", {"owners": _owners(place)}, status=403)
             if request.session.get(_LAST_WORKSPACE) != str(ws):
                 request.session[_LAST_WORKSPACE] = str(ws)
-            return view(request, place, **arguments)
+            response = view(request, place, **arguments)
+            typed.vouch(request, response)
+            return response
 
         answer.act = act  # type: ignore[attr-defined]  # the matrix of roles reads it
         return answer
@@ -128,7 +132,7 @@ def kept_private(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRes
     return answer
 
 
-def person_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponseBase]:
+def person_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Make a view of `(request)` a page of everybody who has logged in, whatever the workspace."""
 
     @kept_private
@@ -138,7 +142,9 @@ def person_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
             return not_allowed(request, ("GET", "POST"))
         if not request.user.is_authenticated:
             return ask_to_log_in(request)
-        return view(request, **arguments)
+        response = view(request, **arguments)
+        typed.vouch(request, response)
+        return response
 
     return answer
 
@@ -152,6 +158,10 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
             return HttpResponse(status=401)
         # A part that changes by itself: its whole page is opened again, which leads to the log-in and back.
         return HttpResponse(headers={"HX-Refresh": "true"})
+    if not is_kept:
+        messages.warning(
+            request, _("What you had typed is not kept here. Go back to copy it, before you log in.")
+        )
     return redirect_to_login(request.get_full_path() if request.method == "GET" else request.path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from django.core.cache import cache
+from django.core.cache import caches
 
 from config.ground.sealed import seal, unseal
 
@@ -25,7 +25,7 @@ def keep(request: HttpRequest, of: str, secret: str) -> None:
     """
     _keep(request, of, secret)
     if mark := _mark(request):
-        cache.set(mark, seal(f"{of} {secret}"), _REPEATED_WITHIN_SECONDS)
+        caches["marks"].set(mark, seal(f"{of} {secret}"), _REPEATED_WITHIN_SECONDS)
 
 
 def repeated(request: HttpRequest) -> str | None:
@@ -37,7 +37,7 @@ def repeated(request: HttpRequest) -> str | None:
     until = time.monotonic() + _WAITED_SECONDS
     mark = _mark(request)
     while mark:
-        if sealed := cache.get(mark):
+        if sealed := caches["marks"].get(mark):
             of, _, secret = unseal(sealed).partition(" ")
             _keep(request, of, secret)
             return of

@@ -1,4 +1,4 @@
-"""The cache of the pages on Redis: while Redis is away it holds nothing, and nobody's page fails for it."""
+"""The marks of forms on Redis: while Redis is away it holds nothing, and nobody's page fails for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SKIPPED_SECONDS: Final = 5.0
 
 
 class ForgivingRedisCache(RedisCache):
-    """What is kept here only counts guesses and second clicks; who may do what never depends on it."""
+    """What is kept here only tells second clicks; who may do what never depends on it."""
 
     _skipped_until = 0.0
 

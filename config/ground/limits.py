@@ -104,6 +104,28 @@ RATE_PER_MINUTE: Final = 60
 """Requests a minute that a workspace gets back."""
 BAD_TOKENS: Final = "20/m"
 """Bad tokens from one address before it has to wait."""
+TYPED_KEPT_BYTES: Final = 64 * 1024
+"""Bytes of a form that was sent after its session had ended and is kept until the log-in: some 9,000 words."""
+TYPED_KEPT_FOR: Final = timedelta(hours=1)
+"""For how long; the three bounds below are of this span too."""
+TYPED_KEPT_OF_PERSON: Final = 20
+"""Such forms from browsers in which one person was logged in."""
+TYPED_KEPT_OF_ADDRESS: Final = 60
+"""Such forms from one address: an office has one."""
+TYPED_KEPT_IN_SUM_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of all such forms together."""
+STRANGERS_SESSION_KEPT: Final = timedelta(hours=1)
+"""How long a session lasts in which nobody is logged in: the codes that we mail work for 15 minutes."""
+STRANGERS_SESSION_BYTES: Final = 8 * 1024
+"""Bytes of such a session, beside a form that is kept."""
+STRANGERS_SESSIONS_OF_ADDRESS: Final = 200
+"""Such sessions from one address within an hour."""
+STRANGERS_SESSIONS: Final = 20_000
+"""Such sessions in all within an hour; each has about a kilobyte."""
+SIGN_UPS: Final = 500
+"""Sign-ups in all within an hour, without those by invitation."""
+UNVERIFIED_KEPT: Final = timedelta(days=7)
+"""How long an account is kept whose address nobody has proven, and which nobody uses."""
 INBOUND_CALLS: Final = "120/m"
 """Calls of one source's inbound address, and guesses at such addresses from one sender."""
 

@@ -13,7 +13,6 @@ import structlog
 from csp.middleware import CSPMiddleware
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse
@@ -144,7 +143,6 @@ def pages_only(middleware: type[Any]) -> type[Any]:
 
 
 Csp = pages_only(CSPMiddleware)
-Session = pages_only(SessionMiddleware)
 Common = pages_only(CommonMiddleware)
 Csrf = pages_only(CsrfViewMiddleware)
 Authentication = pages_only(AuthenticationMiddleware)
@@ -181,6 +179,12 @@ class BodyLimit:
             return None
         length = request.META.get("CONTENT_LENGTH") or ""
         most = getattr(view, "body_limit", limits.RAW_BODY_BYTES)
+        if length.isdecimal() and limits.RAW_BODY_BYTES < int(length[:20]) <= most:
+            # A file of that size is written to the disk while it comes in.
+            user = getattr(request, "user", None)
+            if user is None or not user.is_authenticated:
+                said = "Log in first, then send the file again."
+                return HttpResponse(f"{said}\n", status=413, content_type="text/plain")
         if length.isdecimal() and int(length[:20]) > most:
             said = f"This form may have {most / 2**20:.0f} MiB at most; choose a smaller file, or send less."
             return HttpResponse(f"{said}\n", status=413, content_type="text/plain")

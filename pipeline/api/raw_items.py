@@ -67,7 +67,7 @@ class RawItemView(PipelineResource):
         "retrieve": "raw:read",
         "create": "raw:write",
         "retry": "raw:write",
-        "destroy": "raw:write",
+        "destroy": "raw:delete",
     }
 
     @extend_schema(

@@ -12,7 +12,7 @@ from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
 from rest_framework.request import Request
 
-from accounts.authentication import client_address
+from accounts.authentication import sender
 from config.ground import limits
 from config.ground.clock import utc_now
 from config.ground.errors import AppError, Detail, NotFound
@@ -76,7 +76,7 @@ def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
 
     def counted_by(group: str, request: HttpRequest) -> str:
         del group
-        return str(source.pk) if source else client_address(request) or "unknown"
+        return str(source.pk) if source else sender(request)
 
     try:
         is_over = is_ratelimited(

@@ -22,10 +22,7 @@ def _ground(settings):
     settings.WORKSPACE_FURNISHERS = []
     settings.REDIS_URL = ""
     fresh = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid.uuid4().hex}
-    settings.CACHES = {
-        "default": fresh,
-        "counts": fresh,
-    }
+    settings.CACHES = dict.fromkeys(("default", "counts", "marks"), fresh)
     ratelimit._redis_skipped_until["at"] = 0.0
     authentication._cache_skipped_until["at"] = 0.0
 

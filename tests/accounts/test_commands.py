@@ -98,7 +98,7 @@ def test_presets_are_scopes(preset):
         ),
         (["Twins"], "Several workspaces are named Twins; give the ws_ id instead."),
         (["Gone"], "There is no workspace Gone. Add --create and its name to create one."),
-        (["New", "--create", "--scopes", "raw:delete"], None),
+        (["New", "--create", "--scopes", "raw:shred"], None),
         (["x" * 121, "--create"], "Give a name of 1 to 120 characters."),
     ],
 )
@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(arguments, message):
     WorkspaceFactory(name="Twins")
     WorkspaceFactory(name="Twins")
     WorkspaceFactory(name="Gone", deleted_at=datetime.now(UTC))
-    message = message or f"There is no scope raw:delete; known are: {', '.join(tokens.SCOPES)}."
+    message = message or f"There is no scope raw:shred; known are: {', '.join(tokens.SCOPES)}."
     with pytest.raises(CommandError) as refused:
         issue("--workspace", *arguments)
     assert str(refused.value) == message

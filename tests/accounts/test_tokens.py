@@ -117,7 +117,7 @@ def test_default_scopes_are_all(workspace):
     assert tokens.mint(workspace, name="x").token.scopes == list(tokens.SCOPES)
 
 
-@pytest.mark.parametrize(("scopes", "code"), [(["raw:delete"], "unknown_scope"), ([], "required")])
+@pytest.mark.parametrize(("scopes", "code"), [(["raw:shred"], "unknown_scope"), ([], "required")])
 def test_mint_refuses_scopes_that_mean_nothing(workspace, scopes, code):
     with pytest.raises(Invalid) as refused:
         tokens.mint(workspace, name="x", scopes=scopes)

@@ -12,10 +12,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from django.core.cache import cache
 
 from accounts import recent_requests
 from config.ground import hands
+from tests import caches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ def site(live_server, settings, monkeypatch) -> str:
     monkeypatch.setitem(recent_requests._redis_skipped_until, "at", 0.0)
     recent_requests._client.cache_clear()
     # It counts guesses, and outlives a test.
-    cache.clear()
+    caches.clear()
     settings.PUBLIC_URL = live_server.url
     settings.CSRF_TRUSTED_ORIGINS = [live_server.url]
     return live_server.url

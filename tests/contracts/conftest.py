@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 
@@ -20,6 +19,7 @@ from config.ground.errors import QUOTA_FIELDS
 from config.ground.jsonio import dump
 from pipeline.models import Generation, InboundDelivery, WorkspaceDefaults
 from pipeline.stages import generate
+from tests import caches
 from tests.contracts.routes import DELIVERY
 from tests.stages.steps import claimed
 
@@ -302,11 +302,11 @@ def _ground(settings, monkeypatch):
     monkeypatch.setattr(ratelimit, "REDIS_TIMEOUT_SECONDS", 30)
     ratelimit._script.cache_clear()
     fresh = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid.uuid4().hex}
-    settings.CACHES = {"default": fresh, "counts": fresh}
+    settings.CACHES = dict.fromkeys(("default", "counts", "marks"), fresh)
     ratelimit._redis_skipped_until["at"] = 0.0
     authentication._cache_skipped_until["at"] = 0.0
     yield
-    cache.clear()
+    caches.clear()
     ratelimit._script.cache_clear()
 
 

@@ -30,7 +30,7 @@ DELIVERY = "ind_01jd4t5v7yf8zr3m6n2q9k0hcx"
 ROUTES = (
     Route("workspace", "GET", "/workspace", None),
     Route("usage", "GET", "/usage", None),
-    Route("usage-ledger", "GET", "/usage/ledger", None),
+    Route("usage-ledger", "GET", "/usage/ledger", "analytics:read"),
     Route("source-types", "GET", "/source-types", None),
     Route("sources", "GET", "/sources", "sources:read"),
     Route("sources", "POST", "/sources", "sources:write"),
@@ -54,7 +54,7 @@ ROUTES = (
     Route("raw", "GET", "/raw", "raw:read"),
     Route("raw", "POST", "/raw", "raw:write"),
     Route("raw-item", "GET", "/raw/{id}", "raw:read", "raw"),
-    Route("raw-item", "DELETE", "/raw/{id}", "raw:write", "raw"),
+    Route("raw-item", "DELETE", "/raw/{id}", "raw:delete", "raw"),
     Route("raw-retry", "POST", "/raw/{id}/retry", "raw:write", "raw"),
     Route("uploads", "POST", "/uploads", "raw:write"),
     Route("estimate", "POST", "/estimate", None),

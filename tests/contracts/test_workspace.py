@@ -16,8 +16,8 @@ LIMITS = {
     "poll_interval_minutes": 15,
 }
 SCOPES = [
-    "sources:read", "sources:write", "raw:read", "raw:write", "generated:read", "generated:write",
-    "generated:approve", "generated:publish", "analytics:read",
+    "sources:read", "sources:write", "raw:read", "raw:write", "raw:delete", "generated:read",
+    "generated:write", "generated:approve", "generated:publish", "analytics:read",
 ]  # fmt: skip
 
 

@@ -204,7 +204,7 @@ def application(newsroom):
 @pytest.fixture
 def newsroom(db, settings):
     fresh = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid.uuid4().hex}
-    settings.CACHES = {"default": fresh, "counts": fresh}
+    settings.CACHES = dict.fromkeys(("default", "counts", "marks"), fresh)
     ratelimit._redis_skipped_until["at"] = 0.0
     authentication._cache_skipped_until["at"] = 0.0
     workspace = workspaces.create("Alice's newsroom", timezone="Europe/Berlin")

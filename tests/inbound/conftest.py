@@ -10,18 +10,18 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from standardwebhooks import Webhook
 
 from accounts import workspaces
 from pipeline.stages import collect
 from pipeline.stages.receiving import secrets
+from tests import caches
 
 
 @pytest.fixture
 def workspace(db):
-    cache.clear()
+    caches.clear()
     workspace = workspaces.create("Inbound")
     workspaces.whitelist(workspace, actor="operator")
     workspace.refresh_from_db()

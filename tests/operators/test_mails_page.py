@@ -7,10 +7,10 @@ import re
 import pytest
 from django.conf import settings
 from django.core import mail
-from django.core.cache import cache
 
 from accounts import mails
 from config import admin_mails
+from tests import caches
 from tests.factories import UserFactory
 
 TEMPLATES = settings.BASE_DIR / "templates"
@@ -102,7 +102,7 @@ def test_the_sign_up_code_is_easy_to_find_in_development(settings, tmp_path, cli
     settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     settings.EMAIL_FILE_PATH = str(tmp_path)
     # Another test's sign-up counts against the limit of mails.
-    cache.clear()
+    caches.clear()
     client.post("/account/signup/", {"email": "newcomer@example.test", "password1": "a long enough phrase 9"})
     [written] = tmp_path.glob("*.log")
     # In the text, on a line of its own, before the HTML begins.

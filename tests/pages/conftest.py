@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from accounts import workspaces
 from accounts.models import Membership
+from tests import caches
 from tests.factories import MembershipFactory, UserFactory
 
 
 @pytest.fixture(autouse=True)
 def forgotten_guesses():
-    cache.clear()
+    caches.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.http import QueryDict
 from django.urls import reverse
 
 from accounts.models import WhitelistRequest, Workspace
-from config.ground.limits import BODY_CHARACTERS
+from config.ground.limits import TYPED_KEPT_BYTES
 
 PASSWORD = "a long enough phrase 9"
 
@@ -20,7 +21,17 @@ def member(alice):
     return alice
 
 
-def test_what_was_typed_outlives_the_session(client, member):
+@pytest.fixture
+def ended(client, member):
+    """Alice's browser, a moment after her session has ended."""
+    client.force_login(member)
+    client.get("/new")
+    Session.objects.all().delete()
+    return client
+
+
+def test_what_was_typed_outlives_the_session(ended, member):
+    client = ended
     answer = client.post("/new", {"name": "Ferry news", "timezone": "Europe/Berlin"})
     assert (answer.status_code, answer["Location"]) == (302, "/account/login/?next=/new")
     client.post(answer["Location"], {"login": member.email, "password": PASSWORD})
@@ -28,7 +39,8 @@ def test_what_was_typed_outlives_the_session(client, member):
     assert Workspace.everywhere.count() == 0
 
 
-def test_a_workspace_s_form_comes_back_after_the_log_in(client, member, newsroom):
+def test_a_workspace_s_form_comes_back_after_the_log_in(ended, member, newsroom):
+    client = ended
     Workspace.everywhere.filter(pk=newsroom.pk).update(whitelisted_at=None)
     address = reverse("access", kwargs={"ws": newsroom.pk})
     answer = client.post(address, {"message": "Ferry news", "password": "not kept"})
@@ -45,23 +57,39 @@ def test_a_workspace_s_form_comes_back_after_the_log_in(client, member, newsroom
 
 
 @pytest.mark.parametrize("sign", ["q", "話", "🚋"])
-def test_the_longest_body_in_any_script_is_kept(client, newsroom, sign):
+def test_a_long_body_in_any_script_is_kept(ended, newsroom, sign):
     address = reverse("access", kwargs={"ws": newsroom.pk})
-    body = sign * BODY_CHARACTERS
-    client.post(address, {"message": body})
-    assert QueryDict(client.session["typed"]["form"])["message"] == body
+    body = sign * ((TYPED_KEPT_BYTES - 100) // len(sign.encode()))
+    ended.post(address, {"message": body})
+    assert QueryDict(ended.session["typed"]["form"])["message"] == body
 
 
-def test_a_part_of_a_page_that_could_not_be_kept_leaves_the_page_open(client, newsroom):
+def test_a_part_of_a_page_that_could_not_be_kept_leaves_the_page_open(ended, newsroom):
     address = reverse("access", kwargs={"ws": newsroom.pk})
     part = {"HX-Request": "true"}
-    answer = client.post(address, {"message": "q" * (5 * BODY_CHARACTERS)}, headers=part)
-    assert (answer.status_code, answer.headers.get("HX-Refresh"), "typed" in client.session) == (
+    answer = ended.post(address, {"message": "q" * TYPED_KEPT_BYTES}, headers=part)
+    assert (answer.status_code, answer.headers.get("HX-Refresh"), "typed" in ended.session) == (
         401,
         None,
         False,
     )
-    assert client.post(address, {"message": "Short"}, headers=part)["HX-Refresh"] == "true"
+    assert ended.post(address, {"message": "Short"}, headers=part)["HX-Refresh"] == "true"
+
+
+def test_what_could_not_be_kept_is_said_before_the_log_in(ended, newsroom):
+    answer = ended.post(
+        reverse("access", kwargs={"ws": newsroom.pk}), {"message": "q" * TYPED_KEPT_BYTES}, follow=True
+    )
+    assert "What you had typed is not kept here" in answer.content.decode()
+
+
+def test_what_one_person_typed_is_not_shown_to_the_next(ended, bob):
+    ended.post("/new", {"name": "Ferry news", "timezone": "Europe/Berlin"})
+    bob.set_password(PASSWORD)
+    bob.save(update_fields=["password"])
+    bob.vouch_for_email()
+    ended.post("/account/login/", {"login": bob.email, "password": PASSWORD})
+    assert ended.get("/new").context["form"].initial == {}
 
 
 def test_a_second_click_makes_no_second_workspace(client, alice):

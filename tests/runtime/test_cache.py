@@ -1,4 +1,4 @@
-"""The pages go on while Redis is away."""
+"""The pages go on while Redis is away, and guesses are counted all the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ DEAD = {
 def dead(settings, monkeypatch):
     monkeypatch.setattr(forgiving.ForgivingRedisCache, "_skipped_until", 0.0)
     settings.CACHES = {
-        "default": {"BACKEND": "config.ground.forgiving.ForgivingRedisCache", **DEAD},
+        "default": {"BACKEND": "accounts.counts.InDatabase"},
+        "marks": {"BACKEND": "config.ground.forgiving.ForgivingRedisCache", **DEAD},
         "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **DEAD},
     }
 
@@ -56,3 +57,13 @@ def test_people_log_in_and_forms_work_without_it(client, db, dead):
     workspace = Workspace.everywhere.get()
     assert client.get(f"/w/{workspace.public_id}/").status_code == 200
     assert client.get(f"/w/{workspace.public_id}/settings/keys").status_code == 200
+
+
+def test_guesses_are_counted_without_it(client, db, dead):
+    user = UserFactory(email="alice@example.test", password=PASSWORD)
+    user.vouch_for_email()
+    for _ in range(5):
+        client.post("/account/login/", {"login": user.email, "password": "a wrong guess"})
+    answer = client.post("/account/login/", {"login": user.email, "password": PASSWORD})
+    assert answer.status_code == 200
+    assert "Too many failed" in answer.content.decode()

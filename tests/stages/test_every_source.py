@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
 from pytest_httpserver import HTTPServer
 
 from pipeline import plugins
@@ -33,7 +33,7 @@ def reader():
 @pytest.fixture
 def world(workspace, clock, server, reader, settings, monkeypatch):
     server.clear()
-    cache.clear()
+    caches["counts"].clear()
     # One reader of pages for all: starting it costs more than everything that is asked of it here.
     monkeypatch.setattr(page_text, "LimitedChild", lambda *_, **__: reader)
     monkeypatch.setattr(page_text.PageReader, "__exit__", lambda *_: None)

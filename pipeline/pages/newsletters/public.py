@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
 
-from accounts.authentication import client_address
+from accounts.authentication import sender
 from config.ground import limits
 from config.ground.clock import utc_now
 from pipeline.stages.mailing import subscribing
@@ -79,7 +79,7 @@ def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
 
 def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
     def by_client(_group: str, request: HttpRequest) -> str:
-        return client_address(request) or "unknown"
+        return sender(request)
 
     def by_list(_group: str, _request: HttpRequest) -> str:
         return str(outlet.pk)
