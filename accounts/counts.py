@@ -19,6 +19,8 @@ from django.db import connection
 from accounts.models import GuardCount
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
+    from collections.abc import Callable
     from datetime import datetime, timedelta
 
 GUARDS: Final = "default"
@@ -52,6 +54,11 @@ def forget_ended(now: datetime) -> int:
 
 class InMemory(LocMemCache):
     """Of the one process of the embedded mode. Where it is full, what has ended goes first, then what counted least."""
+
+    # The parent's own; what is known of its types doesn't have them.
+    _cache: OrderedDict[str, bytes]
+    _expire_info: dict[str, float | None]
+    _delete: Callable[[str], bool]
 
     def __init__(self, name: str, params: dict[str, Any]) -> None:
         super().__init__(name, {"MAX_ENTRIES": ENTRIES_IN_MEMORY, **params})
@@ -107,13 +114,15 @@ class InDatabase(BaseCache):
     def clear(self) -> None:
         GuardCount.everywhere.all().delete()
 
-    def _store(self, key: Any, value: Any, timeout: Any, version: int | None, *, only_where_none: bool) -> bool:
+    def _store(
+        self, key: Any, value: Any, timeout: Any, version: int | None, *, only_where_none: bool
+    ) -> bool:
         """One statement: of two that add at once one does."""
         sql = (
             "INSERT INTO guard_count (key, value, ends_micros) VALUES (%s, %s, %s) "
             "ON CONFLICT (key) DO UPDATE SET value = excluded.value, ends_micros = excluded.ends_micros "
         )
-        given = [self._name(key, version), json.dumps(value), self._end(timeout)]
+        given: list[Any] = [self._name(key, version), json.dumps(value), self._end(timeout)]
         if only_where_none:
             sql, given = f"{sql} WHERE guard_count.ends_micros <= %s", [*given, _now()]
         with connection.cursor() as cursor:

@@ -44,7 +44,9 @@ def forget_unverified(now: datetime) -> int:
     )
     proven = EmailAddress.objects.filter(verified=True).values("user_id")
     asked = EmailAddress.objects.filter(verified=False).values("user_id")
-    some = list(unused.filter(pk__in=asked).exclude(pk__in=proven).values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
+    some = list(
+        unused.filter(pk__in=asked).exclude(pk__in=proven).values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]
+    )
     if some:
         unused.filter(pk__in=some).exclude(pk__in=proven).delete()
     return len(some)

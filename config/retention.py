@@ -72,7 +72,9 @@ TABLE: Final[tuple[Kept, ...]] = (
         limits.STRANGERS_SESSION_KEPT,
     ),
     Kept("accounts whose address nobody has proven", limits.UNVERIFIED_KEPT, people.forget_unverified),
-    Kept("counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended),
+    Kept(
+        "counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended
+    ),
     Kept(
         "content of events (the row stays for the counts)", limits.EVENT_PAYLOADS_KEPT, webhooks.empty_events
     ),

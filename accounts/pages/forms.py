@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy as _
 from accounts import counts
 from config.ground import limits
 
-
 if TYPE_CHECKING:
     from django.http import HttpRequest
 

@@ -70,7 +70,9 @@ def keep(request: HttpRequest) -> bool:
     if not wanted:
         return True
     # As they were typed: encoded for an address, words in other scripts are three times as long.
-    size = sum(len(name.encode()) + len(value.encode()) for name, values in wanted.lists() for value in values)
+    size = sum(
+        len(name.encode()) + len(value.encode()) for name, values in wanted.lists() for value in values
+    )
     if size > limits.TYPED_KEPT_BYTES or _is_too_much(request, person, size):
         return False
     request.session[KEPT] = {"path": request.path, "form": wanted.urlencode(), "person": person}

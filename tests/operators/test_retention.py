@@ -67,10 +67,10 @@ def test_answers_are_forgotten_after_48_hours(workspace, monkeypatch):
 def test_idle_costs_one_round_of_queries_a_minute(workspace, monkeypatch, django_assert_num_queries):
     clock = {"at": 1000.0}
     monkeypatch.setattr(retention.time, "monotonic", lambda: clock["at"])
-    # Answers, sessions, events, attempts, deliveries, recoveries, uploads, those to webhook sources, two of secrets,
+    # Answers, sessions, accounts, counts, events, attempts, deliveries, recoveries, uploads, those to webhook sources, two of secrets,
     # entries, drafts, plans, series, items that came back, people on their way to a platform, hosts, three of
     # newsletters, clicks and their sums, batches, notices; the media folder isn't there.
-    with django_assert_num_queries(24):
+    with django_assert_num_queries(26):
         assert retention.forget_some() == 0
     keep(workspace, timedelta(hours=49))
     clock["at"] += 59.9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.test import Client
 
 from accounts import workspaces
@@ -52,6 +53,20 @@ def charlie(db):
     user = UserFactory(email="charlie@example.test")
     workspaces.create("Elsewhere", owner=user)
     return user
+
+
+@pytest.fixture
+def left_alone():
+    """A browser in which this person was logged in, a moment after their session has ended."""
+
+    def leave(user):
+        client = Client()
+        client.force_login(user)
+        client.get("/account/profile")
+        Session.objects.all().delete()
+        return client
+
+    return leave
 
 
 @pytest.fixture

@@ -111,10 +111,11 @@ def test_no_outlet_is_a_choice(editor, newsroom):
     assert kept(newsroom)[2] == []
 
 
-def test_what_was_typed_outlives_the_session(client, newsroom, alice):
+def test_what_was_typed_outlives_the_session(left_alone, newsroom, alice):
     alice.set_password("a long enough phrase 9")
     alice.save(update_fields=["password"])
     alice.vouch_for_email()
+    client = left_alone(alice)
     answer = client.post(at(newsroom), form_of(newsroom, engines=["Short Post"], outlets=[]))
     client.post(answer["Location"], {"login": alice.email, "password": "a long enough phrase 9"})
     assert client.get(at(newsroom)).context["form"].initial["engines"] == ["Short Post"]

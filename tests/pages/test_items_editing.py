@@ -310,10 +310,10 @@ def test_what_is_typed_is_counted_and_not_stored(editor, item, newsroom):
 
 
 @pytest.mark.parametrize("is_counting", [True, False])
-def test_what_was_typed_outlives_the_session(client, item, bob, is_counting):
+def test_what_was_typed_outlives_the_session(client, left_alone, item, bob, is_counting):
     client.force_login(bob)
     form = {**form_of(client, item), "part_0": "Typed on the train."}
-    client.logout()
+    client = left_alone(bob)
     parts = {"HX-Request": "true", "HX-Target": "counts"} if is_counting else {}
     client.post(at(item, "item_edit"), form, headers=parts)
     review.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())

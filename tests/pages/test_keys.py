@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
-from django.core.cache import cache
+from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
@@ -195,7 +195,7 @@ def test_the_same_form_later_makes_nothing_and_shows_nothing(owner, at, monkeypa
     first = owner.post(at("key_create"), form)
     secret_on(owner.get(first["Location"]))
     # What happens by itself after some seconds.
-    assert cache.delete(f"shown_once:{owner.session['_auth_user_id']}:abc") is True
+    assert caches["marks"].delete(f"shown_once:{owner.session['_auth_user_id']}:abc") is True
     later = owner.post(at("key_create"), form, follow=True)
     assert later.redirect_chain == [(at("keys"), 302)]
     assert "nothing more was made" in later.content.decode()
@@ -245,9 +245,9 @@ def test_an_old_log_in_is_asked_for_the_password_and_the_form_is_not_lost(owner,
         assert secret_on(owner.get(answer["Location"])).endswith(token.last_four)
 
 
-def test_what_was_typed_outlives_the_session(owner, at, alice):
+def test_what_was_typed_outlives_the_session(owner, at, alice, left_alone):
     form = {**FORM, "rights": "chosen", "scopes": ["raw:read", "raw:write"], "kind": "test"}
-    stranger = Client()
+    stranger = left_alone(alice)
     asked = stranger.post(at("key_create"), form)
     assert asked["Location"].startswith("/account/login/?next=")
     stranger.post(asked["Location"], {"login": alice.email, "password": PASSWORD})

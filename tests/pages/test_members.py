@@ -404,11 +404,11 @@ def test_the_list_asks_as_much_for_many_as_for_one(owner, newsroom, alice):
     assert len(many) == len(one)
 
 
-def test_what_was_typed_outlives_the_session(client, newsroom, alice):
+def test_what_was_typed_outlives_the_session(left_alone, newsroom, alice):
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
     alice.vouch_for_email()
-    address = at("member_invite", newsroom)
+    client, address = left_alone(alice), at("member_invite", newsroom)
     answer = client.post(address, {"email": "dora@example.test", "role": "viewer"})
     client.post(answer["Location"], {"login": alice.email, "password": PASSWORD})
     assert client.get(address).context["form"].initial == {"email": "dora@example.test", "role": "viewer"}

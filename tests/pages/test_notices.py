@@ -123,7 +123,8 @@ def test_without_a_channel_the_test_says_what_to_do(bobs, newsroom, address):
     assert NoticeMessage.everywhere.count() == 0
 
 
-def test_what_was_typed_outlives_the_session_but_for_secrets(client, bob, address):
+def test_what_was_typed_outlives_the_session_but_for_secrets(left_alone, bob, address):
+    client = left_alone(bob)
     given = {**CHOSEN, "quota": "off", "by_slack": "on", "slack_secret": SLACK, "telegram_chat": "-5"}
     assert client.post(address, given)["Location"].startswith("/account/login/")
     assert "slack.com" not in str(dict(client.session))

@@ -172,7 +172,8 @@ def test_connect_twice_by_a_double_click_makes_one(owner, newsroom, wall):
     assert Outlet.everywhere.filter(platform="letterbox").count() == 1
 
 
-def test_a_session_that_ended_keeps_no_secret(client, as_person, newsroom, wall):
+def test_a_session_that_ended_keeps_no_secret(left_alone, alice, newsroom, wall):
+    client = left_alone(alice)
     client.post(at(newsroom, "outlet_connect", kind="letterbox"), {**FORM, "config_server": wall.url})
     kept = str([one.get_decoded() for one in Session.objects.all()]) + str(dict(client.session))
     assert "config_server" in kept

@@ -35,16 +35,6 @@ def log_in(client, email, password=PASSWORD):
     return client.post("/account/login/", {"login": email, "password": password})
 
 
-def browser_of(user):
-    """One in which they were logged in, a moment after that has ended."""
-    client = Client()
-    client.force_login(user)
-    client.get("/new")
-    client.cookies.pop("sessionid")
-    Session.objects.all().delete()
-    return client
-
-
 def stored() -> int:
     """Bytes of what strangers can have us keep."""
     rows = [*Session.objects.values_list("session_data", flat=True)]
@@ -70,8 +60,8 @@ def test_a_made_up_proof_is_none(client, db, person):
     assert Session.objects.count() == 0
 
 
-def test_who_was_logged_in_can_have_few_forms_kept(person):
-    proof = browser_of(person).cookies["known"].value
+def test_who_was_logged_in_can_have_few_forms_kept(person, left_alone):
+    proof = left_alone(person).cookies["known"].value
     for _ in range(limits.TYPED_KEPT_OF_PERSON + 10):
         client = Client()
         client.cookies["known"] = proof
@@ -82,17 +72,17 @@ def test_who_was_logged_in_can_have_few_forms_kept(person):
 @pytest.mark.parametrize(
     ("limit", "most"), [("TYPED_KEPT_OF_ADDRESS", 3), ("TYPED_KEPT_IN_SUM_BYTES", 3 * len("nameFerry news"))]
 )
-def test_all_of_them_together_are_bounded(db, monkeypatch, limit, most):
+def test_all_of_them_together_are_bounded(db, monkeypatch, left_alone, limit, most):
     monkeypatch.setattr(limits, limit, most)
     for _ in range(5):
-        browser_of(UserFactory()).post("/new", {"name": "Ferry news"})
-    kept = browser_of(UserFactory())
+        left_alone(UserFactory()).post("/new", {"name": "Ferry news"})
+    kept = left_alone(UserFactory())
     kept.post("/new", {"name": "Ferry news"})
     assert "typed" not in kept.session
 
 
-def test_a_form_is_kept_for_an_hour_and_a_log_in_for_two_weeks(person):
-    client = browser_of(person)
+def test_a_form_is_kept_for_an_hour_and_a_log_in_for_two_weeks(person, left_alone):
+    client = left_alone(person)
     client.post("/new", {"name": "Ferry news"})
     left = Session.objects.get().expire_date - datetime.now(UTC)
     assert timedelta(minutes=59) < left <= timedelta(hours=1)
@@ -135,7 +125,9 @@ def test_the_way_back_can_be_no_store(db, way):
 def test_their_sessions_are_bounded_in_sum(db, monkeypatch):
     monkeypatch.setattr(limits, "STRANGERS_SESSIONS", 3)
     for number in range(5):
-        Client(REMOTE_ADDR=f"127.0.0.{number + 1}").post("/account/password/reset/", {"email": "a@example.test"})
+        Client(REMOTE_ADDR=f"127.0.0.{number + 1}").post(
+            "/account/password/reset/", {"email": "a@example.test"}
+        )
     assert Session.objects.count() == 3
 
 
@@ -188,7 +180,8 @@ def guards(request, settings, db):
     """Where several processes count, and where one does."""
     backend = {"BACKEND": f"accounts.counts.{request.param}"}
     settings.CACHES = {
-        name: {**backend, "LOCATION": f"{request.node.name} {name}"} for name in ("default", "counts", "marks")
+        name: {**backend, "LOCATION": f"{request.node.name} {name}"}
+        for name in ("default", "counts", "marks")
     }
     return caches["default"]
 

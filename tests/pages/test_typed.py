@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.http import QueryDict
 from django.urls import reverse
 
@@ -22,12 +21,8 @@ def member(alice):
 
 
 @pytest.fixture
-def ended(client, member):
-    """Alice's browser, a moment after her session has ended."""
-    client.force_login(member)
-    client.get("/new")
-    Session.objects.all().delete()
-    return client
+def ended(left_alone, member):
+    return left_alone(member)
 
 
 def test_what_was_typed_outlives_the_session(ended, member):

@@ -181,11 +181,11 @@ def test_a_refused_form_may_be_sent_again(owner, newsroom):
     assert Endpoint.everywhere.get().url == FORM["url"]
 
 
-def test_what_was_typed_outlives_the_session(newsroom, alice):
+def test_what_was_typed_outlives_the_session(newsroom, alice, left_alone):
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
     alice.vouch_for_email()
-    client = Client()
+    client = left_alone(alice)
     page = at(newsroom, "webhook_add")
     answer = client.post(
         page, {**FORM, "which": "chosen", "events": ["raw.failed", "raw.skipped"], "description": "CRM"}
