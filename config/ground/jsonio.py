@@ -171,14 +171,20 @@ def parse_json(body: bytes) -> Any:
     return parsed
 
 
+_Place = tuple["_Place | None", "str | int"]
+"""Of a value in a document: the place of what holds it, and its name or number there."""
+
+
 def _too_deep() -> Invalid:
     return Invalid.one(None, "too_deep", f"JSON may be nested {limits.JSON_DEPTH} levels deep at most.")
 
 
 def _refuse_strange_values(parsed: Any) -> None:
-    waiting = [(parsed, "", 0)]
+    # Where a value stands is spelled out for the one that is refused: a long name above many values would be copied for
+    # each of them, a megabyte that becomes a hundred gigabytes.
+    waiting: list[tuple[Any, _Place | None, int]] = [(parsed, None, 0)]
     while waiting:
-        value, path, depth = waiting.pop()
+        value, place, depth = waiting.pop()
         if isinstance(value, dict | list):
             if depth >= limits.JSON_DEPTH:
                 raise _too_deep()
@@ -187,20 +193,31 @@ def _refuse_strange_values(parsed: Any) -> None:
             )
             for key, member in members:
                 if isinstance(key, str):
-                    _refuse_strange_text(key, path or None)
-                inner = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}".lstrip(".")
-                waiting.append((member, inner, depth + 1))
+                    _refuse_strange_text(key, place)
+                if isinstance(member, dict | list | str):
+                    waiting.append((member, (place, key), depth + 1))
         elif isinstance(value, str):
-            _refuse_strange_text(value, path or None)
+            _refuse_strange_text(value, place)
 
 
-def _refuse_strange_text(text: str, path: str | None) -> None:
+def _spelled(place: _Place | None) -> str | None:
+    """The way to a value, such as `media[0].url`."""
+    steps = []
+    while place is not None:
+        place, key = place
+        steps.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+    return "".join(reversed(steps)).lstrip(".") or None
+
+
+def _refuse_strange_text(text: str, place: _Place | None) -> None:
     if "\x00" in text:
-        raise Invalid.one(path, "nul_character", "Text may not hold the NUL character.")
+        raise Invalid.one(_spelled(place), "nul_character", "Text may not hold the NUL character.")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise Invalid.one(path, "lone_surrogate", "Text may not hold half of a surrogate pair.") from error
+        raise Invalid.one(
+            _spelled(place), "lone_surrogate", "Text may not hold half of a surrogate pair."
+        ) from error
 
 
 # --- Errors ----------------------------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from uuid import UUID, uuid4
 
 import pytest
 from django.urls import get_resolver, reverse
 
 from config.ground.ids import encode
+from tests.factories import UserFactory
 
 # What each page of a workspace asks of a role; the names are those of accounts/roles.py.
 PAGES = {
@@ -264,3 +266,169 @@ def test_an_address_without_its_slash_leads_to_the_page(alice, newsroom, as_pers
         answer = as_person(alice).get(f"{address.rstrip('/')}?at=one")
         assert (answer.status_code, answer["Location"]) == (301, f"{address}?at=one")
     assert as_person(alice).get("/nothing-is-here").status_code == 404
+
+
+# --- What isn't below a workspace ------------------------------------------------------------------------------------
+
+# Who is let in. Whoever has the secret of an address is everybody to its page; an invented one leads nowhere.
+ELSEWHERE = {
+    "everybody": {
+        "front",
+        "theme",
+        "docs",
+        "reference",
+        "docs_example",
+        "guide",
+        "openapi.json",
+        "favicon.ico",
+        "healthz",
+        "readyz",
+        "demo/feed.xml",
+        "demo/webhook",
+        "account_login",
+        "account_logout",
+        "account_inactive",
+        "account_signup",
+        "account_email_verification_sent",
+        "account_reset_password",
+        "account_confirm_login_code",
+        "account_confirm_password_reset_code",
+        "account_complete_password_reset",
+        "account_password_reset_completed",
+        "account_request_login_code",
+        "mfa_authenticate",
+    },
+    "secret": {
+        "invitation",
+        "notices_off",
+        "inbound",
+        "websub",
+        "returned_mail",
+        "confirm_letter",
+        "subscribe",
+        "unsubscribe",
+        "feed",
+        "short_link",
+        "media",
+    },
+    "person": {
+        "workspace_create",
+        "profile",
+        "settings",
+        "outlet_oauth_callback",
+        "account_reauthenticate",
+        "account_email",
+        "account_change_password",
+        "account_set_password",
+        "mfa_index",
+        "mfa_reauthenticate",
+        "mfa_activate_totp",
+        "mfa_deactivate_totp",
+        "mfa_view_recovery_codes",
+        "mfa_generate_recovery_codes",
+        "mfa_download_recovery_codes",
+        "usersessions_list",
+    },
+    "metrics": {"metrics"},
+}
+WITHOUT_A_PASSWORD = {"account_reauthenticate", "mfa_reauthenticate"}
+# The admin's pages that anybody of the staff opens; each other one asks for the permission of what it shows.
+STAFF = {
+    "admin:index",
+    "admin:login",
+    "admin:logout",
+    "admin:password_change",
+    "admin:password_change_done",
+    "admin:autocomplete",
+    "admin:jsi18n",
+    "admin:view_on_site",
+    "admin:app_list",
+    "admin:catch_all",
+    "dead_rows",
+    "admin_mails",
+    "admin_mail",
+}
+
+
+def other_pages():
+    """Name (else the route) and address of what is neither a workspace's page nor the API's; in it what isn't there."""
+    found = {}
+
+    def walk(patterns, before="", namespace=""):
+        for pattern in patterns:
+            route = before + str(pattern.pattern)
+            if hasattr(pattern, "url_patterns"):
+                walk(pattern.url_patterns, route, pattern.namespace or namespace)
+            elif not route.startswith(("w/", "v1/", "^v1")):
+                name = pattern.name or ("catch_all" if namespace else route)
+                # Its own catch-all stands in the way of none of the others.
+                found.setdefault(f"{namespace}:{name}" if namespace else name, filled(route))
+
+    walk(get_resolver().url_patterns)
+    return found
+
+
+def filled(route):
+    """The route as an address, with something in each place that names nothing."""
+    route = route.replace("(?P<app_label>", "(").replace("(?P<form>", "(").replace("(?:/(?P<rest>[a-z/-]*))?", "")
+    route = re.sub(r"\((\w+)(?:\|\w+)*\)", r"\1", route)
+    route = re.sub(r"\(\?P<\w+>\[[^]]+\]\{?(\d*)[^)]*\)", lambda one: "x" * int(one[1] or 1), route)
+    route = re.sub(r"\(\?P<url>[^)]*\)", "x/", route)
+    route = re.sub(r"<path:content_type_id>", "1", route)
+    route = re.sub(r"<(?:path:)?(?:object_)?id>", str(uuid4()), route)
+    route = re.sub(r"<str:public_id>", encode("ws", uuid4()), route)
+    route = re.sub(r"<\w+:\w+>", "x", route)
+    return "/" + re.sub(r"/\?\$|[\^$\\]", "", route)
+
+
+def is_of_the_admin(name):
+    return name.startswith("admin") or name in {"dead_rows", "workspace_overview"}
+
+
+def test_every_other_page_is_in_the_matrix():
+    names = other_pages()
+    assert {name for name in names if not is_of_the_admin(name)} == set().union(*ELSEWHERE.values())
+    assert set(names) > STAFF
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("who", ["owner", "stranger", "signed out"])
+def test_roles_elsewhere(people, as_person, who, method):
+    client = as_person(people[who])
+    wrong = []
+    for name, address in other_pages().items():
+        if name in {"account_logout", "admin:logout"}:
+            continue
+        answer = getattr(client, method)(address)
+        status, leads_to = answer.status_code, answer.headers.get("Location", "")
+        if is_of_the_admin(name):
+            # Who is no staff is told that by the log-in page, or led to it.
+            right = status == 403 or (status == 302 and leads_to.startswith(("/admin/login/", "/account/login/")))
+        elif name in ELSEWHERE["secret"]:
+            right = status in {404, 405} or (name, method, status) == ("websub", "post", 410)
+        elif name in ELSEWHERE["metrics"]:
+            right = status in {404, 405}
+        elif name in ELSEWHERE["person"] and who == "signed out":
+            right = status == 405 or (status == 302 and leads_to.startswith("/account/"))
+        else:
+            # Nobody works the queues of a test, so it isn't ready; these people have nothing to log in afresh with.
+            right = (status < 500 and status != 403) or name in {"readyz", *WITHOUT_A_PASSWORD}
+        if not right:
+            wrong.append((name, status, leads_to))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_staff_without_a_permission_see_nothing_that_needs_one(db, as_person, method):
+    client = as_person(UserFactory(email="helper@example.test", is_staff=True))
+    wrong = []
+    for name, address in other_pages().items():
+        if not is_of_the_admin(name) or name in STAFF:
+            continue
+        answer = getattr(client, method)(address)
+        # A history looks for its object before it asks who looks.
+        is_nothing = answer.status_code == 302 and answer.headers["Location"] == "/admin/"
+        is_read_alone = answer.status_code == 405 and method == "post"
+        if answer.status_code != 403 and not (is_nothing and name.endswith("_history")) and not is_read_alone:
+            wrong.append((name, answer.status_code, answer.headers.get("Location")))
+    assert wrong == []
