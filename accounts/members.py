@@ -199,6 +199,7 @@ def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -
             return False
         if membership.role == Role.OWNER:
             _refuse_last_owner(workspace, user_id)
+            _withdraw_those_of(membership, actor)
         Membership.objects.of(workspace).filter(pk=membership.pk).update(role=role)
         details = {"role": [membership.role, role]}
         _note("role_changed", workspace, actor, subject=_id(user_id), details=details)
@@ -214,6 +215,7 @@ def remove(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
             return None
         if membership.role == Role.OWNER:
             _refuse_last_owner(workspace, user_id)
+            _withdraw_those_of(membership, actor)
         _put_out(membership)
         details = {"role": membership.role}
         _note("removed", workspace, actor, subject=_id(user_id), details=details)
@@ -251,6 +253,7 @@ def leave(workspace: Workspace, user: User) -> bool:
             return False
         if membership.role == Role.OWNER:
             _refuse_last_owner(workspace, user.pk)
+            _withdraw_those_of(membership, user.email)
         _put_out(membership)
         _note("left", workspace, user.email, subject=_id(user.pk), details={"role": membership.role})
     return True
@@ -270,6 +273,13 @@ def _put_out(membership: Membership) -> None:
     """With what they chose to be told and the addresses for it, which are their own."""
     NoticeChoice.objects.of(membership.workspace_id).filter(user_id=membership.user_id).delete()
     Membership.objects.of(membership.workspace_id).filter(pk=membership.pk).delete()
+
+
+def _withdraw_those_of(owner: Membership, actor: str) -> None:
+    """Who is no owner any more lets nobody in: not themselves either, by an invitation to another address of theirs."""
+    waiting = pending(owner.workspace).filter(invited_by_id=owner.user_id)
+    for invitation in list(waiting):
+        withdraw(invitation, actor=actor)
 
 
 def _lock(workspace: Workspace) -> None:

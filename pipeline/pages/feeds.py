@@ -50,7 +50,9 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     """The newest published items; 304 where the reader has them, 404 for an address that was never given out."""
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
-    outlet = Outlet.everywhere.filter(secret=secret, platform="feed", deleted_at=None).first()
+    there = Outlet.everywhere.filter(secret=secret, platform="feed", deleted_at=None)
+    # A workspace that was deleted is gone at once, however long its erasing takes.
+    outlet = there.filter(workspace__deleted_at=None).first()
     if outlet is None:
         raise NotFound
     if request.method == "GET" and hits.is_reader(request.headers):

@@ -31,9 +31,9 @@ def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
     """The file or the range of it that is asked for; 404 for an address that was never given out, or was revoked."""
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
-    asset = Asset.everywhere.filter(secret=secret, name=name, revoked_at=None).first() or _upload(
-        secret, name
-    )
+    # A workspace that was deleted is gone at once, however long its erasing takes.
+    there = Asset.everywhere.filter(secret=secret, name=name, revoked_at=None, workspace__deleted_at=None)
+    asset = there.first() or _upload(secret, name)
     if asset is None:
         raise NotFound
     path = Path(settings.MEDIA_ROOT) / asset.path
@@ -72,7 +72,8 @@ def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
 
 def _upload(secret: str, name: str) -> Upload | None:
     """A picture, sound or video that somebody handed over. Never text: HTML from anybody would be a page of ours."""
-    found: Upload | None = Upload.everywhere.filter(secret=secret, kind=name).exclude(kind="text").first()
+    there = Upload.everywhere.filter(secret=secret, kind=name, workspace__deleted_at=None)
+    found: Upload | None = there.exclude(kind="text").first()
     return found
 
 

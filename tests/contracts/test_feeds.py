@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import feedparser
 import pytest
 
+from accounts import erasure
 from config.ground import hands, ids
 from config.ground.outbound import Client, ConnectFailed
 from pipeline.models import Asset, Outlet, Publication
@@ -174,3 +175,20 @@ def test_a_hub_that_fails_leaves_the_post_published(alice, settings, monkeypatch
     assert [(method, url) for method, url, _ in told] == [("POST", "https://hub.example.com/")]
     feeds = alice.api.read(f"/outlets/{alice.feed}")["feeds"]
     assert parse_qs(told[0][2]) == {"hub.mode": ["publish"], "hub.url": list(feeds.values())}
+
+
+def test_feed_and_files_of_a_deleted_workspace_are_gone_before_its_rows(alice, settings, tmp_path):
+    """Erasing takes as long as there are rows, and nobody may see meanwhile what was deleted."""
+    settings.MEDIA_ROOT = tmp_path / "media"
+    made = alice.publish(alice.ready(engines=["Persona Tweet"]))
+    feed = alice.api.read(f"/outlets/{alice.feed}")["feeds"]["atom"].removeprefix("http://127.0.0.1:8000")
+    file = alice.api.read(f"/generated/{made['id']}")["assets"][0]["url"].removeprefix("http://127.0.0.1:8000")
+    assert [_get(feed).status_code, _get(file).status_code] == [200, 200]
+    alice.workspace.deletes_at = alice.workspace.created_at
+    alice.workspace.save(update_fields=["deletes_at"])
+    # For the week in which it rests, what is published stays readable.
+    assert [_get(feed).status_code, _get(file).status_code] == [200, 200]
+    assert erasure.erase_some() == 1
+    assert [_get(feed).status_code, _get(file).status_code] == [404, 404]
+    assert Outlet.everywhere.filter(workspace=alice.workspace).exists()
+    assert Asset.everywhere.filter(workspace=alice.workspace).exists()

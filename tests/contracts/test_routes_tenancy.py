@@ -17,6 +17,9 @@ ID = re.compile(r"\b[a-z]{2,3}_[0-7][0-9a-hjkmnp-tv-z]{25}\b")
 OF_OBJECTS = [route for route in ROUTES if route.prefix]
 # The document is the same for everybody, and quotes ids that nobody has.
 LISTS = [route for route in ROUTES if route.method == "GET" and not route.prefix and route.name != "document"]
+FORM = (
+    b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nThe harbour bought cranes.\r\n--x--\r\n'
+)
 # Of the workspace itself, whichever token asks: personas, queues, and the outlet that reaches nobody.
 SHARED = {"per", "out", "que"}
 
@@ -211,6 +214,66 @@ def test_bodies_that_refer_to_another_workspaces_rows_are_refused_like_unknown_o
     in_batch = charlie.api.post("/raw", {"items": [charlie.content(source=theirs["src"])]}).json()["data"][0]
     assert (in_batch["status"], in_batch["error"]) == (400, "invalid_request")
     assert charlie.api.read(f"/generated/{item['id']}") == item
+
+
+@pytest.mark.usefixtures("no_rate")
+def test_every_other_body_that_names_another_workspaces_rows_does_nothing(alice, charlie):
+    """Series, topics, plans, recurrences, uploads and pictures' texts: as the test above, of what came later."""
+    item = alice.ready()
+    upload = alice.api.call("POST", "/uploads", data=FORM, kind="multipart/form-data; boundary=x").json()["id"]
+    theirs = {
+        "src": alice.source()["id"],
+        "per": alice.persona,
+        "out": alice.feed,
+        "gen": item["id"],
+        "upl": upload,
+        "version": item["version"],
+    }
+    unknown = {prefix: never_existed(prefix) for prefix in theirs if prefix != "version"} | {"version": 1}
+    own, series = charlie.ready(), charlie.series()
+    topic = charlie.api.post("/topics", {"title": "Rye"}).json()
+    before = [alice.api.read(f"/generated/{item['id']}"), charlie.api.read(f"/generated/{own['id']}")]
+    slots = {"name": "Monthly", "slots": [{"weekday": 4, "time": "09:00"}]}
+    at = charlie.api.read(f"/queues/{charlie.api.read('/queues')['data'][0]['id']}")["next_slots"][0]["at"]
+
+    def bodies(objects):
+        entry = {"generated_item": objects["gen"], "version": objects["version"], "at": at}
+        return [
+            ("POST", "/series", {**slots, "sources": [objects["src"]]}),
+            ("POST", "/series", {**slots, "persona": objects["per"]}),
+            ("POST", "/series", {**slots, "outlets": [objects["out"]]}),
+            ("PATCH", f"/series/{series['id']}", {"sources": [objects["src"]]}),
+            ("PATCH", f"/series/{series['id']}", {"persona": objects["per"]}),
+            ("PATCH", f"/series/{series['id']}", {"outlets": [objects["out"]]}),
+            ("POST", "/topics", {"title": "Flour", "persona": objects["per"]}),
+            ("PATCH", f"/topics/{topic['id']}", {"persona": objects["per"]}),
+            ("POST", "/recurrences", {"generated_item": objects["gen"], "every_days": 30}),
+            ("POST", "/plans", {"outlets": [objects["out"]]}),
+            ("POST", "/plans", {"entries": [{**entry, "outlet": charlie.feed}]}),
+            (
+                "POST",
+                "/plans",
+                {
+                    "entries": [
+                        {**entry, "generated_item": own["id"], "version": own["version"], "outlet": objects["out"]}
+                    ]
+                },
+            ),
+            ("POST", "/raw", charlie.content(external_id="one", media=[{"upload": objects["upl"]}])),
+            ("POST", "/estimate", charlie.content(external_id="one", media=[{"upload": objects["upl"]}])),
+            (
+                "PATCH",
+                f"/generated/{own['id']}",
+                {"assets": [{"id": objects["gen"].replace("gen_", "ast_"), "alt_text": "x"}]},
+            ),
+        ]
+
+    for (method, path, body), (_, _, other) in zip(bodies(theirs), bodies(unknown), strict=True):
+        refused, nothing = charlie.api.call(method, path, body), charlie.api.call(method, path, other)
+        assert 400 <= refused.status_code < 500, (path, body, refused.content)
+        assert (refused.status_code, normal(refused.json())) == (nothing.status_code, normal(nothing.json())), path
+    assert [alice.api.read(f"/generated/{item['id']}"), charlie.api.read(f"/generated/{own['id']}")] == before
+    assert charlie.api.read(f"/series/{series['id']}")["outlets"] == series["outlets"]
 
 
 def test_tokens_of_a_scope_do_only_that(alice):

@@ -257,6 +257,92 @@ def test_who_is_in_already_keeps_their_role(newsroom, link, alice):
         members.accept(row, dora)
 
 
+def proven(email="dora@example.test"):
+    person = UserFactory(email=email)
+    person.vouch_for_email()
+    return person
+
+
+def test_a_link_that_was_used_lets_nobody_in_again(newsroom, owner, link, as_person):
+    """Neither who was removed since, nor by a second session, nor by the link of the same mail once more."""
+    dora = proven()
+    first, second = as_person(dora), as_person(dora)
+    assert first.post(link)["Location"] == second.post(link, follow=True).redirect_chain[0][0] == at("home", newsroom)
+    members.remove(newsroom, dora.pk, actor="test")
+    assert [client.post(link).status_code for client in (first, second)] == [404, 404]
+    row = Invitation.objects.of(newsroom).get()
+    assert not members.reinstate(row, actor="test")
+    assert roles_in(newsroom) == [("alice@example.test", "owner")]
+
+
+def test_a_sign_up_by_a_link_that_was_withdrawn_meanwhile_joins_nothing(newsroom, owner, link, settings):
+    client = Client()
+    client.post(link)
+    members.withdraw(Invitation.objects.of(newsroom).get(), actor="test")
+    form = {"email": "dora@example.test", "name": "Dora", "password1": PASSWORD}
+    settings.SIGNUP_OPEN = False
+    client.post("/account/signup/", form)
+    assert not User.objects.filter(email="dora@example.test").exists()
+    settings.SIGNUP_OPEN = True
+    client.post("/account/signup/", form)
+    assert roles_in(newsroom) == [("alice@example.test", "owner")]
+
+
+@pytest.mark.parametrize("way", ["removed", "lowered", "left"])
+def test_who_is_no_owner_any_more_lets_nobody_in(newsroom, alice, bob, way):
+    """They could have invited another address of their own, and come back by it."""
+    members.change_role(newsroom, bob.pk, "owner", actor=alice.email)
+    hers = members.invite(newsroom, "ann@example.test", "viewer", by=alice)
+    his = members.invite(newsroom, "bob@elsewhere.test", "owner", by=bob)
+    if way == "removed":
+        members.remove(newsroom, bob.pk, actor=alice.email)
+    elif way == "lowered":
+        members.change_role(newsroom, bob.pk, "editor", actor=alice.email)
+    else:
+        members.leave(newsroom, bob)
+    assert list(members.pending(newsroom)) == [hers]
+    with pytest.raises(Conflict, match="no longer works"):
+        members.accept(his, proven("bob@elsewhere.test"))
+    assert ("member.invitation_withdrawn", his.email) in [(one[0], one[2]) for one in noted(newsroom)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("other", ["accept", "withdraw", "resend"])
+def test_an_invitation_is_answered_once_by_several_at_the_same_moment(other):
+    alice, dora = UserFactory(email="a@example.test"), proven()
+    workspace = workspaces.create("Newsroom", owner=alice)
+    row = members.invite(workspace, dora.email, "editor", by=alice)
+    Invitation.everywhere.update(sent_at=row.sent_at - timedelta(minutes=2))
+    ways = {
+        "accept": lambda: members.accept(row, dora),
+        "withdraw": lambda: members.withdraw(row, actor="test"),
+        "resend": lambda: members.resend(row, by=alice),
+    }
+    acts = [ways["accept"], ways["accept"], ways[other], ways[other]]
+    start, outcomes = Barrier(len(acts)), []
+
+    def act(number):
+        start.wait()
+        try:
+            outcomes.append(bool(acts[number]() or other == "resend"))
+        except AppError as error:
+            outcomes.append(error.detail[0].code)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=act, args=(number,)) for number in range(len(acts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == len(acts), outcomes
+    row.refresh_from_db()
+    is_in = Membership.objects.of(workspace).filter(user=dora).count()
+    assert is_in == (row.accepted_at is not None)
+    assert (row.accepted_at is None) != (row.withdrawn_at is None)
+    assert [one[0] for one in noted(workspace)].count("member.joined") == is_in
+
+
 # --- Roles, removing, leaving ----------------------------------------------------------------------------------------
 
 

@@ -6,9 +6,13 @@ import re
 from uuid import UUID, uuid4
 
 import pytest
+from django.core import mail
+from django.test import Client
 from django.urls import get_resolver, reverse
 
+from accounts.models import Membership, User
 from config.ground.ids import encode
+from pipeline.models import Source
 from tests.factories import UserFactory
 
 # What each page of a workspace asks of a role; the names are those of accounts/roles.py.
@@ -258,6 +262,39 @@ def test_a_deleted_workspace_is_gone_for_its_owner(newsroom, alice, as_person):
     newsroom.deleted_at = newsroom.created_at
     newsroom.save(update_fields=["deleted_at"])
     assert as_person(alice).get(reverse("home", kwargs={"ws": newsroom.pk})).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda member: member.delete(), 404),
+        (lambda member: Membership.everywhere.filter(pk=member.pk).update(role="viewer"), 403),
+        (lambda member: User.objects.filter(pk=member.user_id).update(is_active=False), 302),
+    ],
+    ids=["removed", "lowered", "deactivated"],
+)
+def test_who_loses_a_right_loses_it_in_the_session_that_is_open(newsroom, bob, as_person, change, status):
+    client = as_person(bob)
+    form = reverse("source_add", kwargs={"ws": newsroom.pk})
+    assert client.get(form).status_code == 200
+    change(Membership.objects.of(newsroom).get(user=bob))
+    given = {"url": "https://example.test/feed", "once": "a"}
+    assert [client.get(form).status_code, client.post(form, given).status_code] == [status, status]
+    assert not Source.objects.of(newsroom).filter(type="rss").exists()
+
+
+def test_who_is_deactivated_logs_in_by_nothing(newsroom, bob):
+    """Not by the password, a code by mail or a new password either; nor does an invitation let them in."""
+    bob.set_password("a long enough phrase 9")
+    bob.is_active = False
+    bob.save()
+    bob.vouch_for_email()
+    client = Client()
+    client.post("/account/login/", {"login": bob.email, "password": "a long enough phrase 9"})
+    client.post("/account/login/code/", {"email": bob.email})
+    client.post("/account/password/reset/", {"email": bob.email})
+    assert client.get(reverse("home", kwargs={"ws": newsroom.pk})).status_code == 302
+    assert [one for one in mail.outbox if re.search(r"\b[A-Z0-9]{3,4}-[A-Z0-9]{3,4}\b", one.body)] == []
 
 
 def test_an_address_without_its_slash_leads_to_the_page(alice, newsroom, as_person):
