@@ -11,17 +11,20 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
 from django.template.loader import render_to_string
-from django.utils.html import conditional_escape, urlize
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import mark_safe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from django.core.mail import EmailMessage
+    from django.utils.safestring import SafeString
 
 log = structlog.get_logger(__name__)
 _CODE_ALONE: Final = re.compile(r"[A-Z0-9]{3,8}(?:-[A-Z0-9]{3,8})?")
 _ONE_LINE: Final = ("workspace", "title", "by")
+_TURNS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Signs that turn the direction of what stands after them, so that an address or a sentence of ours reads as another."""
 _inliner: Final = css_inline.CSSInliner(keep_style_tags=True)
 
 
@@ -61,23 +64,37 @@ def framed(message: EmailMessage) -> EmailMessage:
 
 
 def _paragraphs(text: str) -> list[dict[str, Any]]:
-    """Blocks of the plain text: a paragraph that is one address becomes a button, one that is a code stands out.
+    """Blocks of the plain text: a paragraph that is one address of ours becomes a button, a code stands out.
 
     A line with a list below it becomes a table of two columns.
     """
     blocks: list[dict[str, Any]] = []
     for block in re.split(r"\n\s*\n", text.strip()):
         words = block.strip()
-        if re.fullmatch(r"https?://\S+", words):
+        if _own_address().fullmatch(words):
             blocks.append({"kind": "button", "text": words})
         elif _CODE_ALONE.fullmatch(words):
             blocks.append({"kind": "code", "text": words})
         elif (found := _listed(words)) is not None:
             blocks.append(found)
         else:
-            linked = urlize(conditional_escape(words), autoescape=False)
-            blocks.append({"kind": "text", "text": mark_safe(linked.replace("\n", "<br>"))})  # noqa: S308  escaped above
+            blocks.append({"kind": "text", "text": _linked(words)})
     return blocks
+
+
+def _linked(words: str) -> SafeString:
+    """The words with links where an address of ours stands, and line breaks."""
+    parts = _own_address().split(words)
+    told = [
+        format_html('<a href="{0}">{0}</a>', part) if place % 2 else conditional_escape(part)
+        for place, part in enumerate(parts)
+    ]
+    return mark_safe("".join(told).replace("\n", "<br>"))  # noqa: S308  escaped above
+
+
+def _own_address() -> re.Pattern[str]:
+    """Titles, messages and errors are written by strangers: an address in them must not look like a button of ours."""
+    return re.compile(rf"({re.escape(settings.PUBLIC_URL)}(?:/[^\s<>\"']*)?)(?=[\s)]|$)")
 
 
 def _listed(words: str) -> dict[str, Any] | None:
@@ -94,12 +111,15 @@ def _listed(words: str) -> dict[str, Any] | None:
 
 
 def _surroundings(context: Mapping[str, Any]) -> dict[str, Any]:
+    given = {
+        name: _TURNS.sub("", value) if isinstance(value, str) else value for name, value in context.items()
+    }
     # A workspace's name may hold line breaks, which a header must not, and which would end the subject.
-    names = {name: " ".join(str(context[name]).split()) for name in _ONE_LINE if name in context}
+    names = {name: " ".join(str(given[name]).split()) for name in _ONE_LINE if name in given}
     return {
         "site_name": settings.SITE_NAME,
         "public_url": settings.PUBLIC_URL,
         "operator_contact": settings.OPERATOR_CONTACT,
-        **context,
+        **given,
         **names,
     }

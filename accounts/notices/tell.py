@@ -7,6 +7,7 @@ two leaves the row to the next one, so a message may arrive twice, and never not
 from __future__ import annotations
 
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -121,7 +122,9 @@ def _by_mail(notice: Notice, choice: Choice) -> None:
 
 
 def _by_slack(notice: Notice, choice: Choice) -> None:
-    _post("Slack", choice.slack_url, {"text": _plain(notice, SLACK_CHARACTERS)})
+    # In what it takes for its own signs, a title could call everybody in the channel, or hide where a link leads.
+    text = escape(_plain(notice, SLACK_CHARACTERS), quote=False)
+    _post("Slack", choice.slack_url, {"text": text})
 
 
 def _by_telegram(notice: Notice, choice: Choice) -> None:

@@ -44,8 +44,13 @@ def unknown_names(given: Iterable[str], known: Iterable[str], *, what: str) -> l
     # Somebody who sends half a million names gets the first few told, at the price of a few.
     return [
         Detail(name, f"unknown_{what}", f"There is no {what} {name}. {hint(name, names)}")
-        for name in sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD]
+        for name in map(_short, sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD])
     ]
+
+
+def _short(name: str) -> str:
+    """A name of half a megabyte isn't told whole, nor compared with those that are known."""
+    return name if len(name) <= limits.NAME_CHARACTERS else f"{name[: limits.NAME_CHARACTERS]}…"
 
 
 class StrictSerializer(serializers.Serializer[Any]):

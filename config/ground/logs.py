@@ -20,8 +20,14 @@ _SECRET_NAMES = re.compile(
 )
 _SECRET_FORMS = (
     (re.compile(r"cpk_(live|test)_[0-9A-Za-z]{4,}"), r"cpk_\1_[redacted]"),
-    # Whoever knows one of these addresses may push, read or fetch.
-    (re.compile(r"(/(?:hooks|feeds|media)/)[0-9A-Za-z_-]{22,}"), r"\1[redacted]"),
+    # Whoever knows one of these addresses may push, read, join or leave; a test compares them with `config/urls.py`.
+    (
+        re.compile(r"(/(?:hooks|feeds|media|invitations|notices|subscribe|u)/(?:[a-z]{2,8}/)?)[0-9A-Za-z_:-]{20,}"),
+        r"\1[redacted]",
+    ),
+    # Addresses of others that work for whoever knows them: Telegram's, Slack's, Discord's.
+    (re.compile(r"(/bot)\d+:[0-9A-Za-z_-]{8,}"), r"\1[redacted]"),
+    (re.compile(r"(/(?:services|api/webhooks)/)[0-9A-Za-z_-]{4,}(?:/[0-9A-Za-z_-]{4,})+"), r"\1[redacted]"),
     (re.compile(r"whsec_[0-9A-Za-z+/=]{4,}"), "whsec_[redacted]"),
     (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), "Bearer [redacted]"),
     (re.compile(r"\bsk-[0-9A-Za-z_-]{8,}"), "sk-[redacted]"),
@@ -29,7 +35,7 @@ _SECRET_FORMS = (
     (re.compile(r"\bAIza[0-9A-Za-z_-]{20,}"), "AIza[redacted]"),
     (re.compile(r"://[^/\s:@]*:[^/\s@]+@"), "://[redacted]@"),
     (
-        re.compile(r"(?i)([?&](?:access_token|token|key|secret|signature|password)=)[^&\s\"']+"),
+        re.compile(r"(?i)([?&](?:[a-z_]*(?:token|key|secret|signature|password)|code|state)=)[^&\s\"']+"),
         r"\1[redacted]",
     ),
 )

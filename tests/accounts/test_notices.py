@@ -63,9 +63,7 @@ def happen(workspace, key="one", kind="post_failed", **given):
             kind,
             workspace_id=workspace.pk,
             key=key,
-            title="“Ferries” was not published",
-            text="Rejected.",
-            **given,
+            **{"title": "“Ferries” was not published", "text": "Rejected.", **given},
         )
 
 
@@ -200,6 +198,20 @@ def test_slack_gets_the_words_and_the_way_there(newsroom, alice, httpserver):
     text = json.loads(request.data)["text"]
     assert text.splitlines()[:2] == ["Newsroom: “Ferries” was not published", "Rejected."]
     assert text.endswith(f"/w/{newsroom.public_id}/#failed")
+
+
+def test_a_title_calls_nobody_in_slack_and_hides_no_link(newsroom, alice, httpserver):
+    """A feed's title, or what a platform said, in the signs that Slack takes for its own."""
+    httpserver.expect_oneshot_request("/services/T0/B0/secret", method="POST").respond_with_data("ok")
+    url = httpserver.url_for("/services/T0/B0/secret")
+    choose(newsroom, alice, by_mail=False, slack_url=url, post_failed="now")
+    hostile = "<!channel> <https://evil.example|Log in> & more"
+    happen(newsroom, title=hostile, text=hostile)
+    work()
+    [(request, _)] = httpserver.log
+    text = json.loads(request.data)["text"]
+    assert text.count("&lt;!channel&gt; &lt;https://evil.example|Log in&gt; &amp; more") == 2
+    assert not set("<>") & set(text)
 
 
 def test_telegram_gets_it_in_the_chosen_chat(newsroom, alice, httpserver, settings):

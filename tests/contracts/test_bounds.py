@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import tracemalloc
+
+import pytest
 from django.test import Client
 
 from config.ground import limits
 from config.ground.errors import DETAILS_TOLD, Detail, body
+from pipeline.models import Upload
 
 
 def test_a_flood_of_unknown_fields_is_told_of_in_part(api):
@@ -39,3 +44,82 @@ def test_a_nul_in_a_media_address_is_not_there(db):
     answer = Client().get(f"/media/{'x' * 22}/%00")
 
     assert answer.status_code == 404
+
+
+# --- Bodies that cost more than they weigh ---------------------------------------------------------------------------
+
+
+def peak_of(call):
+    """Its answer, and the megabytes that it held at most."""
+    tracemalloc.start()
+    try:
+        answer = call()
+        return answer, tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "strange", [rb'"e":"\ud83d\ude00"', b'"e":[' + b"[]," * 40 + b"0]"], ids=["escape", "brackets"]
+)
+def test_a_long_name_above_many_values_is_not_copied_for_each(api, alice, strange):
+    """Less than a megabyte, which became a hundred gigabytes: the way to each value was spelled out."""
+    body = b'{"' + b"k" * 400_000 + b'":[' + b'"",' * 100_000 + b"0]," + strange + b"}"
+    door = alice.source()["inbound_url"].removeprefix("http://127.0.0.1:8000")
+    for call in (
+        lambda: api.call("POST", "/raw", data=body),
+        lambda: api.call("POST", "/sources", data=body),
+        lambda: Client().post(door, body, content_type="application/json"),
+    ):
+        answer, megabytes = peak_of(call)
+        assert answer.status_code == 400, answer.content[:200]
+        assert megabytes < 100
+        assert len(answer.content) < 5000
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_that_is_packed_is_unpacked_by_nobody(api, alice, coding):
+    """10 MB of zeros in 10 kB, as HTTP would allow them: they are no JSON, and stay what they are."""
+    body = gzip.compress(b'{"title":"' + b"a" * 10_000_000 + b'"}')
+    door = alice.source()["inbound_url"].removeprefix("http://127.0.0.1:8000")
+    for call in (
+        lambda: api.call("POST", "/raw", data=body, headers={"Content-Encoding": coding}),
+        lambda: Client().post(
+            door, body, content_type="application/json", headers={"Content-Encoding": coding}
+        ),
+    ):
+        answer, megabytes = peak_of(call)
+        assert (answer.status_code, answer.json()["error"]) == (400, "malformed_json")
+        assert megabytes < 5
+
+
+def test_ten_megabytes_of_one_string_are_refused_unread(api, alice):
+    body = b'{"title":"' + b"a" * 10_000_000 + b'"}'
+    door = alice.source()["inbound_url"].removeprefix("http://127.0.0.1:8000")
+    assert api.call("POST", "/raw", data=body).status_code == 413
+    assert Client().post(door, body, content_type="application/json").status_code == 413
+
+
+def test_the_last_of_two_equal_names_counts_everywhere(api):
+    """What is checked is what is stored: nothing reads the first one."""
+    body = b'{"title":"First","title":"Last","body":"The harbour bought cranes.","language":"en"}'
+    raw = api.call("POST", "/raw", data=body).json()["id"]
+    assert api.read(f"/raw/{raw}")["title"] == "Last"
+
+
+def parts(count, name=b"f%d", file=b""):
+    one = b'--x\r\nContent-Disposition: form-data; name="' + name + b'"' + file + b"\r\n\r\nv\r\n"
+    return b"".join(one % number for number in range(count)) + b"--x--\r\n"
+
+
+@pytest.mark.parametrize("file", [b"", b'; filename="a.txt"'], ids=["fields", "files"])
+@pytest.mark.parametrize("name", [b"f%d", b"%.0dfile"], ids=["names", "one name"])
+def test_a_form_of_ten_thousand_parts_is_refused(api, alice, file, name):
+    body, kind = parts(10_000, name, file), "multipart/form-data; boundary=x"
+    door = alice.source()["inbound_url"].removeprefix("http://127.0.0.1:8000")
+    answer, megabytes = peak_of(lambda: api.call("POST", "/uploads", data=body, kind=kind))
+    assert answer.status_code == 400
+    assert megabytes < 60
+    assert Client().post(door, body, content_type=kind).status_code == 400
+    assert Client().post("/account/login/", body, content_type=kind).status_code in {400, 403}
+    assert Upload.everywhere.count() == 0

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import lxml.html
+import pytest
 from django.core import mail
 from django.core.mail import EmailMessage
 
 from accounts import mails
+from config import admin_mails
 
 
-def test_a_framed_mail_says_the_same_in_both_forms():
+def test_a_framed_mail_says_the_same_in_both_forms(settings):
+    settings.PUBLIC_URL = "https://pipeline.example"
     text = "Hello <b>Bob</b>,\n\nopen this:\n\nhttps://pipeline.example/x?a=1&b=2\n\nABC-123\n\nBye\nAlice"
     message = mails.framed(EmailMessage("Subject & more", text, "a@example.test", ["b@example.test"]))
     assert message.body == text + "\n"
@@ -19,6 +26,44 @@ def test_a_framed_mail_says_the_same_in_both_forms():
     assert ">ABC-123</p>" in html
     assert "Bye<br>Alice" in html
     assert "Subject &amp; more" in html
+
+
+HOSTILE = (
+    "<b>Bold</b> <script>alert(1)</script> <img src=x onerror=alert(1)> [x](javascript:alert(1)) "
+    "https://evil.example/login javascript:alert(1) \u202egnp.exe \"'>"
+)
+
+
+def test_what_strangers_write_is_words_in_every_mail(db, settings):
+    """Names, titles, messages and errors: no tag, no link, no button, no header, no turned line."""
+    settings.PUBLIC_URL = "https://pipeline.example"
+    own = {"address": "https://pipeline.example/w/x/", "choices_address": "https://pipeline.example/c"}
+    bad = f"{HOSTILE}\r\nBcc: eve@evil.example\r\n\r\nhttps://evil.example/button\r\n\r\n"
+    for name in sorted(path.stem for path in Path("templates/mail").glob("*.txt")):
+        given = dict.fromkeys(("workspace", "by", "title", "text", "message", "reason"), bad)
+        message = mails.render(
+            name, "bob@example.test", {**admin_mails.OURS["workspace_deletion"][1], **own, **given}
+        )
+        [(html, _)] = message.alternatives
+        parsed = lxml.html.fromstring(html)
+        assert {one.tag for one in parsed.iter()} <= TAGS, name
+        assert [one for one in parsed.xpath("//@href") if not one.startswith("https://pipeline.example/")] == [], name
+        assert not re.search("[\u202a-\u202e]", message.subject + message.body + html), name
+        head = message.message()
+        assert ["Bcc" in head, len(head.get_all("Subject")), head["To"]] == [False, 1, "bob@example.test"], name
+        assert [key for key, value in head.items() if "evil" in value] == ["Subject"], name
+
+
+TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "table", "tbody", "tr", "td", "h1", "h2", "p", "a", "br"),
+}
+
+
+@pytest.mark.parametrize("near", ["https://pipeline.example.evil.test/x", "https://pipeline.example@evil.test/x"])
+def test_an_address_that_only_begins_like_ours_is_no_button(settings, near):
+    settings.PUBLIC_URL = "https://pipeline.example"
+    message = mails.framed(EmailMessage("x", f"Look:\n\n{near}\n\nor {near}", "a@example.test", ["b@example.test"]))
+    assert "href" not in message.alternatives[0][0]
 
 
 def test_allauth_s_mails_are_framed(client, db):

@@ -22,6 +22,7 @@ from pipeline.platforms.email_newsletter import PLUGIN
 from pipeline.platforms.email_session import judge
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
 from pipeline.render import colour
+from pipeline.stages.mailing.subscribing import normalised
 from tests.stages.mailing.conftest import certified
 from tests.stages.mailing.mail_server import PASSWORD, MailServer
 
@@ -267,6 +268,28 @@ def test_half_a_signature_is_refused(server, key, given):
 
 
 # --- The mail --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_no_title_address_or_name_adds_a_header(end):
+    title = f"Trams{end}Bcc: eve@evil.example{end}{end}<script>alert(1)</script>"
+    issue = issue_of(Payload("gen_x", 1, "newsletter", title, "Words.", "markdown"), GIVEN)
+    to = Envelope("bob@example.test", "<1@x>", "list.x", "https://pipeline.example/u/x", "mailto:x@example.test")
+    written = message_from_bytes(write(account(), issue, to, now=NOW), policy=default)
+    assert sorted(key.lower() for key in written) == sorted(HEADERS)
+    assert (written["To"], written["Bcc"]) == ("bob@example.test", None)
+    assert written["List-Unsubscribe"] == "<https://pipeline.example/u/x>, <mailto:x@example.test>"
+    assert "<script" not in written.get_body(("html",)).get_content()
+    for name in ("from_name", "from_address", "reply_to", "return_address"):
+        with pytest.raises(ConfigInvalid):
+            PLUGIN.clean_config({**GIVEN, name: f"news@harbour.example{end}Bcc: eve@evil.example"})
+    assert normalised(f"bob@example.test{end}Bcc: eve@evil.example") is None
+
+
+HEADERS = (
+    *("message-id", "list-id", "list-unsubscribe", "list-unsubscribe-post", "precedence", "from", "to", "subject"),
+    *("date", "mime-version", "content-type"),
+)
 
 
 def test_words_and_pictures_are_written_safely():
