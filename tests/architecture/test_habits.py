@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tests.architecture.code import Module, calls, chain_of, keywords, modules
 
@@ -79,6 +80,34 @@ def _is_naive(call: ast.Call) -> bool:
     if chain[-2:] == ("datetime", "fromtimestamp"):
         return len(call.args) < 2 and "tz" not in keywords(call)
     return chain[-2:] in {("date", "today"), ("datetime", "today")}
+
+
+def test_secrets_are_compared_in_a_time_that_tells_nothing():
+    """With `hmac.compare_digest`, or looked up by their hash or index; `==` ends at the first letter that differs."""
+    found = [
+        f"{module.path}: {ast.unparse(node)}"
+        for module in modules()
+        for _, node in module.functions()
+        if isinstance(node, ast.Compare)
+        and any(isinstance(one, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for one in node.ops)
+        and any(_is_secret(one) for one in (node.left, *node.comparators))
+    ]
+    assert found == COMPARED
+
+
+COMPARED = [
+    # Whether its owner gave the same one again.
+    "pipeline/stages/receiving/secrets.py: kept.secret.open() == secret",
+]
+SECRET = re.compile(r"(?:^|_)(?:secret|signature|mac|hmac|password|api_key|bearer)s?$")
+
+
+def _is_secret(node: ast.expr) -> bool:
+    """A name or attribute that is called so, however it is wrapped in calls: not a text with that word in it."""
+    while isinstance(node, ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(SECRET.search(name))
 
 
 def test_nobody_asks_for_all_rows():

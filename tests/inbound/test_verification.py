@@ -25,7 +25,8 @@ OTHER = {"standard_webhooks": "whsec_" + "b" * 43 + "="}
 def verified(source_of):
     def make(kind, **config):
         secret = SECRET.get(kind, "a-secret-of-the-sender")
-        return source_of(verification={"type": kind, "secret": secret}, mapping={"title": "title"}, **config)
+        settings = {"mapping": {"title": "title"}, **config}
+        return source_of(verification={"type": kind, "secret": secret}, **settings)
 
     return make
 
@@ -114,6 +115,35 @@ def test_repeated_delivery_is_known_by_the_senders_id(workspace, verified, kind)
     assert second.json()["id"] == first.json()["id"]
     assert second.json()["delivery"] == first.json()["delivery"]
     assert InboundDelivery.objects.of(workspace).get().repeats == 1
+
+
+def test_a_delivery_of_githubs_that_comes_again_under_another_id_is_the_same(workspace, verified):
+    """Its id isn't signed, nor its time. Two that were seen could be sent in turns, and each turn be a new version."""
+    source = verified("github", mapping={"external_id": "id", "title": "title"})
+    old, new = {"id": "7", "title": "Storm"}, {"id": "7", "title": "Calm"}
+    sent = [(old, "a"), (new, "b"), (old, "c"), (new, "d"), (old, "e")]
+    outcomes = [send("github", source, one, delivery=key).json()["outcome"] for one, key in sent]
+
+    assert outcomes == ["new", "revised", "duplicate", "duplicate", "duplicate"]
+    raw = RawItem.objects.of(workspace).get()
+    assert (raw.title, raw.content_version) == ("Calm", 2)
+
+
+@pytest.mark.parametrize("kind", TIMED)
+def test_a_delivery_that_was_seen_proves_nothing_at_another_time_or_place(workspace, verified, kind):
+    """Its time changed, its id changed, its signature shown to another source, or by a secret whose time is over."""
+    source, other = verified(kind), verified(kind)
+    secrets.rotate(other, secret=OTHER.get(kind, "another-secret"), actor="alice", overlap=timedelta(0))
+    body, at = b'{"title": "Storm", "id": "evt_1", "event_id": "Ev1"}', time.time() - 280
+    signed = SENDERS[kind](source.told, body, at)
+    assert post(source, body, **signed).json()["outcome"] == "new"
+    later = {name: value.replace(str(int(at)), str(int(at) + 200)) for name, value in signed.items()}
+    assert post(source, body, **later).status_code == 401
+    assert post(other, body, **signed).status_code == 401
+    if kind == "standard_webhooks":
+        assert post(source, body, **{**signed, "webhook-id": "msg_2"}).status_code == 401
+    assert post(source, body, **signed).json()["outcome"] == "duplicate"
+    assert RawItem.objects.of(workspace).count() == 1
 
 
 def test_own_code_may_name_its_deliveries(workspace, source_of):
