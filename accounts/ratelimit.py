@@ -31,6 +31,9 @@ INTERVAL: Final = 60 * _SECOND // limits.RATE_PER_MINUTE
 """Microseconds until one more request is allowed."""
 WINDOW: Final = CAPACITY * INTERVAL
 """Microseconds until an empty bucket is full: how far the theoretical arrival may run ahead of the clock."""
+BEYOND: Final = WINDOW + 60 * _SECOND
+"""An arrival further ahead than this was written by a clock that has been set back since: the bucket begins anew. Less is
+a clock that was corrected a little, by which nobody gets a second burst."""
 
 REDIS_TIMEOUT_SECONDS: Final = 0.25
 REDIS_SKIPPED_SECONDS: Final = 5.0
@@ -115,8 +118,11 @@ if not now then
   local clock = redis.call('TIME')
   now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 end
-local interval, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local interval, window, beyond = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
 local stored = tonumber(redis.call('GET', KEYS[1]) or now)
+if stored - now > beyond then
+  stored = now
+end
 local arrival = math.max(stored, now) + interval
 if arrival - now > window then
   return {0, stored, now}
@@ -141,7 +147,7 @@ def _script(url: str) -> Script:
 def _take_from_redis(workspace_id: UUID, now: int | None) -> Decision:
     script = _script(settings.REDIS_URL)
     allowed, arrival, at = script(
-        keys=[f"rate:{workspace_id.hex}"], args=[INTERVAL, WINDOW, "" if now is None else now]
+        keys=[f"rate:{workspace_id.hex}"], args=[INTERVAL, WINDOW, "" if now is None else now, BEYOND]
     )
     return _decide(allowed=bool(allowed), arrival=int(arrival), now=int(at))
 
@@ -154,9 +160,12 @@ _CLOCK_POSTGRES: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::big
 _TAKE: Final = """
     INSERT INTO rate_bucket (workspace_id, arrival_micros) VALUES (%s, {now} + %s)
     ON CONFLICT (workspace_id) DO UPDATE
-        SET arrival_micros = {greatest}(rate_bucket.arrival_micros + %s, excluded.arrival_micros)
+        SET arrival_micros = CASE
+            WHEN rate_bucket.arrival_micros > excluded.arrival_micros + %s THEN excluded.arrival_micros
+            ELSE {greatest}(rate_bucket.arrival_micros + %s, excluded.arrival_micros) END
         WHERE {greatest}(rate_bucket.arrival_micros + %s, excluded.arrival_micros)
             <= excluded.arrival_micros + %s
+            OR rate_bucket.arrival_micros > excluded.arrival_micros + %s
     RETURNING arrival_micros, {now}
 """
 _LOOK: Final = "SELECT arrival_micros, {now} FROM rate_bucket WHERE workspace_id = %s"
@@ -174,8 +183,10 @@ def _take_from_database(workspace_id: UUID, now: int | None) -> Decision:
     }
     key = UUIDField().get_db_prep_value(workspace_id, connection)
     with connection.cursor() as cursor:
+        beyond = BEYOND - INTERVAL
         cursor.execute(
-            _TAKE.format(**words), [key, *clock, INTERVAL, INTERVAL, INTERVAL, WINDOW - INTERVAL, *clock]
+            _TAKE.format(**words),
+            [key, *clock, INTERVAL, beyond, INTERVAL, INTERVAL, WINDOW - INTERVAL, beyond, *clock],
         )
         # To the end, because SQLite commits a statement only when its last row was read.
         for arrival, at in cursor.fetchall():

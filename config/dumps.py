@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+SESSIONS: Final = ("usersessions_usersession", "django_session")
 LOCK_WAIT_SECONDS: Final = 10
 LEAVES_SECONDS: Final = 3.0
 """A server process of a connection that has just been closed needs a moment to end."""
@@ -28,13 +29,24 @@ STILL_RUNNING: Final = "Something else still uses the database. Stop web, worker
 
 
 def dump(to: Path) -> None:
-    """Into an empty file: a whole state of the database, however many write meanwhile."""
+    """Into an empty file: a whole state of the database, however many write meanwhile.
+
+    But for the sessions: whoever finds a backup would be logged in as everybody who was.
+    """
     if connection.vendor == "postgresql":
-        _run("pg_dump", "--format=custom", "--no-owner", "--no-acl", f"--file={to}", _name())
+        left_out = [f"--exclude-table-data={table}" for table in SESSIONS]
+        _run("pg_dump", "--format=custom", "--no-owner", "--no-acl", *left_out, f"--file={to}", _name())
         return
     connection.ensure_connection()
     with closing(sqlite3.connect(to)) as copy:
         connection.connection.backup(copy)
+        # Overwritten with zeros, not only let go.
+        copy.execute("PRAGMA secure_delete = ON")
+        there = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in SESSIONS:
+            if table in there:
+                copy.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
+        copy.commit()
 
 
 def refuse_unless_alone() -> None:

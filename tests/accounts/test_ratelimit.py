@@ -71,6 +71,15 @@ def test_clock_that_goes_back_gives_nothing_away(bucket):
     assert take(bucket, now=later(-10)) == Decision(False, 120, 0, 130, 11)
 
 
+def test_clock_that_is_set_back_by_minutes_locks_nobody_out(bucket):
+    """What an hour ahead had written would have refused everybody until the clock was there again."""
+    for _ in range(130):
+        take(bucket, now=later(600))
+    assert take(bucket, now=NOW) == Decision(True, 120, 119, 1, 0)
+    assert sum(take(bucket, now=NOW).allowed for _ in range(130)) == 119
+    assert take(bucket, now=later(1)).allowed is True
+
+
 def test_workspaces_have_buckets_of_their_own(bucket):
     other = WorkspaceFactory().pk
     for _ in range(120):

@@ -162,6 +162,37 @@ def test_everything_comes_back_on_an_empty_machine(one, saved, tmp_path):
     other.drop()
 
 
+LOGGED_IN = """
+from django.contrib.sessions.backends.db import SessionStore
+from django.test import Client
+from accounts.models import User
+user = User.objects.create_user("alice@example.test", "x")
+client = Client(); client.force_login(user)
+SessionStore().create()
+print(client.cookies["sessionid"].value)
+"""
+SESSIONS = """
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+print(Session.objects.count(), UserSession.objects.count())
+"""
+
+
+@pytest.mark.slow
+def test_a_backup_logs_nobody_in(one, tmp_path):
+    """The key of a session is its cookie: whoever found the file would be everybody who was logged in."""
+    key = one.shell(LOGGED_IN)
+    path = tmp_path / "one.tar.gz"
+    one.does("backup", str(path))
+    with tarfile.open(path) as file:
+        held = b"".join(file.extractfile(member).read() for member in file if member.isfile())
+    assert len(key) == 32
+    assert key.encode() not in held
+    assert one.shell(SESSIONS) != "0 0"
+    one.does("restore", str(path), "--wipe")
+    assert one.shell(SESSIONS) == "0 0"
+
+
 @pytest.mark.slow
 def test_nothing_is_replaced_by_mistake(one, saved):
     done = one.manage("restore", str(saved))
