@@ -146,7 +146,8 @@ def _read(publication: Publication) -> Publication:
 
 def _send(row: Publication, now: datetime) -> None:
     moment = row.next_attempt_at or row.due_at
-    if moment is not None and moment > now:
+    # Claimed by the database's clock: where this machine's is behind, it would be claimed and put off again and again.
+    if moment is not None and moment > now and moment > due.database_now():
         put_off(row, moment, now)
         return
     is_held = next(held_back(row, now, may_be_on_hold=row.is_on_hold), None) is not None
