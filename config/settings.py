@@ -426,6 +426,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 }
 # The largest body of any address; each view's own limit is checked before anything is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = limits.RAW_BODY_BYTES
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "config.ground.requests.UnnamedFiles",
+]
 DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
 
 # Lets a Prometheus in that has no session; without it /metrics is for staff alone.

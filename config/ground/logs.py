@@ -22,7 +22,9 @@ _SECRET_FORMS = (
     (re.compile(r"cpk_(live|test)_[0-9A-Za-z]{4,}"), r"cpk_\1_[redacted]"),
     # Whoever knows one of these addresses may push, read, join or leave; a test compares them with `config/urls.py`.
     (
-        re.compile(r"(/(?:hooks|feeds|media|invitations|notices|subscribe|u)/(?:[a-z]{2,8}/)?)[0-9A-Za-z_:-]{20,}"),
+        re.compile(
+            r"(/(?:hooks|feeds|media|invitations|notices|subscribe|u)/(?:[a-z]{2,8}/)?)[0-9A-Za-z_:-]{20,}"
+        ),
         r"\1[redacted]",
     ),
     # Addresses of others that work for whoever knows them: Telegram's, Slack's, Discord's.

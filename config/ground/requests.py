@@ -6,14 +6,18 @@ import json
 import re
 from contextlib import suppress
 from http import HTTPStatus
+from tempfile import TemporaryFile
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 from csp.middleware import CSPMiddleware
+from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
 from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse
 from django.middleware.clickjacking import XFrameOptionsMiddleware
@@ -192,6 +196,39 @@ class BodyLimit:
             said = "Send the form with its Content-Length."
             return HttpResponse(f"{said}\n", status=411, content_type="text/plain")
         return None
+
+
+class UnnamedFiles(FileUploadHandler):
+    """Large files of a form, on disk without a name: a process that is killed in the middle of one leaves nothing.
+
+    Django's own have names in the system's folder for temporary files, where nobody would look for what was left.
+    """
+
+    file: UploadedFile
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self.file = UploadedFile(
+            TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR),  # noqa: SIM115  closed with the form
+            self.file_name,
+            self.content_type,
+            0,
+            self.charset,
+            self.content_type_extra,
+        )
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        del start
+        self.file.write(raw_data)
+
+    def file_complete(self, file_size: int) -> UploadedFile:
+        self.file.seek(0)
+        self.file.size = file_size
+        return self.file
+
+    def upload_interrupted(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
 
 
 def is_api(request: HttpRequest) -> bool:

@@ -330,7 +330,12 @@ def test_who_may_change_people_gives_no_rights(client, helper):
     rights = {"user_permissions": list(Permission.objects.values_list("pk", flat=True)[:5])}
     assert client.post(page(User, "change", bob.pk), {**values, **rights}).status_code == 302
     bob.refresh_from_db()
-    assert (bob.name, bob.is_staff, bob.is_superuser, bob.user_permissions.count()) == ("Bob", False, False, 0)
+    assert (bob.name, bob.is_staff, bob.is_superuser, bob.user_permissions.count()) == (
+        "Bob",
+        False,
+        False,
+        0,
+    )
 
 
 def test_who_may_change_people_takes_over_no_operator(client, helper, operator):

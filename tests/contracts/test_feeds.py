@@ -182,7 +182,9 @@ def test_feed_and_files_of_a_deleted_workspace_are_gone_before_its_rows(alice, s
     settings.MEDIA_ROOT = tmp_path / "media"
     made = alice.publish(alice.ready(engines=["Persona Tweet"]))
     feed = alice.api.read(f"/outlets/{alice.feed}")["feeds"]["atom"].removeprefix("http://127.0.0.1:8000")
-    file = alice.api.read(f"/generated/{made['id']}")["assets"][0]["url"].removeprefix("http://127.0.0.1:8000")
+    file = alice.api.read(f"/generated/{made['id']}")["assets"][0]["url"].removeprefix(
+        "http://127.0.0.1:8000"
+    )
     assert [_get(feed).status_code, _get(file).status_code] == [200, 200]
     alice.workspace.deletes_at = alice.workspace.created_at
     alice.workspace.save(update_fields=["deletes_at"])

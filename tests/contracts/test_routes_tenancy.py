@@ -17,9 +17,7 @@ ID = re.compile(r"\b[a-z]{2,3}_[0-7][0-9a-hjkmnp-tv-z]{25}\b")
 OF_OBJECTS = [route for route in ROUTES if route.prefix]
 # The document is the same for everybody, and quotes ids that nobody has.
 LISTS = [route for route in ROUTES if route.method == "GET" and not route.prefix and route.name != "document"]
-FORM = (
-    b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nThe harbour bought cranes.\r\n--x--\r\n'
-)
+FORM = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nThe harbour bought cranes.\r\n--x--\r\n'
 # Of the workspace itself, whichever token asks: personas, queues, and the outlet that reaches nobody.
 SHARED = {"per", "out", "que"}
 
@@ -220,7 +218,9 @@ def test_bodies_that_refer_to_another_workspaces_rows_are_refused_like_unknown_o
 def test_every_other_body_that_names_another_workspaces_rows_does_nothing(alice, charlie):
     """Series, topics, plans, recurrences, uploads and pictures' texts: as the test above, of what came later."""
     item = alice.ready()
-    upload = alice.api.call("POST", "/uploads", data=FORM, kind="multipart/form-data; boundary=x").json()["id"]
+    upload = alice.api.call("POST", "/uploads", data=FORM, kind="multipart/form-data; boundary=x").json()[
+        "id"
+    ]
     theirs = {
         "src": alice.source()["id"],
         "per": alice.persona,
@@ -255,7 +255,12 @@ def test_every_other_body_that_names_another_workspaces_rows_does_nothing(alice,
                 "/plans",
                 {
                     "entries": [
-                        {**entry, "generated_item": own["id"], "version": own["version"], "outlet": objects["out"]}
+                        {
+                            **entry,
+                            "generated_item": own["id"],
+                            "version": own["version"],
+                            "outlet": objects["out"],
+                        }
                     ]
                 },
             ),
@@ -271,7 +276,10 @@ def test_every_other_body_that_names_another_workspaces_rows_does_nothing(alice,
     for (method, path, body), (_, _, other) in zip(bodies(theirs), bodies(unknown), strict=True):
         refused, nothing = charlie.api.call(method, path, body), charlie.api.call(method, path, other)
         assert 400 <= refused.status_code < 500, (path, body, refused.content)
-        assert (refused.status_code, normal(refused.json())) == (nothing.status_code, normal(nothing.json())), path
+        assert (refused.status_code, normal(refused.json())) == (
+            nothing.status_code,
+            normal(nothing.json()),
+        ), path
     assert [alice.api.read(f"/generated/{item['id']}"), charlie.api.read(f"/generated/{own['id']}")] == before
     assert charlie.api.read(f"/series/{series['id']}")["outlets"] == series["outlets"]
 

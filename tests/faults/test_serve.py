@@ -60,6 +60,18 @@ def test_sigterm_stops_everything(instance):
     assert "Traceback" not in instance.log.read_text()
 
 
+@pytest.mark.parametrize("more", [{}, {"HOST": "0.0.0.0", "BIND": "0.0.0.0"}], ids=["alone", "with a HOST"])
+def test_what_make_up_starts_is_reached_from_this_machine_alone(tmp_path, more):
+    """`make up` runs `manage.py serve` in development: no other address of the machine answers, nor shows a traceback."""
+    with Instance(tmp_path, **more) as instance:
+        listens = {line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]}
+        assert {one.partition(":")[0] for one in listens if one.endswith(f":{instance.port:04X}")} == {
+            "0100007F"
+        }
+        page = requests.get(f"{instance.url}/nothing-is-here", headers={"Host": "evil.example"}, timeout=15)
+        assert (page.status_code, "Traceback" in page.text, "DEBUG" in page.text) == (400, False, False)
+
+
 def threads_of(pid):
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 

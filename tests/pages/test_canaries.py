@@ -54,7 +54,9 @@ def canaries(newsroom, alice, bob, vera, django_capture_on_commit_callbacks, cap
     alice.vouch_for_email()
     key = tokens.mint(newsroom, name="Canary", created_by=alice).secret
     given = collect.SourceSettings(
-        type="webhook", name="Bridge", config={"verification": {"type": "header", "secret": "canary-of-the-sender"}}
+        type="webhook",
+        name="Bridge",
+        config={"verification": {"type": "header", "secret": "canary-of-the-sender"}},
     )
     source = secrets.register(newsroom, given).source
     endpoint = make_endpoint(newsroom, url="http://127.0.0.1:9/hook")
@@ -128,7 +130,11 @@ def test_no_table_holds_a_secret_in_plain(canaries):
             names = [column[0] for column in cursor.description]
             for row in cursor.fetchall():
                 for name, value in zip(names, row, strict=True):
-                    raw = bytes(value).decode("latin-1") if isinstance(value, bytes | memoryview) else str(value)
+                    raw = (
+                        bytes(value).decode("latin-1")
+                        if isinstance(value, bytes | memoryview)
+                        else str(value)
+                    )
                     for kind in found_in(canaries, raw):
                         held.setdefault(kind, set()).add(f"{table}.{name}")
     assert held == STORED
@@ -159,7 +165,10 @@ def test_no_log_no_mail_and_no_history_holds_a_secret(canaries, caplog, newsroom
     letters = [f"{one.subject} {one.body} {one.alternatives}" for one in mail.outbox]
     # Those that they were sent for.
     assert set().union(*(found_in(canaries, one) for one in letters)) == {"invitation", "log-in code"}
-    told = [str(row.__dict__) for row in [*AuditEntry.everywhere.all(), *Event.everywhere.all(), *LogEntry.objects.all()]]
+    told = [
+        str(row.__dict__)
+        for row in [*AuditEntry.everywhere.all(), *Event.everywhere.all(), *LogEntry.objects.all()]
+    ]
     assert len(told) > 5
     assert found_in(canaries, " ".join(told)) == set()
 
@@ -172,8 +181,26 @@ def test_no_export_and_no_api_holds_a_secret(canaries, newsroom):
     source = encode("src", Source.objects.of(newsroom).get(name="Bridge").pk)
     shown = set()
     for path in (
-        *("workspace", "usage", "usage/ledger", "sources", "raw", "generated", "publications", "events", "outlets"),
-        *("personas", "topics", "series", "recurrences", "queues", "openapi.json", f"sources/{source}/deliveries"),
+        *(
+            "workspace",
+            "usage",
+            "usage/ledger",
+            "sources",
+            "raw",
+            "generated",
+            "publications",
+            "events",
+            "outlets",
+        ),
+        *(
+            "personas",
+            "topics",
+            "series",
+            "recurrences",
+            "queues",
+            "openapi.json",
+            f"sources/{source}/deliveries",
+        ),
     ):
         answer = api.get(f"/v1/{path}")
         assert answer.status_code == 200, path

@@ -47,22 +47,46 @@ def test_what_strangers_write_is_words_in_every_mail(db, settings):
         [(html, _)] = message.alternatives
         parsed = lxml.html.fromstring(html)
         assert {one.tag for one in parsed.iter()} <= TAGS, name
-        assert [one for one in parsed.xpath("//@href") if not one.startswith("https://pipeline.example/")] == [], name
+        assert [
+            one for one in parsed.xpath("//@href") if not one.startswith("https://pipeline.example/")
+        ] == [], name
         assert not re.search("[\u202a-\u202e]", message.subject + message.body + html), name
         head = message.message()
-        assert ["Bcc" in head, len(head.get_all("Subject")), head["To"]] == [False, 1, "bob@example.test"], name
+        assert ["Bcc" in head, len(head.get_all("Subject")), head["To"]] == [False, 1, "bob@example.test"], (
+            name
+        )
         assert [key for key, value in head.items() if "evil" in value] == ["Subject"], name
 
 
 TAGS = {
-    *("html", "head", "meta", "title", "style", "body", "table", "tbody", "tr", "td", "h1", "h2", "p", "a", "br"),
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "table",
+        "tbody",
+        "tr",
+        "td",
+        "h1",
+        "h2",
+        "p",
+        "a",
+        "br",
+    ),
 }
 
 
-@pytest.mark.parametrize("near", ["https://pipeline.example.evil.test/x", "https://pipeline.example@evil.test/x"])
+@pytest.mark.parametrize(
+    "near", ["https://pipeline.example.evil.test/x", "https://pipeline.example@evil.test/x"]
+)
 def test_an_address_that_only_begins_like_ours_is_no_button(settings, near):
     settings.PUBLIC_URL = "https://pipeline.example"
-    message = mails.framed(EmailMessage("x", f"Look:\n\n{near}\n\nor {near}", "a@example.test", ["b@example.test"]))
+    message = mails.framed(
+        EmailMessage("x", f"Look:\n\n{near}\n\nor {near}", "a@example.test", ["b@example.test"])
+    )
     assert "href" not in message.alternatives[0][0]
 
 

@@ -267,7 +267,11 @@ def test_a_link_that_was_used_lets_nobody_in_again(newsroom, owner, link, as_per
     """Neither who was removed since, nor by a second session, nor by the link of the same mail once more."""
     dora = proven()
     first, second = as_person(dora), as_person(dora)
-    assert first.post(link)["Location"] == second.post(link, follow=True).redirect_chain[0][0] == at("home", newsroom)
+    assert (
+        first.post(link)["Location"]
+        == second.post(link, follow=True).redirect_chain[0][0]
+        == at("home", newsroom)
+    )
     members.remove(newsroom, dora.pk, actor="test")
     assert [client.post(link).status_code for client in (first, second)] == [404, 404]
     row = Invitation.objects.of(newsroom).get()

@@ -407,7 +407,9 @@ def other_pages():
 
 def filled(route):
     """The route as an address, with something in each place that names nothing."""
-    route = route.replace("(?P<app_label>", "(").replace("(?P<form>", "(").replace("(?:/(?P<rest>[a-z/-]*))?", "")
+    route = (
+        route.replace("(?P<app_label>", "(").replace("(?P<form>", "(").replace("(?:/(?P<rest>[a-z/-]*))?", "")
+    )
     route = re.sub(r"\((\w+)(?:\|\w+)*\)", r"\1", route)
     route = re.sub(r"\(\?P<\w+>\[[^]]+\]\{?(\d*)[^)]*\)", lambda one: "x" * int(one[1] or 1), route)
     route = re.sub(r"\(\?P<url>[^)]*\)", "x/", route)
@@ -440,7 +442,9 @@ def test_roles_elsewhere(people, as_person, who, method):
         status, leads_to = answer.status_code, answer.headers.get("Location", "")
         if is_of_the_admin(name):
             # Who is no staff is told that by the log-in page, or led to it.
-            right = status == 403 or (status == 302 and leads_to.startswith(("/admin/login/", "/account/login/")))
+            right = status == 403 or (
+                status == 302 and leads_to.startswith(("/admin/login/", "/account/login/"))
+            )
         elif name in ELSEWHERE["secret"]:
             right = status in {404, 405} or (name, method, status) == ("websub", "post", 410)
         elif name in ELSEWHERE["metrics"]:

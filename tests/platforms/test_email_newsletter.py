@@ -274,7 +274,9 @@ def test_half_a_signature_is_refused(server, key, given):
 def test_no_title_address_or_name_adds_a_header(end):
     title = f"Trams{end}Bcc: eve@evil.example{end}{end}<script>alert(1)</script>"
     issue = issue_of(Payload("gen_x", 1, "newsletter", title, "Words.", "markdown"), GIVEN)
-    to = Envelope("bob@example.test", "<1@x>", "list.x", "https://pipeline.example/u/x", "mailto:x@example.test")
+    to = Envelope(
+        "bob@example.test", "<1@x>", "list.x", "https://pipeline.example/u/x", "mailto:x@example.test"
+    )
     written = message_from_bytes(write(account(), issue, to, now=NOW), policy=default)
     assert sorted(key.lower() for key in written) == sorted(HEADERS)
     assert (written["To"], written["Bcc"]) == ("bob@example.test", None)
@@ -287,7 +289,16 @@ def test_no_title_address_or_name_adds_a_header(end):
 
 
 HEADERS = (
-    *("message-id", "list-id", "list-unsubscribe", "list-unsubscribe-post", "precedence", "from", "to", "subject"),
+    *(
+        "message-id",
+        "list-id",
+        "list-unsubscribe",
+        "list-unsubscribe-post",
+        "precedence",
+        "from",
+        "to",
+        "subject",
+    ),
     *("date", "mime-version", "content-type"),
 )
 
