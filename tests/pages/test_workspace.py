@@ -149,6 +149,19 @@ def lines(archive, name):
     return [json.loads(line) for line in archive.read(name).splitlines()]
 
 
+def test_an_export_that_is_cut_off_is_no_export(owner, newsroom, tmp_path, settings):
+    """As where its process is killed: it is written while it is sent, so nothing stays, and the next one is whole."""
+    settings.MEDIA_ROOT = tmp_path
+    make_items(newsroom)
+    before = sorted(tmp_path.rglob("*"))
+    pieces = owner.post(at("workspace_export", newsroom)).streaming_content
+    half = next(iter(pieces))[:-100]
+    with pytest.raises(zipfile.BadZipFile):
+        zipfile.ZipFile(io.BytesIO(half))
+    assert sorted(tmp_path.rglob("*")) == before
+    assert download(owner, newsroom).testzip() is None
+
+
 def test_an_export_holds_everything_of_this_workspace_and_no_secret(
     owner, newsroom, charlie, tmp_path, settings
 ):
