@@ -111,7 +111,7 @@ def _listed(words: str) -> dict[str, Any] | None:
 
 
 def _surroundings(context: Mapping[str, Any]) -> dict[str, Any]:
-    given = {
+    given: dict[str, Any] = {
         name: _TURNS.sub("", value) if isinstance(value, str) else value for name, value in context.items()
     }
     # A workspace's name may hold line breaks, which a header must not, and which would end the subject.

@@ -204,7 +204,7 @@ class UnnamedFiles(FileUploadHandler):
     Django's own have names in the system's folder for temporary files, where nobody would look for what was left.
     """
 
-    file: UploadedFile
+    file: UploadedFile[Any]
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
@@ -221,7 +221,7 @@ class UnnamedFiles(FileUploadHandler):
         del start
         self.file.write(raw_data)
 
-    def file_complete(self, file_size: int) -> UploadedFile:
+    def file_complete(self, file_size: int) -> UploadedFile[Any]:
         self.file.seek(0)
         self.file.size = file_size
         return self.file

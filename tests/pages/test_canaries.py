@@ -239,19 +239,20 @@ def test_no_page_shows_a_secret(canaries, newsroom, alice, bob, vera, as_person,
 def test_no_operator_s_page_shows_a_secret(canaries, newsroom, as_person):
     operator = as_person(UserFactory(email="boss@example.test", is_staff=True, is_superuser=True))
     opened = 0
+    pages = [reverse("workspace_overview", args=[newsroom.public_id]), "/metrics"]
     for model in apps.get_models():
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         try:
-            pages = [reverse(f"{name}_changelist")]
+            pages.append(reverse(f"{name}_changelist"))
         except NoReverseMatch:
             continue
-        for row in model._base_manager.all()[:5]:
+        for row in model._base_manager.all()[:2]:
             pages += [reverse(f"{name}_{one}", args=[row.pk]) for one in ("change", "history")]
-        for address in [*pages, reverse("workspace_overview", args=[newsroom.public_id]), "/metrics"]:
-            answer = operator.get(address)
-            assert answer.status_code == 200, address
-            opened += 1
-            assert found_in(canaries, answer.content.decode()) == set(), address
+    for address in pages:
+        answer = operator.get(address)
+        assert answer.status_code == 200, address
+        opened += 1
+        assert found_in(canaries, answer.content.decode()) == set(), address
     assert opened > 40
 
 

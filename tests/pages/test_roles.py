@@ -6,14 +6,17 @@ import re
 from uuid import UUID, uuid4
 
 import pytest
+from django.apps import apps
 from django.core import mail
 from django.test import Client
 from django.urls import get_resolver, reverse
 
+from accounts import workspaces
 from accounts.models import Membership, User
 from config.ground.ids import encode
 from pipeline.models import Source
 from tests.factories import UserFactory
+from tests.stages.steps import make_items, make_stage, promise
 
 # What each page of a workspace asks of a role; the names are those of accounts/roles.py.
 PAGES = {
@@ -473,3 +476,71 @@ def test_staff_without_a_permission_see_nothing_that_needs_one(db, as_person, me
         if answer.status_code != 403 and not (is_nothing and name.endswith("_history")) and not is_read_alone:
             wrong.append((name, answer.status_code, answer.headers.get("Location")))
     assert wrong == []
+
+
+# --- Ids of another workspace in forms and queries -------------------------------------------------------------------
+
+
+def rows_of(workspace):
+    """Every row of the workspace, as it is stored."""
+    found = {}
+    for model in apps.get_models():
+        if any(field.name == "workspace" for field in model._meta.fields):
+            rows = model._base_manager.filter(workspace=workspace).order_by("pk")
+            found[model._meta.label] = [str(sorted(row.items())) for row in rows.values()]
+    return found
+
+
+def test_forms_and_queries_that_name_another_workspaces_rows_change_and_show_nothing(
+    newsroom, charlie, as_person
+):
+    """Each page of one's own workspace, with ids of somebody else's under every name that a form has."""
+    theirs = make_items(newsroom, title="The quagga of the other newsroom")[0]
+    stage = make_stage(newsroom, "reject", name="Quagga stage")
+    publication = promise(theirs, stage)
+    elsewhere = Membership.everywhere.get(user=charlie).workspace
+    workspaces.whitelist(elsewhere, "operator@example.test")
+    own = make_items(elsewhere)[0]
+    mine = {
+        "gen": own.pk,
+        "out": make_stage(elsewhere).pk,
+        "src": Source.objects.of(elsewhere).first().pk,
+        "per": own.persona_id,
+    }
+    source = Source.objects.of(newsroom).first()
+    gen, out, pub = encode("gen", theirs.pk), encode("out", stage.pk), encode("pub", publication.pk)
+    src, per = encode("src", source.pk), encode("per", theirs.persona_id)
+    at = "2099-01-01T09:00:00Z"
+    given = {
+        **dict.fromkeys(("ids", "items", "item", "back", "gen", "decided", "after", "generated_item"), gen),
+        **dict.fromkeys(("outlets", "outlet", "default_outlets", "out"), out),
+        **dict.fromkeys(("sources", "source", "src"), src),
+        **dict.fromkeys(("persona", "default_persona", "per"), per),
+        **dict.fromkeys(("only", "publication", "pub"), pub),
+        **dict.fromkeys(("rows", "row"), f"{pub}:{publication.version}"),
+        **dict.fromkeys(("decide", "act", "decision"), "approve"),
+        "one": f"retry:{pub}:{publication.version}",
+        "entry": f"{gen} {theirs.version} {out} {at}",
+        "undo": f"{gen} {pub}",
+        "sure": "True",
+        "name": "Mine",
+        "title": "Mine",
+        "body": "Mine.",
+        "on": "yes",
+    }
+    before = rows_of(newsroom)
+    client = as_person(charlie)
+    client.raise_request_exception = False
+    opened = 0
+    for name, _, converters in workspace_pages():
+        if name in {"workspace_delete", "member_leave", "samples_remove"}:
+            continue
+        others = {key: mine.get(key, uuid4()) for key in converters if key != "ws"}
+        address = reverse(name, kwargs={"ws": elsewhere.pk, **others})
+        for answer in (client.get(address, given), client.post(address, given)):
+            content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+            assert answer.status_code < 500, (name, answer.status_code)
+            assert b"quagga" not in content.lower(), name
+            opened += answer.status_code == 200
+    assert opened > 60
+    assert rows_of(newsroom) == before
