@@ -115,7 +115,7 @@ def _surroundings(context: Mapping[str, Any]) -> dict[str, Any]:
         name: _TURNS.sub("", value) if isinstance(value, str) else value for name, value in context.items()
     }
     # A workspace's name may hold line breaks, which a header must not, and which would end the subject.
-    names = {name: " ".join(str(given[name]).split()) for name in _ONE_LINE if name in given}
+    names: dict[str, Any] = {name: " ".join(str(given[name]).split()) for name in _ONE_LINE if name in given}
     return {
         "site_name": settings.SITE_NAME,
         "public_url": settings.PUBLIC_URL,

@@ -491,8 +491,9 @@ def rows_of(workspace):
     return found
 
 
+@pytest.mark.parametrize("method", ["get", "post"])
 def test_forms_and_queries_that_name_another_workspaces_rows_change_and_show_nothing(
-    newsroom, charlie, as_person
+    newsroom, charlie, as_person, method
 ):
     """Each page of one's own workspace, with ids of somebody else's under every name that a form has."""
     theirs = make_items(newsroom, title="The quagga of the other newsroom")[0]
@@ -537,10 +538,10 @@ def test_forms_and_queries_that_name_another_workspaces_rows_change_and_show_not
             continue
         others = {key: mine.get(key, uuid4()) for key in converters if key != "ws"}
         address = reverse(name, kwargs={"ws": elsewhere.pk, **others})
-        for answer in (client.get(address, given), client.post(address, given)):
-            content = b"".join(answer.streaming_content) if answer.streaming else answer.content
-            assert answer.status_code < 500, (name, answer.status_code)
-            assert b"quagga" not in content.lower(), name
-            opened += answer.status_code == 200
-    assert opened > 60
+        answer = getattr(client, method)(address, given)
+        content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        assert answer.status_code < 500, (name, answer.status_code)
+        assert b"quagga" not in content.lower(), name
+        opened += answer.status_code in {200, 302}
+    assert opened > 40
     assert rows_of(newsroom) == before
