@@ -14,7 +14,7 @@ up:  ## Install what is missing, then start everything (PORT, DATA_DIR, DATABASE
 	@$(PYTHON) tools/up.py
 
 token:  ## Print another API key of the demo workspace
-	@$(RUN) manage.py issue_token --workspace Demo --json | $(RUN) -c 'import json, sys; print(json.loads(sys.stdin.read().splitlines()[-1])["token"])'
+	@told=$$($(RUN) manage.py issue_token --workspace Demo --json) && echo "$$told" | $(RUN) -c 'import json, sys; print(json.loads(sys.stdin.read().splitlines()[-1])["token"])'
 
 install:  ## Write .env where there is none, and bring .venv to requirements-dev.lock
 	@$(PYTHON) tools/up.py install requirements-dev.lock

@@ -19,7 +19,17 @@ def main() -> None:
         settings.INSTALLED_APPS  # noqa: B018
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
-    execute_from_command_line(sys.argv)
+    from django.db import DatabaseError, connection  # noqa: PLC0415
+
+    try:
+        execute_from_command_line(sys.argv)
+    except DatabaseError as error:
+        from config import no_tables  # noqa: PLC0415
+
+        reason = no_tables.reason(connection, error)
+        if reason is None:
+            raise
+        sys.exit(reason)
 
 
 if __name__ == "__main__":
