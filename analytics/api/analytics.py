@@ -34,7 +34,7 @@ from config.ground.api import (
 from config.ground.clock import utc_now
 from config.ground.errors import Invalid
 from config.ground.jsonio import Dumped, JsonRenderer, dump
-from config.ground.moments import as_z, as_z_or_none, read_moment
+from config.ground.moments import as_z, as_z_or_none, read_moment, why_no_moment
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _read_day_or_moment(text: str) -> date | datetime:
         found = read_moment(text)
     if found is None:
         message = "Give a date (2026-11-20) or a time with an offset (2026-11-20T09:30:00Z)."
-        raise ValueError(message)
+        raise ValueError(why_no_moment(text) or message)
     if found.year not in _YEARS:
         message = f"Give a date of the years {_YEARS.start} to {_YEARS.stop - 1}."
         raise ValueError(message)

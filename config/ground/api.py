@@ -26,7 +26,7 @@ from rest_framework.viewsets import ViewSet
 from config.ground import ids, limits
 from config.ground.errors import AppError, Detail, Invalid
 from config.ground.jsonio import Dumped, dump, raw_body, refuse_unless_json
-from config.ground.moments import as_z, read_date_or_moment, read_moment
+from config.ground.moments import as_z, read_date_or_moment, read_moment, why_no_moment
 from config.ground.nearest import hint
 
 if TYPE_CHECKING:
@@ -167,12 +167,16 @@ class MomentField(serializers.Field[datetime, str, str, Any]):
     """A moment with its offset (RFC 3339); a naive one is refused."""
 
     default_error_messages: ClassVar = {
-        "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z."
+        "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z.",
+        "no_such_moment": "{reason}",
     }
 
     def to_internal_value(self, data: Any) -> datetime:
         moment = read_moment(data) if isinstance(data, str) else None
         if moment is None:
+            reason = why_no_moment(data) if isinstance(data, str) else None
+            if reason:
+                self.fail("no_such_moment", reason=reason)
             self.fail("invalid")
         return moment
 
@@ -260,7 +264,7 @@ def moment_or_date() -> Parameter:
         moment = read_date_or_moment(text)
         if moment is None:
             message = "Give a date (2026-11-20) or a time with an offset (2026-11-20T09:30:00Z)."
-            raise ValueError(message)
+            raise ValueError(why_no_moment(text) or message)
         return moment
 
     return Parameter(read, schema=DATE_OR_MOMENT)

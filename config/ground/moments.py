@@ -25,6 +25,18 @@ def read_moment(text: str) -> datetime | None:
         return None
 
 
+def why_no_moment(text: str) -> str | None:
+    """What is wrong with a text that is written as a date or a moment and is none; None where it isn't written so."""
+    if not (_DATE.fullmatch(text) or _RFC_3339.fullmatch(text)):
+        return None
+    year, month, day = (int(part) for part in text[:10].split("-"))
+    try:
+        date(year, month, day)
+    except ValueError:
+        return f"There is no day {text[:10]}."
+    return f"There is no time {text[11:]}: hours end at 23, minutes and seconds at 59."
+
+
 def read_date_or_moment(text: str) -> datetime | None:
     """A date means its first moment in UTC."""
     if _DATE.fullmatch(text):

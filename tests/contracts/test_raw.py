@@ -173,6 +173,18 @@ def test_push_that_nothing_can_be_made_of_is_kept_as_skipped(api):
                 "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z.",
             ),
         ),
+        (
+            {"published_at": "2027-02-30T10:00:00Z"},
+            ("published_at", "no_such_moment", "There is no day 2027-02-30."),
+        ),
+        (
+            {"published_at": "2027-02-28T24:00:00Z"},
+            (
+                "published_at",
+                "no_such_moment",
+                "There is no time 24:00:00Z: hours end at 23, minutes and seconds at 59.",
+            ),
+        ),
         ({"metadata": []}, ("metadata", "not_an_object", "Give a JSON object.")),
         (
             {"metadata": {"x": "y" * 16_384}},

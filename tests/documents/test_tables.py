@@ -53,6 +53,13 @@ def test_scopes_beside_the_headings_are_those_of_the_code():
         assert after.startswith(f"Scope: {f'`{scope}`' if scope else 'any'}."), f"{method} {address}"
 
 
+def test_classes_of_a_publications_error_are_those_of_the_code():
+    kinds = (plugins.TryLater, plugins.Refused, plugins.NeedsReconnect, plugins.OutcomeUnknown)
+    told = re.search(r"`error\.class` is (.+)\n", read("api.md"))
+
+    assert set(re.findall(r"`(\w+)` \(", told[1])) == {kind.error_class for kind in kinds}
+
+
 def test_every_event_type_is_in_the_webhooks_document():
     assert {cells[0].strip("`") for cells in rows(between(read("webhooks.md"), "events"))} == set(
         events.TYPES
