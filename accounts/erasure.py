@@ -7,8 +7,10 @@ the audit log.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
@@ -39,8 +41,12 @@ if TYPE_CHECKING:
 
     from accounts.models import User
 
+log = structlog.get_logger(__name__)
+
 ROWS: Final = 200
 """Rows that one batch deletes, with what hangs on them: a short lock, however much there is."""
+WAITS_SECONDS: Final = 600.0
+_waits_until: Final = {"at": 0.0}
 _PARTS: Final[tuple[type[Any], ...]] = (
     NoticeMessage,
     Notice,
@@ -53,6 +59,10 @@ _PARTS: Final[tuple[type[Any], ...]] = (
     WhitelistRequest,
     Membership,
 )
+
+
+class Waits(Exception):
+    """A part can't be erased now: says why, and what the operator does about it."""
 
 
 def ask(workspace: Workspace, typed_name: str, *, by: User) -> bool:
@@ -89,15 +99,26 @@ def erase_some(*, now: datetime | None = None) -> int:
 
     Each batch is a transaction of its own, and what is left is found by looking: a killed hand leaves nothing to mend.
     """
-    now = now or utc_now()
+    if time.monotonic() < _waits_until["at"]:
+        return 0
+    try:
+        done = _erase_some(now or utc_now())
+    except Waits as waits:
+        # The batch is taken back. The doctor says it too.
+        _waits_until["at"] = time.monotonic() + WAITS_SECONDS
+        log.warning("erasure_waits", why=str(waits))
+        return 0
+    crash_point("erase.batch")
+    return done
+
+
+def _erase_some(now: datetime) -> int:
     with transaction.atomic():
         # One hand at a time, and the others don't wait for it: two would meet in each other's locks.
         over = Workspace.everywhere.select_for_update(of=("self",), no_key=True, skip_locked=True)
         waiting = over.filter(deletes_at__lte=now, erased_at=None).defer("model_key")
         workspace = waiting.order_by("deletes_at").first()
-        done = 0 if workspace is None else _step(workspace, now)
-    crash_point("erase.batch")
-    return done
+        return 0 if workspace is None else _step(workspace, now)
 
 
 def _step(workspace: Workspace, now: datetime) -> int:

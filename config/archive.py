@@ -36,11 +36,14 @@ class Readable(Protocol):
 
 @dataclass(frozen=True)
 class About:
-    """What a backup says of itself. `migrations` are those that its database had, as `app.name`."""
+    """What a backup says of itself. `migrations` are those that its database had, as `app.name`; `instance` is the id of
+    its media folder, empty in backups from before there were ids.
+    """
 
     vendor: str
     made_at: str
     migrations: tuple[str, ...]
+    instance: str = ""
 
 
 class Hashing:
@@ -127,8 +130,16 @@ def verify(path: Path) -> tuple[About, int]:
     if DATABASE not in found or found != manifest.get("sha256"):
         message = f"{path} is damaged: its content isn't what its manifest says. Nothing was changed."
         raise Unusable(message)
-    about = About(str(manifest["vendor"]), str(manifest["made_at"]), tuple(manifest["migrations"]))
-    return about, unpacked
+    return _about(manifest), unpacked
+
+
+def _about(manifest: Mapping[str, Any]) -> About:
+    return About(
+        vendor=str(manifest["vendor"]),
+        made_at=str(manifest["made_at"]),
+        migrations=tuple(manifest["migrations"]),
+        instance=str(manifest.get("instance", "")),
+    )
 
 
 def unpack(path: Path, *, database: Path, media: Path) -> None:

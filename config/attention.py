@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import WhitelistRequest
-from config import platform_ages, rows
+from config import media_sweep, platform_ages, rows
 from config.doctor import OLDEST_DUE_WARNS_SECONDS
 from config.ground import hands
 from config.ground.clock import utc_now
 from config.ground.money import MICRO, as_usd
 from pipeline.models import ModelCall
-from pipeline.stages import stopping
+from pipeline.stages import media_folder, stopping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +41,7 @@ def needs(user: User) -> list[Need]:
     """What this person may see of it, the most pressing first."""
     parts: tuple[tuple[str, Callable[[], Iterator[Need]]], ...] = (
         ("accounts.view_whitelistrequest", _requests),
+        ("pipeline.view_mediafolder", _media),
         ("pipeline.view_switch", _switches),
         ("accounts.view_workspace", _caps),
         ("pipeline.view_modelcall", _instance_cap),
@@ -61,6 +62,14 @@ def _requests() -> Iterator[Need]:
 def _switches() -> Iterator[Need]:
     for switch in stopping.standing():
         yield Need(str(switch).rstrip("."), reverse("admin:pipeline_switch_changelist"))
+
+
+def _media() -> Iterator[Need]:
+    """The sweep waits, or the folder is another database's; in the words of the doctor, as it is mended by commands."""
+    refusal, stopped = media_folder.standing().refusal, media_sweep.stopped()
+    text = refusal or (f"{stopped} {media_sweep.APPROVE}" if stopped else "")
+    if text:
+        yield Need(text, reverse("admin:pipeline_mediafolder_changelist"))
 
 
 def _caps() -> Iterator[Need]:

@@ -15,6 +15,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from config import archive, dumps, half_restored
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
+from pipeline.stages import media_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,10 @@ def back_up(path: Path) -> None:
     """
     if half_restored.is_half_restored():
         raise archive.Unusable(half_restored.SENTENCE)
+    refusal = media_folder.claim()
+    if refusal:
+        # It would be a database without its files, under a name that promises both.
+        raise archive.Unusable(refusal)
     partial, dump = path.with_name(f"{path.name}{PART}"), path.with_name(f"{path.name}.database{PART}")
     try:
         # Readable for its owner alone: it holds password hashes and people's content.
@@ -91,6 +96,7 @@ def _about() -> archive.About:
         vendor=connection.vendor,
         made_at=utc_now().isoformat(timespec="seconds"),
         migrations=tuple(sorted(f"{app}.{name}" for app, name in applied)),
+        instance=str(media_folder.own_id() or ""),
     )
 
 

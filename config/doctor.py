@@ -18,11 +18,12 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config import backup, half_restored, health, platform_ages, rows
+from config import backup, half_restored, health, media_sweep, platform_ages, rows
 from config.ground.due import database_now
 from config.ground.outbound.guard import Policy, is_allowed
 from config.ground.sealed import CannotOpen, SealedTextField, unseal
 from pipeline.render import scripts
+from pipeline.stages import media_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,7 +147,13 @@ def _media() -> Finding:
     except OSError as error:
         advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
         return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
-    return Finding("media", "ok", f"{root} can be written to.")
+    found = media_folder.standing()
+    if found.said:
+        return Finding("media", "FAIL", found.said, media_folder.ADVICE)
+    stopped = media_sweep.stopped()
+    if stopped:
+        return Finding("media", "warn", stopped, media_sweep.APPROVE)
+    return Finding("media", "ok", f"{root} can be written to, and is this database's.")
 
 
 def _fonts() -> Finding:

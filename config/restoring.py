@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.core.management import call_command
@@ -17,8 +18,8 @@ from accounts.models import User, Workspace
 from config import archive, doctor, dumps, half_restored, squashed
 from config.ground import due, hands
 from config.ground.crash import crash_point
-from pipeline.models import Source
-from pipeline.stages import mailing, publish, stopping
+from pipeline.models import MediaFolder, Source, Upload
+from pipeline.stages import mailing, media_folder, publish, stopping
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,7 +48,8 @@ class Restored:
 
 
 def restore(path: Path, *, wipe: bool) -> Restored:
-    """Replace database and media. Refuses an instance that holds anything, unless `wipe`; and while others use it.
+    """Replace database and media. Refuses an instance that holds anything, unless `wipe`; a media folder that belongs to
+    neither the database nor the backup; and while others use it.
 
     Nothing is changed before the whole backup was read and its checksums agreed. From the moment that the database is
     replaced until the last step the instance is marked: killed in between, nothing of it starts, and the same restore
@@ -59,34 +61,47 @@ def restore(path: Path, *, wipe: bool) -> Restored:
         raise archive.Unusable(message)
     about, unpacked = archive.verify(path)
     _refuse_unless_ours(about)
+    _refuse_other_folder(about, wipe=wipe, half=half)
     dumps.refuse_unless_alone()
     stage = settings.MEDIA_ROOT / STAGE
     _clean(stage)
+    former, own, new = media_folder.ids(), media_folder.own_id(), uuid4()
     try:
         _refuse_unless_it_fits(stage, unpacked)
         archive.unpack(path, database=stage / archive.DATABASE, media=stage / archive.MEDIA)
         prepared = dumps.prepare(stage / archive.DATABASE)
         crash_point("restore.unpacked")
+        # Whichever database a kill leaves, the folder is its own.
+        media_folder.write(*former, *([own] if own else ()), *_ids_of(about), new)
+        crash_point("restore.named")
         dumps.load(prepared)
     except BaseException:
         # The former data is whole and stays.
         shutil.rmtree(stage, ignore_errors=True)
+        if media_folder.ids() != former:
+            media_folder.write(*former)
         raise
     crash_point("restore.loaded")
     _move_media(stage)
     # A backup of an older version comes up to this one's tables.
     call_command("migrate", interactive=False, verbosity=0)
     crash_point("restore.migrated")
-    return _end(about)
+    done = _end(about, new)
+    crash_point("restore.ended")
+    media_folder.write(new)
+    return done
 
 
-def _end(about: archive.About) -> Restored:
+def _end(about: archive.About, new: UUID) -> Restored:
     with transaction.atomic():
         now = due.database_now()
         voided = _void_leases(now)
         doubted = publish.doubt_promised(now=now)
         mailing.doubt_restored(now=now)
         stopped = _stop_autopilots(about)
+        # An id of its own: the instance that was backed up may go on elsewhere, with its files.
+        MediaFolder.everywhere.all().delete()
+        MediaFolder.everywhere.create(instance=new)
         details = {"made_at": about.made_at, "publications_looked_up": doubted}
         audit.note("instance.restored", workspace=None, actor=ACTOR, subject="instance", details=details)
         half_restored.clear()
@@ -139,6 +154,35 @@ def _refuse_unless_ours(about: archive.About) -> None:
         raise archive.Unusable(message)
 
 
+def _refuse_other_folder(about: archive.About, *, wipe: bool, half: bool) -> None:
+    """The media are replaced too: they must be those of the database that is replaced, or of the one in the backup."""
+    if not media_folder.holds_files():
+        return
+    own, named = media_folder.own_id(), media_folder.ids()
+    # Killed before its tables came up to this version, the restored database has no id yet.
+    is_known = (half and own is None) or bool({own, *_ids_of(about)} & set(named))
+    if not named:
+        is_known = half or (_has_tables() and not media_folder.standing().refusal)
+    if not is_known:
+        message = (
+            f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Mend DATABASE_URL or "
+            "MEDIA_ROOT; or move those files away, or set MEDIA_ROOT to an empty folder. Nothing was changed."
+        )
+        raise archive.Unusable(message)
+    if not wipe and not half:
+        message = (
+            f"{settings.MEDIA_ROOT} holds files already. Add --wipe to replace them. Nothing was changed."
+        )
+        raise archive.Unusable(message)
+
+
+def _ids_of(about: archive.About) -> tuple[UUID, ...]:
+    try:
+        return (UUID(about.instance),)
+    except ValueError:
+        return ()
+
+
 def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
     stage.mkdir(parents=True)
     free = shutil.disk_usage(stage).free
@@ -153,7 +197,7 @@ def _refuse_unless_it_fits(stage: Path, needed: int) -> None:
 def _move_media(stage: Path) -> None:
     """In the place of what is there; killed in the middle, the next run unpacks everything again."""
     for one in settings.MEDIA_ROOT.iterdir():
-        if one != stage:
+        if one != stage and one.name != media_folder.MARK:
             _clean(one)
     crash_point("restore.cleared")
     unpacked = stage / archive.MEDIA
@@ -167,6 +211,10 @@ def _clean(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def _has_tables() -> bool:
+    return Upload._meta.db_table in connection.introspection.table_names()
 
 
 def _holds_something() -> bool:

@@ -93,6 +93,8 @@ TABLE: Final[tuple[Kept, ...]] = (
         forgetting.forget_secrets,
     ),
     Kept("files of media that no served item names any more", limits.MEDIA_LEFT_KEPT, media_sweep.sweep_some),
+    Kept("those files in the trash, unless a row names them again", limits.MEDIA_TRASH_KEPT),
+    Kept("files of what was erased: a workspace, a raw item's uploads, a generated item", "not at all"),
     Kept("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
     Kept("working folders of films whose process was killed", limits.RENDER_FOLDERS_KEPT, videos.sweep),
     Kept("raw and generated items", "until they are deleted; then a tombstone without content"),

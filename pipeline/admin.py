@@ -22,6 +22,7 @@ from pipeline.models import (
     Event,
     GeneratedItem,
     Generation,
+    MediaFolder,
     ModelCall,
     OAuthApp,
     Outlet,
@@ -285,6 +286,21 @@ class SwitchForm(ModelFormBase):
         # Stopping what is stopped already renews its reason, so the constraint is not asked here.
         found: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
         return found | {"platform"}
+
+
+@admin.register(MediaFolder)
+class MediaFolderAdmin(ReadOnlyAdmin):
+    """`manage.py media` changes it, on the machine that has the folder."""
+
+    list_display = (
+        "instance",
+        "created_at",
+        "sweep_stopped_at",
+        "sweep_found",
+        "sweep_total",
+        "sweep_approved",
+    )
+    list_display_links = None
 
 
 @admin.register(Switch)

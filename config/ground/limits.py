@@ -160,6 +160,12 @@ INBOUND_EXCERPT: Final = 2000
 """Characters of a delivery's body that lists and pages show."""
 MEDIA_LEFT_KEPT: Final = timedelta(days=7)
 """How long a file of media that no served item names stays: a run that waits may still need it."""
+MEDIA_TRASH_KEPT: Final = timedelta(days=7)
+"""How long a file that the sweep took away rests in the trash before it is deleted."""
+MEDIA_SWEEP_PERCENT: Final = 10
+"""Percent of the media's files that one round of the sweep may take; for more it waits for the operator."""
+MEDIA_SWEEP_FILES: Final = 50
+"""Files that one round of the sweep may take however few there are."""
 MEDIA_PARTS_KEPT: Final = timedelta(hours=24)
 """How long the file of a write that was broken off stays."""
 RENDER_FOLDERS_KEPT: Final = timedelta(hours=2)

@@ -30,6 +30,7 @@ from pipeline.models.mailing import (
     SubscriberOrigin,
     SubscriberStatus,
 )
+from pipeline.models.media_folder import MediaFolder
 from pipeline.models.model_batch import BatchedCall, BatchedCallOutcome, ModelBatch, ModelBatchStatus
 from pipeline.models.model_call import ModelCall, ModelCallMode, ModelCallOutcome, ModelCallStage
 from pipeline.models.oauth import OAuthApp, OAuthAttempt
@@ -99,6 +100,7 @@ __all__ = [
     "MailQueue",
     "Mailing",
     "MailingStatus",
+    "MediaFolder",
     "ModelBatch",
     "ModelBatchStatus",
     "ModelCall",

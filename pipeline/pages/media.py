@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from django.conf import settings
 from django.http import HttpResponse, StreamingHttpResponse
 
 from config.ground.errors import Detail, NotFound
 from config.ground.requests import error_response
 from pipeline.models import Asset, Upload
+from pipeline.stages import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
@@ -36,7 +36,7 @@ def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
     asset = there.first() or _upload(secret, name)
     if asset is None:
         raise NotFound
-    path = Path(settings.MEDIA_ROOT) / asset.path
+    path = files.path_of(asset.path)
     if not path.is_file():
         raise NotFound
     tag = f'"{asset.sha256}"'

@@ -1,12 +1,13 @@
-"""The pipeline's part of erasing a workspace: all that it took in, made and published, with the files."""
+"""The pipeline's part of erasing a workspace: all that it took in, made and published, with the files.
+
+What is erased goes at once and for good, out of the trash too: no week's rest, as for what the sweep takes.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from django.conf import settings
-
+from accounts.erasure import Waits
 from pipeline.models import (
     Asset,
     BrandSlot,
@@ -42,7 +43,7 @@ from pipeline.models import (
     WeekPlan,
     WorkspaceDefaults,
 )
-from pipeline.stages import uploads
+from pipeline.stages import files, media_folder, uploads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,10 +88,16 @@ _PARTS: Final[tuple[type[Any], ...]] = (
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
-    """At most so many rows of one kind, and what hangs on them; 0 when nothing is left."""
+    """At most so many rows of one kind, and what hangs on them; 0 when nothing is left.
+
+    Raises `Waits` where rows name files and the media folder is another database's: without the rows nobody would find
+    the files again.
+    """
     for model in _PARTS:
         some = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
         if some:
+            if model in {GeneratedItem, Upload}:
+                _refuse_other_folder()
             if model is GeneratedItem:
                 erase_files(some)
             if model is Upload:
@@ -102,6 +109,14 @@ def erase(workspace_id: UUID, rows: int) -> int:
 
 def erase_files(items: Sequence[UUID]) -> None:
     """Before their rows: a kill in between leaves rows that name no file, never a file that no row names."""
-    root = Path(settings.MEDIA_ROOT)
     for path in Asset.everywhere.filter(item_id__in=items).values_list("path", flat=True):
-        (root / path).unlink(missing_ok=True)
+        files.erase(path)
+    for item in items:
+        files.erase_all_of(item.hex)
+
+
+def _refuse_other_folder() -> None:
+    try:
+        media_folder.refuse_unless_ours()
+    except media_folder.NotOurs as error:
+        raise Waits(str(error)) from error

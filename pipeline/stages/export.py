@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-from django.conf import settings
 
 from accounts.export import in_turn
 from config.ground.clock import utc_now
@@ -35,7 +32,7 @@ from pipeline.models import (
     Upload,
     WorkspaceDefaults,
 )
-from pipeline.stages import mailing, outcomes
+from pipeline.stages import files, mailing, outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -103,12 +100,12 @@ def parts(workspace: Workspace) -> Iterator[Part]:
 def _files(workspace: Workspace) -> Iterator[Part]:
     assets = Asset.objects.of(workspace).filter(revoked_at=None, item__deleted_at=None)
     for asset in in_turn(assets):
-        path = Path(settings.MEDIA_ROOT) / asset.path
+        path = files.path_of(asset.path)
         if path.is_file():
             yield f"media/{encode('gen', asset.item_id)}/{asset.name}", path
 
     for upload in in_turn(Upload.objects.of(workspace)):
-        path = Path(settings.MEDIA_ROOT) / upload.path
+        path = files.path_of(upload.path)
         if path.is_file():
             yield f"uploads/{encode('upl', upload.pk)}{path.suffix}", path
 

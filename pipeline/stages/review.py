@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -30,7 +31,17 @@ from pipeline.models import (
     SeriesIssue,
 )
 from pipeline.plugins import Refused
-from pipeline.stages import collect, generate, pictures, publish, push, retry_rules, storyboards
+from pipeline.stages import (
+    collect,
+    generate,
+    media_folder,
+    pictures,
+    publish,
+    push,
+    retry_rules,
+    storyboards,
+)
+from pipeline.stages.erase import erase_files
 from pipeline.stages.holding import OUT
 from pipeline.stages.overrule import note_overruled
 from pipeline.stages.redrawing import draw_again, write, write_revision
@@ -384,9 +395,16 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             hint="",
             deleted_at=now,
         )
+        transaction.on_commit(partial(_erase_files, row.pk), robust=True)
 
 
 # --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+def _erase_files(item: UUID) -> None:
+    """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves it."""
+    if not media_folder.standing().refusal:
+        erase_files([item])
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:

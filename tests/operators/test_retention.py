@@ -14,6 +14,7 @@ from accounts.models import IdempotencyKey
 from config import media_sweep, retention
 from config.ground import crash, hands, ids
 from pipeline.models import Asset, Event, GeneratedItem
+from pipeline.stages import media_folder
 from tests.documents.text import ROOT, between, read, rows
 from tests.operators import machine
 from tests.stages.steps import make_items
@@ -28,7 +29,8 @@ JUST = timedelta(microseconds=1)
 def _fresh(monkeypatch, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     monkeypatch.setitem(retention._idle_until, "at", 0.0)
-    monkeypatch.setattr(media_sweep, "_folders", [])
+    monkeypatch.setattr(media_sweep, "_round", {})
+    monkeypatch.setitem(media_sweep._refused_until, "at", 0.0)
 
 
 @pytest.fixture
@@ -64,12 +66,16 @@ def test_answers_are_forgotten_after_48_hours(workspace, monkeypatch):
     assert [row.key for row in IdempotencyKey.everywhere.all()] == ["k3"]
 
 
-def test_idle_costs_one_round_of_queries_a_minute(workspace, monkeypatch, django_assert_num_queries):
+def test_idle_costs_one_round_of_queries_a_minute(
+    workspace, settings, monkeypatch, django_assert_num_queries
+):
     clock = {"at": 1000.0}
     monkeypatch.setattr(retention.time, "monotonic", lambda: clock["at"])
+    settings.MEDIA_ROOT.mkdir()
+    (settings.MEDIA_ROOT / media_sweep.MARK).touch()
     # Answers, sessions, accounts, counts, events, attempts, deliveries, recoveries, uploads, those to webhook sources, two of secrets,
     # entries, drafts, plans, series, items that came back, people on their way to a platform, hosts, three of
-    # newsletters, clicks and their sums, batches, notices; the media folder isn't there.
+    # newsletters, clicks and their sums, batches, notices; the media folder was walked today.
     with django_assert_num_queries(26):
         assert retention.forget_some() == 0
     keep(workspace, timedelta(hours=49))
@@ -155,11 +161,17 @@ def sweep():
 
 
 def there(root):
-    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()} - {".swept"}
+    found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    return {path for path in found if not path.startswith((".swept", ".instance", ".trash/"))}
+
+
+def resting(root):
+    return there(root / ".trash")
 
 
 @pytest.fixture
 def item(workspace):
+    media_folder.adopt()
     return make_items(workspace)[0]
 
 
@@ -189,7 +201,8 @@ def test_only_files_that_no_served_row_names_are_swept(item, settings):
     put(root, f"{home}/a.png.1.part", hours=25)
     put(root, f"{home}/b.png.2.part", hours=23)
     # Of a row that was deleted, of a kind that this job doesn't know, of a restore that was broken off.
-    put(root, f"{uuid4().hex}/orphan.png", days=8)
+    orphan = f"{uuid4().hex}/orphan.png"
+    put(root, orphan, days=8)
     put(root, "uploads/logo.png", days=800)
     put(root, "uploads/logo.png.3.part", days=2)
     put(root, ".restoring/media/x.png", days=2)
@@ -202,6 +215,7 @@ def test_only_files_that_no_served_row_names_are_swept(item, settings):
         f"{home}/b.png.2.part",
         "uploads/logo.png",
     }
+    assert resting(root) == {f"{home}/revoked.png", f"{home}/gone.png", orphan}
 
 
 @pytest.mark.parametrize("status", media_sweep.BEING_MADE)
@@ -210,7 +224,7 @@ def test_what_was_deleted_while_it_was_made_goes(item, settings, status):
     Asset.everywhere.filter(item=item).delete()
     put(settings.MEDIA_ROOT, f"{item.pk.hex}/film.mp4", days=800)
     sweep()
-    assert f"{item.pk.hex}/film.mp4" not in there(settings.MEDIA_ROOT)
+    assert f"{item.pk.hex}/film.mp4" in resting(settings.MEDIA_ROOT)
 
 
 @pytest.mark.parametrize("status", media_sweep.BEING_MADE)
@@ -270,7 +284,7 @@ print(json.dumps([IdempotencyKey.everywhere.count(), sorted(os.listdir(settings.
 def test_every_crash_point_of_the_operators_is_killed_at():
     said = "".join(path.read_text() for path in (ROOT / "tests/operators").glob("test_*.py"))
     points = {point for point in crash.POINTS if point.startswith(("backup.", "restore.", "retention."))}
-    assert len(points) == 8
+    assert len(points) == 13
     assert {point for point in points if f'"{point}"' not in said} == set()
 
 

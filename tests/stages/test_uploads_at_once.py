@@ -11,14 +11,17 @@ import pytest
 from django.db import connection, transaction
 
 from pipeline.models import Upload, UploadUse
-from pipeline.stages import uploads
+from pipeline.stages import media_folder, uploads
 from tests.stages.steps import NOON, push_raw
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def upload(workspace):
+def upload(workspace, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "media"
+    # Its file isn't there; the folder is the database's all the same.
+    media_folder.adopt()
     return Upload.everywhere.create(
         workspace=workspace, kind="image", mime_type="image/png", path="a/b.png", bytes=1, sha256="0" * 64
     )

@@ -21,7 +21,7 @@ from config.ground.crash import crash_point
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import decode, encode, uuid7
 from pipeline.models import Upload, UploadUse
-from pipeline.stages import files
+from pipeline.stages import files, media_folder
 from pipeline.stages.uploads import looking, sniffing
 
 if TYPE_CHECKING:
@@ -227,7 +227,8 @@ def forget(now: datetime) -> int:
     """Some of the files that nothing used in time; 0 when none are left."""
     past = Upload.everywhere.filter(expires_at__lte=now).order_by("expires_at")
     keys = list(past.values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
-    if not keys:
+    # Another database's folder doesn't have the files: without their rows nobody would find them again.
+    if not keys or media_folder.standing().refusal:
         return 0
     with transaction.atomic():
         # Locked and asked again: somebody may use one at this moment.
@@ -243,10 +244,4 @@ def forget(now: datetime) -> int:
 
 def remove_files(paths: Iterable[str]) -> None:
     for kept in paths:
-        path = files.path_of(kept)
-        path.unlink(missing_ok=True)
-        try:
-            path.parent.rmdir()
-        except OSError:
-            # It holds something else, or is gone.
-            continue
+        files.erase(kept)

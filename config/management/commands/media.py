@@ -1,0 +1,62 @@
+"""media: how the media folder and the database stand to each other, and what the sweep of its files waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from config import media_sweep
+from pipeline.stages import files, media_folder
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+
+class Command(BaseCommand):
+    help = "Say whether the media folder belongs to the database, and what its sweep waits for."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        asked = parser.add_mutually_exclusive_group()
+        asked.add_argument(
+            "--adopt",
+            action="store_true",
+            help="write this database's id into the folder: its files are then judged by this database",
+        )
+        asked.add_argument(
+            "--approve-sweep", action="store_true", help="let a sweep that stopped take what it found, once"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        try:
+            if options["adopt"]:
+                media_folder.adopt()
+            if options["approve_sweep"]:
+                self._approve()
+        except OSError as error:
+            message = f"{settings.MEDIA_ROOT} can't be written to: {error.strerror}."
+            raise CommandError(message) from error
+        self._tell()
+
+    def _approve(self) -> None:
+        approved = media_sweep.approve()
+        if not approved:
+            message = "No sweep has stopped; there is nothing to approve."
+            raise CommandError(message)
+        self.stdout.write(f"The next sweep may take {approved} files; it begins within a minute.")
+
+    def _tell(self) -> None:
+        found = media_folder.standing()
+        stopped = media_sweep.stopped()
+        resting = [one for one in files.trash().rglob("*") if one.is_file()]
+        if found.verdict == "ours":
+            self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_folder.own_id()}.")
+        elif not found.said:
+            self.stdout.write(f"{settings.MEDIA_ROOT} has no id yet; the next sweep or backup gives it one.")
+        self.stdout.write(f"{len(resting)} files rest in its trash.")
+        if found.said:
+            raise CommandError(found.refusal)
+        if stopped:
+            message = f"{stopped} {media_sweep.APPROVE}"
+            raise CommandError(message)
