@@ -16,6 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config.ground import limits
+from config.ground.sqlite import MAY_BE_LOST
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -185,7 +186,7 @@ def _take_from_database(workspace_id: UUID, now: int | None) -> Decision:
     with connection.cursor() as cursor:
         beyond = BEYOND - INTERVAL
         cursor.execute(
-            _TAKE.format(**words),
+            f"{_TAKE.format(**words)} {MAY_BE_LOST}",
             [key, *clock, INTERVAL, beyond, INTERVAL, INTERVAL, WINDOW - INTERVAL, beyond, *clock],
         )
         # To the end, because SQLite commits a statement only when its last row was read.

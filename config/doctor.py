@@ -96,9 +96,15 @@ def _settings() -> Finding:
 
 
 def _database() -> Finding:
-    check = health.database()
+    check = health.writable_database()
     if not check.ok:
-        return Finding("database", "FAIL", check.detail, "Start it, or mend DATABASE_URL.")
+        if connection.vendor == "sqlite":
+            advice = "Free some space, or let the service's user write to DATA_DIR and the file in it."
+        elif health.database().ok:
+            advice = "Free some space there, or point DATABASE_URL at the server that takes writes."
+        else:
+            advice = "Start it, or mend DATABASE_URL."
+        return Finding("database", "FAIL", check.detail, advice)
     return Finding("database", "ok", f"{check.detail} answers.")
 
 

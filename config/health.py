@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import time
 from dataclasses import asdict, dataclass
 from functools import cache
 from math import inf
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Final
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, Error, connection
+from django.db import DatabaseError, Error, OperationalError, connection, transaction
 from django.http import HttpResponse, JsonResponse
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -21,9 +26,21 @@ from config.ground import hands
 from config.ground.requests import error_response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.http import HttpRequest
 
 TICK_AGE_SECONDS_MOST: Final = 10.0
+PROBED_EVERY_SECONDS: Final = 5.0
+"""How often it is tried whether anything can be written, however often somebody asks."""
+DISK_LEAST_BYTES: Final = 16 * 2**20
+"""With less a disk is full: the next upload, or SQLite's journal, may find no room."""
+_PROBE_BYTES: Final = 64 * 1024
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_AWAY: Final = "The database doesn't answer."
+_POSTGRES_DISK_FULL: Final = "53100"
+_probed: Final[dict[str, tuple[float, str]]] = {}
+"""What was found and when, by what was tried; empty where all is well."""
 _TICKED_AT: Final = "config:ticked_at"
 _TICKED_AT_KEPT_SECONDS: Final = 3600
 
@@ -48,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     if refused := _refused(request):
         return refused
-    checks = [database(), broker(), _tick(), *_restore()]
+    checks = [writable_database(), media(), broker(), _tick(), *_restore()]
     is_ready = all(check.ok for check in checks)
     response = JsonResponse(
         {"status": "ok" if is_ready else "unavailable", "checks": [asdict(check) for check in checks]},
@@ -72,8 +89,90 @@ def database() -> Check:
             cursor.execute("SELECT 1")
     # The reason goes no further than this: the address of a database is nobody's business outside.
     except Error:
-        return Check("database", ok=False, detail="The database doesn't answer.")
+        return Check("database", ok=False, detail=_AWAY)
     return Check("database", ok=True, detail=connection.vendor)
+
+
+def writable_database() -> Check:
+    """As `database()`, and whether it takes what comes in."""
+    answers = database()
+    if connection.vendor == "sqlite":
+        # First, because on a disk that takes no writes SQLite may not answer either.
+        fault = _sqlite_fault()
+    elif answers.ok:
+        try:
+            fault = _postgres_fault()
+        except Error:
+            fault = _AWAY
+    else:
+        fault = ""
+    return Check("database", ok=False, detail=fault) if fault else answers
+
+
+def media() -> Check:
+    fault = _now_and_then(
+        str(settings.MEDIA_ROOT), lambda: _folder_fault(Path(settings.MEDIA_ROOT), "media files")
+    )
+    return Check("media", ok=not fault, detail=fault or "takes files")
+
+
+def _now_and_then(what: str, try_it: Callable[[], str]) -> str:
+    tried_at, found = _probed.get(what, (-inf, ""))
+    if time.monotonic() - tried_at >= PROBED_EVERY_SECONDS:
+        found = try_it()
+        _probed[what] = time.monotonic(), found
+    return found
+
+
+def _sqlite_fault() -> str:
+    file = Path(connection.settings_dict["NAME"])
+    # Not opened: to close it again would let go of the locks that SQLite has on it for this process.
+    if not os.access(file, os.W_OK):
+        return "The database's file is read-only."
+    return _now_and_then(str(file), lambda: _folder_fault(file.parent, "the database"))
+
+
+def _folder_fault(folder: Path, what: str) -> str:
+    """Where it is, is nobody's business outside."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Without a name, so that nothing is left of it, whatever happens.
+        with TemporaryFile(dir=folder, buffering=0) as probe:
+            probe.write(bytes(_PROBE_BYTES))
+        is_full = shutil.disk_usage(folder).free < DISK_LEAST_BYTES
+    except OSError as error:
+        if error.errno not in _FULL:
+            return f"The folder of {what} can't be written to."
+        is_full = True
+    return _full(what) if is_full else ""
+
+
+def _full(what: str) -> str:
+    return f"The disk of {what} is full."
+
+
+def _postgres_fault() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'")
+        is_standby, is_read_only = cursor.fetchone()
+    if is_standby:
+        return "The database is a standby, which takes no writes."
+    if is_read_only:
+        return "The database is read-only."
+    return _now_and_then("postgresql", _postgres_disk_fault)
+
+
+def _postgres_disk_fault() -> str:
+    """Have the server write a temporary file, which needs no table, no lock and no place in its journal."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL work_mem = '64kB'")
+            cursor.execute("SELECT count(*) FROM generate_series(1, 10000)")
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _POSTGRES_DISK_FULL:
+            raise
+        return _full("the database")
+    return ""
 
 
 @cache

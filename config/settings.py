@@ -169,11 +169,17 @@ if env.text("DATABASE_URL", ""):
     # The pool covers every thread that may hold a connection in one process: in the embedded mode web and worker
     # threads, the hands with threads of their own, the beat and the watch; starving threads would raise PoolTimeout.
     _database["CONN_MAX_AGE"] = 0
+    # Each connection is asked whether it lives before it is handed out: after a restart of the database each dead one
+    # would cost a request, whenever it happens to be taken.
+    _database["CONN_HEALTH_CHECKS"] = True
     _database["OPTIONS"] = {
         "pool": {
             "min_size": 2,
             "max_size": WEB_THREADS + WORKER_THREADS + PUBLISH_THREADS + OWN_THREADS + 4,
             "timeout": 10,
+            # The pause between two tries doubles, and meanwhile nobody else tries: a database that is back would be
+            # found a minute late. After these seconds the next one who wants a connection tries at once.
+            "reconnect_timeout": 2,
         },
         "options": "-c statement_timeout=30000 -c lock_timeout=10000 "
         "-c idle_in_transaction_session_timeout=60000",
@@ -190,6 +196,7 @@ else:
             "transaction_mode": "IMMEDIATE",
             # A starved writer under saturation has waited six seconds in trials.
             "timeout": 20,
+            # NORMAL, because our back end brings every commit to the disk by itself.
             "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA temp_store=MEMORY;"
             "PRAGMA mmap_size=134217728;PRAGMA journal_size_limit=67108864;PRAGMA cache_size=-20000;",
         },

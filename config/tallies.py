@@ -12,6 +12,7 @@ import structlog
 from django.db import Error, connection
 
 from config.ground import hands, tallies
+from config.ground.sqlite import MAY_BE_LOST
 from pipeline.models import Tally
 
 log = structlog.get_logger(__name__)
@@ -28,7 +29,8 @@ def write() -> None:
     # One order for everybody, or two processes could wait for each other.
     rows = sorted((name, kind, value) for (name, kind), value in taken.items())
     sql = f"""INSERT INTO tally (name, kind, value) VALUES {", ".join(["(%s, %s, %s)"] * len(rows))}
-        ON CONFLICT (name, kind) DO UPDATE SET value = tally.value + excluded.value"""  # noqa: S608
+        ON CONFLICT (name, kind) DO UPDATE SET value = tally.value + excluded.value
+        {MAY_BE_LOST}"""  # noqa: S608
     try:
         with connection.cursor() as cursor:
             cursor.execute(sql, [one for row in rows for one in row])

@@ -18,7 +18,7 @@ from django.contrib.messages.middleware import MessageMiddleware
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpResponse
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
@@ -41,6 +41,8 @@ _SANE_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{8,{limits.REQUEST_ID_CHARACTERS
 _WITHOUT_BODY: Final = (204, 304)
 _API_PREFIXES: Final = ("/v1/", "/hooks/", "/healthz", "/readyz", "/feeds/", "/media/", "/openapi.json")
 _LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
+_READ_ONLY: Final = "25006"
+"""PostgreSQL's SQLSTATE for a write that it doesn't take."""
 _PATH_LOGGED: Final = 200
 """Characters of an address that its line in the log shows; its query isn't shown."""
 
@@ -242,11 +244,18 @@ def _code_for(status: int) -> str:
     return "invalid_request" if status < 500 else "internal_error"
 
 
+def _is_read_only(exception: Exception) -> bool:
+    """PostgreSQL's word for a standby, or a database that was made read-only, is an internal error to its driver."""
+    return (
+        isinstance(exception, InternalError) and getattr(exception.__cause__, "sqlstate", None) == _READ_ONLY
+    )
+
+
 def exception_response(exception: Exception) -> HttpResponse:
     """The contract's answer to an exception that no view foresaw."""
     if isinstance(exception, errors.AppError):
         return error_response(exception.code, exception.detail, headers=dict(exception.headers))
-    if isinstance(exception, OperationalError | InterfaceError):
+    if isinstance(exception, OperationalError | InterfaceError) or _is_read_only(exception):
         log.error("database_unavailable", error=str(exception))
         return error_response("unavailable", headers={"Retry-After": "5"})
     if isinstance(exception, RequestDataTooBig):

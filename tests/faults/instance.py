@@ -33,6 +33,8 @@ OURS = ("DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "
 class Instance:
     """On SQLite alone, or on a database and a Redis of its own where the suite runs on PostgreSQL."""
 
+    command: tuple[str, ...] = (sys.executable, "manage.py", "serve")
+
     def __init__(self, data_dir: Path, *, crash_at: str = "", **environment: str) -> None:
         self.data_dir = data_dir
         self.port = free_port()
@@ -50,12 +52,14 @@ class Instance:
         self.environment |= {"LEASE_SECONDS": "3", **environment}
         if crash_at:
             self.environment["CRASH_AT"] = crash_at
-        is_migrated = self._use_services() if settings.IS_POSTGRES else migrated.make_file(data_dir)
-        if not is_migrated:
+        if not self._make_database():
             self.manage("migrate", "--no-input")
 
+    def _make_database(self) -> bool:
+        """Whether it is migrated."""
+        return self._use_services() if settings.IS_POSTGRES else migrated.make_file(self.data_dir)
+
     def _use_services(self) -> bool:
-        """Whether its database is migrated."""
         self._database = f"fault_{uuid4().hex[:12]}"
         is_migrated = migrated.make_database(self._database)
         self.environment["DATABASE_URL"] = migrated.url_of(self._database)
@@ -88,7 +92,7 @@ class Instance:
     def start(self, *, waits: bool = True) -> None:
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
+                self.command,
                 cwd=ROOT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from accounts import workspaces
-from config import doctor, half_restored, rows
+from config import doctor, half_restored, health, rows
 from pipeline.models import Outlet, Source
 
 pytestmark = pytest.mark.django_db
@@ -133,6 +133,14 @@ def test_a_redis_that_is_away(settings):
     assert verdict("tick") == ("FAIL", "No tick within the last hour.")
 
 
+def test_a_database_that_takes_no_writes(monkeypatch):
+    full = health.Check("database", ok=False, detail="The disk of the database is full.")
+    monkeypatch.setattr(health, "writable_database", lambda: full)
+    (found,) = [one for one in doctor.examine() if one.name == "database"]
+    assert (found.verdict, found.said) == ("FAIL", full.detail)
+    assert found.advice.startswith("Free some space")
+
+
 def test_a_migration_that_is_not_applied(monkeypatch):
     monkeypatch.setattr(
         doctor.MigrationExecutor, "migration_plan", lambda self, targets: [("x.0009_y", False)]
@@ -187,6 +195,7 @@ def test_a_restore_that_is_not_over_is_told_everywhere(client):
 def test_readiness_says_nothing_of_restores_otherwise(client):
     assert [check["name"] for check in client.get("/readyz").json()["checks"]] == [
         "database",
+        "media",
         "broker",
         "tick",
     ]
