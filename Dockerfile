@@ -10,7 +10,8 @@ ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     MODE=production \
-    DATA_DIR=/data
+    DATA_DIR=/data \
+    WEB_HOST=0.0.0.0
 # pg_dump, pg_restore and psql, for manage.py backup and restore; of version 15, as the database of compose.yaml. The
 # fonts are for Chinese, Japanese and Korean on pictures and in films.
 RUN apt-get update \

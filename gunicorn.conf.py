@@ -23,4 +23,4 @@ except half_restored.HalfRestored as error:
 
 # Beside SQLite there is one process: what guards log-ins is counted in its memory.
 workers = settings.WEB_PROCESSES if settings.IS_POSTGRES else 1
-globals().update(server.options(host="0.0.0.0", workers=workers))  # noqa: S104
+globals().update(server.options(host=settings.WEB_HOST, workers=workers))

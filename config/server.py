@@ -16,10 +16,11 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
-from gunicorn.workers.gthread import ThreadWorker
 
 from config import started
+from config.connections import ConnectionsWorker
 from config.engine import Engine
+from config.ground import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,13 +53,15 @@ class ProjectLogger(Logger):
 def options(*, host: str, workers: int) -> dict[str, Any]:
     """What the embedded server and `gunicorn.conf.py` have in common."""
     return {
-        "bind": f"{host}:{settings.PORT}",
+        "bind": f"[{host}]:{settings.PORT}" if ":" in host else f"{host}:{settings.PORT}",
         "workers": workers,
         "worker_class": ThreadsWorker,
         "threads": settings.WEB_THREADS,
+        "worker_connections": limits.CONNECTIONS,
         "timeout": 60,
         "graceful_timeout": GRACE_SECONDS,
-        "keepalive": 5,
+        # Longer than a proxy keeps them: else it sends a request on one that ends at that moment, and answers with 502.
+        "keepalive": 20,
         # In memory where there is such a place: a slow disk must not make a worker look dead.
         "worker_tmp_dir": "/dev/shm" if os.path.isdir("/dev/shm") else None,  # noqa: PTH112, S108
         # It would open a socket in the home directory.
@@ -99,7 +102,7 @@ def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
         os._exit(0)
 
 
-class ThreadsWorker(ThreadWorker):
+class ThreadsWorker(ConnectionsWorker):
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
         """Leave by the loop, as after SIGTERM, with less time for the requests in hand.
 

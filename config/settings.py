@@ -64,6 +64,8 @@ X_FRAME_OPTIONS = "DENY"
 APPEND_SLASH = True
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
+# A proxy of the same machine reaches it there; a container has an address of its own, and its image says so.
+WEB_HOST = env.text("WEB_HOST", "127.0.0.1")
 WEB_THREADS = env.whole_number("WEB_THREADS", 8, least=1, most=64)
 WEB_PROCESSES = env.whole_number("WEB_PROCESSES", 2, least=1, most=64)
 # How many reverse proxies of the operator's own stand before the service: the client's address is that many

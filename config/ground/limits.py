@@ -96,6 +96,31 @@ ANALYTICS_KEPT_BYTES: Final = 32 * 1024 * 1024
 PUBLISH_AHEAD: Final = timedelta(days=366)
 """How far ahead a publication may be scheduled."""
 
+# --- Connections -----------------------------------------------------------------------------------------------------
+
+HEAD_SECONDS: Final = 10
+"""Seconds by the clock in which the head of a request must be there, from the connection, or from its first byte on."""
+HEAD_BYTES: Final = 64 * 1024
+"""Bytes of a request's head; browsers and proxies send up to about 16 KiB."""
+SLOWEST_BYTES_PER_SECOND: Final = 1024
+"""Bytes a second at which a body must come and an answer be taken, over every `PACE_SECONDS`: any line has more."""
+PACE_SECONDS: Final = 30
+"""Seconds over which that pace is measured; a tunnel or a lift is shorter."""
+BODY_SECONDS: Final = 3600
+"""Seconds in which a body must be there, and an answer be taken: 200 MiB at half a megabit a second."""
+BODY_MEMORY_BYTES: Final = 256 * 1024
+"""Bytes of a body, and of an answer that waits to be taken, that are kept in memory; the rest is in a file."""
+BODIES_KEPT_BYTES: Final = 1024 * 1024 * 1024
+"""Bytes of bodies and answers that one web process keeps in files at once: five of the largest uploads."""
+ANSWER_AHEAD_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of an answer in pieces that are kept for a client that is slower than we are, before its making waits."""
+CONNECTIONS: Final = 400
+"""Connections that one web process holds; beyond it the slowest goes. With their files they are fewer than 1,024."""
+CONNECTIONS_PER_ADDRESS: Final = 100
+"""Connections of one address to one web process: a browser opens six, an office has one address."""
+PARTING_SECONDS: Final = 2
+"""Seconds in which the client can close after the last answer, so that the answer isn't torn off."""
+
 # --- Rates -----------------------------------------------------------------------------------------------------------
 
 RATE_BURST: Final = 120

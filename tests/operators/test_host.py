@@ -7,16 +7,20 @@ import getpass
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import requests
 from django.core.management import get_commands
+from django.urls import reverse
 
-from config import celery, server
+from config import celery, server, urls
 from config.ground import limits
+from config.ground.ids import uuid7
 from tests.documents.text import ROOT
 from tests.faults.instance import Instance, free_port
 from tests.operators.deployment import COMPOSE_ONLY, compose, env_example, settings_names
@@ -145,9 +149,53 @@ def test_every_unit_is_fenced_in(one, request):
 # --- nginx -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_site_lets_every_allowed_body_through():
-    size = re.search(r"client_max_body_size (\d+)m;", SITE)[1]
-    assert int(size) * 2**20 > limits.RAW_BODY_BYTES
+def sizes_of_the_site():
+    """The walls in bytes: the server's own first, then each location's with its pattern."""
+    own = int(re.search(r"^    client_max_body_size (\d+)m;", SITE, re.MULTILINE)[1]) * 2**20
+    located = re.findall(r"location ~ (\S+) \{\n        client_max_body_size (\d+)m;", SITE)
+    return own, [(re.compile(pattern), int(size) * 2**20) for pattern, size in located]
+
+
+def wall_of(path):
+    own, located = sizes_of_the_site()
+    return next((size for pattern, size in located if pattern.search(path)), own)
+
+
+@pytest.mark.parametrize(
+    ("path", "least"),
+    [
+        ("/v1/raw", limits.RAW_BODY_BYTES),
+        ("/v1/uploads", limits.UPLOAD_BODY_BYTES),
+        ("/v1/uploads/", limits.UPLOAD_BODY_BYTES),
+        (reverse("making", args=[uuid7()]), limits.UPLOAD_BODY_BYTES),
+        (reverse("persona_look", args=[uuid7(), uuid7()]), limits.UPLOAD_IMAGE_BYTES + 64 * 1024),
+        ("/hooks/" + "x" * 32, limits.BODY_BYTES),
+    ],
+)
+def test_the_site_lets_every_allowed_body_through(path, least):
+    assert least < wall_of(path) < least + 2**20 or wall_of(path) == sizes_of_the_site()[0] > least
+
+
+def test_no_page_takes_more_than_the_site_lets_through():
+    """A page with a limit of its own has a location of its own."""
+    own, _located = sizes_of_the_site()
+    marked = {
+        pattern.name: pattern.callback.body_limit
+        for entry in urls.urlpatterns
+        for pattern in getattr(entry, "url_patterns", [entry])
+        if getattr(getattr(pattern, "callback", None), "body_limit", 0) > own
+    }
+    assert set(marked) == {"making", "persona_look"}
+
+
+def test_the_site_and_the_service_have_the_same_patience():
+    assert f"client_header_timeout {limits.HEAD_SECONDS}s;" in SITE
+    assert f"client_body_timeout {limits.PACE_SECONDS}s;" in SITE
+    assert f"limit_conn content_pipeline_addresses {limits.CONNECTIONS_PER_ADDRESS};" in SITE
+    kept = int(re.search(r"keepalive_timeout (\d+)s;", SITE)[1])
+    assert kept < server.options(host="", workers=1)["keepalive"]
+    # What it hands on as it comes, the service would have to wait for.
+    assert "proxy_request_buffering off" not in SITE
 
 
 def test_the_site_waits_longer_than_the_service():
@@ -161,7 +209,7 @@ needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is
 
 @pytest.mark.slow
 @needs_nginx
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 # The certificate is made for this test alone.
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 def test_requests_pass_through_the_real_site(tmp_path):
@@ -173,6 +221,9 @@ def test_requests_pass_through_the_real_site(tmp_path):
         token = service.token()
         with nginx(tmp_path, service.port, http, https):
             _ask_all(http, https, token)
+            _ask_in_the_clear(http, token)
+            _upload(service, https, token)
+            _be_slow(service, https, token)
 
 
 def _ask_all(http, https, token):
@@ -210,6 +261,94 @@ def _ask_all(http, https, token):
         for n in range(2 * allowed + 1)
     ]
     assert {401, 429} == {answer.status_code for answer in spoofed}
+
+
+def _ask_in_the_clear(http, token):
+    """Port 80 hands nothing on, whatever it is asked."""
+    session = requests.Session()
+    session.trust_env = False
+    session.headers.update({"Host": "pipeline.example", "Authorization": f"Bearer {token}"})
+    paths = ["/", "/v1/uploads", "/v1/raw", "/v1/workspace", "/w/", f"/w/{uuid7()}/new/", "/accounts/login/"]
+    for path in [*paths, "/admin/", "/metrics", "/healthz", "/readyz", "/media/x/y", "/feeds/x", "/hooks/x"]:
+        for method in ("GET", "POST"):
+            answer = session.request(
+                method, f"http://127.0.0.1:{http}{path}?a=1", allow_redirects=False, timeout=20, data=b"x"
+            )
+            expected = (301, f"https://pipeline.example{path}?a=1")
+            assert (answer.status_code, answer.headers.get("Location")) == expected, (method, path)
+            assert "X-Request-Id" not in answer.headers
+    answer = session.get(f"http://127.0.0.1:{http}/.well-known/acme-challenge/none", timeout=20)
+    assert (answer.status_code, answer.headers.get("Location")) == (404, None)
+
+
+class Film:
+    """A form with a file of so many bytes, none of them in memory; the service's own judgement is that it's no video."""
+
+    def __init__(self, size):
+        start = b'--e\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n'
+        self._parts = [start, size, b"\r\n--e--\r\n"]
+        self.length = len(start) + size + len(self._parts[2])
+
+    def __iter__(self):
+        start, size, end = self._parts
+        yield start
+        for at in range(0, size, 2**20):
+            yield b"\0" * min(2**20, size - at)
+        yield end
+
+    def __len__(self):
+        return self.length
+
+
+def _upload(service, https, token):
+    """What the service says of it stands in its own words, so it came there whole."""
+    session = requests.Session()
+    session.trust_env, session.verify = False, False
+    session.headers.update({"Host": "pipeline.example", "Authorization": f"Bearer {token}"})
+
+    def send(path, size):
+        kind = {"Content-Type": "multipart/form-data; boundary=e"}
+        return session.post(
+            f"https://127.0.0.1:{https}{path}", Film(size), headers=kind, timeout=120, allow_redirects=False
+        )
+
+    mib = 2**20
+    for size in (7 * mib, 199 * mib):
+        answer = send("/v1/uploads", size)
+        assert (answer.status_code, answer.json()["error"]) == (415, "unsupported_media_type"), answer.text
+        # Without the token of a session's form it is refused, by the service.
+        answer = send(reverse("making", args=[uuid7()]), size)
+        assert (answer.status_code, "nginx" in answer.text) == (403, False)
+        assert "X-Request-Id" in answer.headers
+    # Over the service's limit and under the wall, and over both.
+    answer = send("/v1/uploads", limits.UPLOAD_BODY_BYTES + 1000)
+    assert (answer.status_code, answer.json()["error"]) == (413, "payload_too_large")
+    assert (send("/v1/uploads", 202 * mib).status_code, send("/v1/raw", 7 * mib).status_code) == (413, 413)
+    assert service.is_ready()
+
+
+def _be_slow(service, https, token):
+    """Forty bodies that don't come on: nginx keeps them to itself."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    head = f"POST /v1/uploads HTTP/1.1\r\nHost: pipeline.example\r\nAuthorization: Bearer {token}\r\n"
+    with ExitStack() as stack:
+        for _ in range(40):
+            plain = stack.enter_context(socket.create_connection(("127.0.0.1", https), timeout=20))
+            sock = stack.enter_context(context.wrap_socket(plain, server_hostname="pipeline.example"))
+            sock.sendall(f"{head}Content-Length: 100000\r\n\r\nx".encode())
+        took = []
+        for _ in range(20):
+            began = time.monotonic()
+            url, named = f"https://127.0.0.1:{https}/readyz", {"Host": "pipeline.example"}
+            answer = requests.get(url, headers=named, timeout=20, verify=False, proxies={"https": ""})
+            assert answer.status_code == 200
+            took.append(time.monotonic() - began)
+        assert sorted(took)[10] < 1, took
+        # None of them has come to the service.
+        listed = Path("/proc/net/tcp").read_text().splitlines()
+        here = f"0100007F:{service.port:04X}"
+        assert sum(line.split()[1] == here and line.split()[3] == "01" for line in listed) < 20
 
 
 class nginx:  # noqa: N801

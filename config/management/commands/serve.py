@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--host",
-            default="127.0.0.1" if settings.IS_DEVELOPMENT else "0.0.0.0",  # noqa: S104  a container's own
+            default=settings.WEB_HOST,
             help="The address to listen at (default: %(default)s).",
         )
 
