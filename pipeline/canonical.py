@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from html import escape, unescape
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -301,6 +302,8 @@ _HUGE_REFERENCE: Final = re.compile(r"&#[0-9]{8,};?")
 # Browsers stop nesting at 512 elements as well; the look-back bounds what a flood of stray end tags can cost.
 MAX_DEPTH: Final = 512
 LOOK_BACK: Final = 64
+# Tags and the texts between them. The longest honest body, of 5 MiB, has fewer; what follows them is left out.
+MAX_TOKENS: Final = 400_000
 
 
 def html_to_text(html: str) -> str:
@@ -324,7 +327,7 @@ def _read_html(html: str, *, marks_blocks: bool) -> Reading:
     pieces: list[str] = []
     hidden: list[str] = []
     page = _OpenElements()
-    for token in _tokens(html):
+    for token in islice(_tokens(html), MAX_TOKENS):
         if isinstance(token, str):
             if page.is_visible:
                 text = _text_of(token, is_preformatted=page.is_preformatted)

@@ -19,6 +19,7 @@ from feedparser.mixin import _FeedParserMixin  # type: ignore[import-untyped, un
 from feedparser.urls import _urljoin, make_safe_absolute_uri  # type: ignore[import-untyped, unused-ignore]
 
 from pipeline.sources.feed_signs import PAGE_TYPES
+from pipeline.sources.feedparser_bounds import MAX_LINE_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -198,7 +199,7 @@ def _read_encoded(entry: Found, element: Element, base: str) -> None:
 
 
 def _read_date(entry: Found, element: Element, _: str) -> None:
-    entry["published_parsed"] = _parse_date(_value(_bare(element)))
+    entry["published_parsed"] = _parse_date(_short(element))
 
 
 class _Entry:
@@ -210,7 +211,7 @@ class _Entry:
 
 def _read_author(entry: Found, element: Element, _: str) -> None:
     entry["authors"] = [{}]
-    entry["author"] = _value(_bare(element))
+    entry["author"] = _short(element)
     _FeedParserMixin._sync_author_detail(_Entry(entry))  # noqa: SLF001
 
 
@@ -281,7 +282,7 @@ def _entry(item: Element, base: str, language: str | None) -> Found:
         elif name == "id":
             _put(entry, "id", _value(_bare(element)))
         elif name in {"published", "updated"}:
-            _put(entry, f"{name}_parsed", _parse_date(_value(_bare(element))))
+            _put(entry, f"{name}_parsed", _parse_date(_short(element)))
         elif name == "author":
             _put(entry, "author_detail", _person(element))
         elif name == "rights":
@@ -329,6 +330,11 @@ def _bare(element: Element) -> str:
     """The text of an element that has nothing else."""
     _expect(not element.attrib and len(element) == 0)
     return element.text or ""
+
+
+def _short(element: Element) -> str:
+    """A date or a name, as long as feedparser is let look for one."""
+    return _fixed(_bare(element).strip()[:MAX_LINE_CHARS])
 
 
 def _value(text: str) -> str:

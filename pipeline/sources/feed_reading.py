@@ -24,6 +24,7 @@ from pipeline.sources.feed_signs import (
     without_middle,
 )
 from pipeline.sources.feed_text import ILLEGAL, declares_entities, decode, with_absolute_links
+from pipeline.sources.markup_bounds import is_feed_too_much
 
 MAX_ENTRIES: Final = 200
 # A million empty objects fit into a feed of 5 MiB.
@@ -73,6 +74,8 @@ def read_document(document: bytes, *, url: str, content_type: str) -> Record:
         if declares_entities(text):
             raise Unreadable(problem="entities")
         text, is_cut = without_middle(text)
+        if is_feed_too_much(text):
+            raise Unreadable(problem="too_complex")
         feed = _read_xml_feed(text, url)
         feed["is_whole"] = feed["is_whole"] and not is_cut
     return arrange(feed)
@@ -114,17 +117,23 @@ def _read_with_feedparser(text: str, url: str) -> Any:
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
     import feedparser.mixin  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
+    from pipeline.sources import feedparser_bounds  # noqa: PLC0415
+
+    feedparser_bounds.bound()
     # An identity is an exact string: resolved, it would change with the address that the feed is read from.
     feedparser.mixin._FeedParserMixin.can_be_relative_uri.discard("id")  # noqa: SLF001
     # A stream, since feedparser takes other things for a URL to fetch or a file to open. It doesn't sanitise: that
     # doubles the cost, and whoever shows a body has to do it anyway, since pushed ones come as they are.
-    return feedparser.parse(
-        io.BytesIO(text.encode("utf-8")),
-        response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
-        # Of bodies, too, it would be half of the cost; that of elements is never left out.
-        resolve_relative_uris=False,
-        sanitize_html=False,
-    )
+    try:
+        return feedparser.parse(
+            io.BytesIO(text.encode("utf-8")),
+            response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
+            # Of bodies, too, it would be half of the cost; that of elements is never left out.
+            resolve_relative_uris=False,
+            sanitize_html=False,
+        )
+    except feedparser_bounds.TooMuch:
+        raise Unreadable(problem="too_complex") from None
 
 
 def _read_xml_entry(entry: Any, url: str) -> Record:

@@ -46,29 +46,28 @@ def without_middle(text: str) -> tuple[str, bool]:
     return text[: ends[KEPT_AT_EACH_END - 1]] + text[ends[-KEPT_AT_EACH_END - 1] :], True
 
 
-_SKIP_HOURS: Final = re.compile(
-    r"<skiphours\b[^<>]{0,200}>(.{0,4000}?)</skiphours", re.IGNORECASE | re.DOTALL
-)
-_SKIP_DAYS: Final = re.compile(r"<skipdays\b[^<>]{0,200}>(.{0,2000}?)</skipdays", re.IGNORECASE | re.DOTALL)
+_SKIP_HOURS: Final = re.compile(r"<skiphours\b[^<>]{0,200}>", re.IGNORECASE)
+_SKIP_DAYS: Final = re.compile(r"<skipdays\b[^<>]{0,200}>", re.IGNORECASE)
+
+
+def _inside(opening: re.Pattern[str], frame: str) -> str:
+    """What stands in the first of them; where it doesn't end soon, nothing."""
+    found = opening.search(frame)
+    told, end, _ = frame[found.end() :][:4000].lower().partition("</skip") if found else ("", "", "")
+    return told if end else ""
 
 
 def skipped_hours(frame: str) -> list[int]:
     """`skipHours` in GMT, 0 to 23; RSS 0.91 counts from 1 to 24. All 24 of them mean nothing."""
-    found = _SKIP_HOURS.search(frame)
-    written = (
-        re.findall(r"<hour\b[^<>]{0,200}>\s*([0-9]{1,2})\s*</hour", found[1], re.IGNORECASE) if found else []
-    )
+    written = re.findall(r"<hour\b[^<>]{0,200}>\s*+([0-9]{1,2})\s*+</hour", _inside(_SKIP_HOURS, frame))
     hours = sorted({int(hour) % 24 for hour in written if int(hour) <= 24})
     return hours if len(hours) < 24 else []
 
 
 def skipped_days(frame: str) -> list[int]:
     """`skipDays` in GMT, Monday 0; all seven of them mean nothing."""
-    found = _SKIP_DAYS.search(frame)
-    written = (
-        re.findall(r"<day\b[^<>]{0,200}>\s*([A-Za-z]{6,9})\s*</day", found[1], re.IGNORECASE) if found else []
-    )
-    days = sorted({DAYS.index(day.lower()) for day in written if day.lower() in DAYS})
+    written = re.findall(r"<day\b[^<>]{0,200}>\s*+([a-z]{6,9})\s*+</day", _inside(_SKIP_DAYS, frame))
+    days = sorted({DAYS.index(day) for day in written if day in DAYS})
     return days if len(days) < 7 else []
 
 

@@ -17,11 +17,12 @@ from pipeline.sources import feed_document, feed_reader
 from pipeline.sources.rss import PLUGIN
 
 from .fake_http import FakeHttp, answer
+from .hostile_documents import ARTICLE, item, rss
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 URL = "https://feed.example/feed.xml"
-# Costs far more than any test waits, and is stopped by the limit of the processor in the end.
-ENDLESS = b"<rss version='2.0'><channel>" + b"<a>" * 1_000_000
+# Takes seconds: feedparser's loose parser reads it, an article after the other.
+SLOW = rss(item("<p>a<br>b & c"), *(item(ARTICLE, number) for number in range(400))).encode()
 
 
 @pytest.fixture(autouse=True)
@@ -86,9 +87,9 @@ def test_a_helper_is_replaced_after_so_many_feeds(monkeypatch):
 def test_a_late_helper_is_killed_with_its_fork(monkeypatch):
     title("a")
     (pid,) = idle()
-    monkeypatch.setattr(feed_document, "WALL_SECONDS", 0.5)
+    monkeypatch.setattr(feed_document, "WALL_SECONDS", 0.2)
     with pytest.raises(TryLater) as caught:
-        PLUGIN.fetch({"url": URL}, {}, http=FakeHttp(answer(ENDLESS)), now=NOW, environment={})
+        PLUGIN.fetch({"url": URL}, {}, http=FakeHttp(answer(SLOW)), now=NOW, environment={})
     assert caught.value.code == "feed_timed_out"
     # It would have run for seconds more; a kill takes a moment on a busy machine.
     until = time.monotonic() + 60
@@ -106,12 +107,18 @@ def test_a_helper_that_can_t_be_started_is_tried_later(monkeypatch):
     assert caught.value.code == "no_process"
 
 
-@pytest.mark.slow
 def test_a_fork_that_dies_leaves_its_helper_alive():
     title("a")
     first = idle()
-    # A document that is cut off by the limit of the processor, not by the clock.
-    (line, *_) = feed_reader.ask(ENDLESS, url=URL, content_type="", seconds=110)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(feed_reader.ask, SLOW, url=URL, content_type="", seconds=60)
+        until = time.monotonic() + 60
+        while not (forks := [pid for pid in alive_in_group(first[0]) if int(pid) != first[0]]):
+            assert time.monotonic() < until
+            assert not asked.done()
+        # As the limit of the processor, or of memory, would.
+        os.kill(int(forks[0]), signal.SIGKILL)
+        (line, *_) = asked.result()
     assert json.loads(line)["problem"] == "too_complex"
     assert idle() == first
     assert title("b") == "b"

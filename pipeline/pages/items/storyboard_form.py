@@ -229,6 +229,6 @@ def _name_of(board: Storyboard, text: Text) -> str:
 def _read(sums: str) -> Mapping[str, str]:
     try:
         found = json.loads(sums)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
