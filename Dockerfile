@@ -1,9 +1,11 @@
 # Two stages: what installs stays behind, what runs has no compiler and no root.
 FROM python:3.11-slim-bookworm AS install
 WORKDIR /app
-RUN python -m venv /venv
+# Neither pip nor setuptools stays in the image: the base's are old, and nothing that runs needs them.
+RUN python -m venv /pip && /pip/bin/pip install --no-cache-dir --upgrade pip
+RUN python -m venv --without-pip /venv
 COPY requirements.lock .
-RUN /venv/bin/pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock
+RUN /pip/bin/pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes -r requirements.lock
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/venv/bin:$PATH \
@@ -17,11 +19,12 @@ ENV PATH=/venv/bin:$PATH \
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends fonts-noto-cjk postgresql-client-15 \
     && rm -rf /var/lib/apt/lists/*
+RUN if python -m pip --version; then python -m pip uninstall --yes pip setuptools wheel; fi
 # A new volume takes its owner from the folder that it covers.
 RUN useradd --system --uid 10001 --create-home service && install -d -o service /data /media /backups
 COPY --from=install /venv /venv
 WORKDIR /app
-COPY manage.py gunicorn.conf.py pyproject.toml ./
+COPY manage.py gunicorn.conf.py pyproject.toml LICENSE NOTICE ./
 COPY config config
 COPY accounts accounts
 COPY pipeline pipeline

@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 # Tests and checks keep what they write apart from the data of `make up`.
 APART := env -u DATABASE_URL -u REDIS_URL ENV_FILE=tests/settings.env DATA_DIR=var/test/check
 
-.PHONY: help up token install test test-slow test-real test-postgres test-all coverage check format bench eval prove-mutants prove-live screenshots lock
+.PHONY: help up token install test test-slow test-real test-postgres test-all coverage check format bench eval prove-mutants prove-live screenshots lock upgrade
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -70,3 +70,6 @@ screenshots: install  ## The README's pictures, taken of a demo of its own in Ch
 
 lock: install  ## Write the lock files anew from pyproject.toml
 	$(RUN) tools/lock.py write
+
+upgrade: install  ## Write the lock files anew with the newest versions that pyproject.toml allows, and say what moved
+	$(RUN) tools/lock.py upgrade

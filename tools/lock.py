@@ -1,4 +1,6 @@
-"""The lock files: `write` makes them from pyproject.toml, `check` says whether they still belong to it."""
+"""The lock files: `write` makes them from pyproject.toml, `upgrade` with the newest versions that it allows, `check` says
+whether they still belong to it.
+"""
 
 from __future__ import annotations
 
@@ -108,9 +110,12 @@ def uv() -> str:
     return str(UV_VENV / "bin" / "uv")
 
 
-def write() -> int:
+def write(*, upgrade: bool = False) -> int:
+    before = {name: pins((ROOT / name).read_text()) for name in LOCKS if (ROOT / name).exists()}
     command = [uv(), "pip", "compile", "--quiet", "--generate-hashes", "--universal", "--no-emit-index-url"]
     command += ["--no-header", "--python-version", "3.11"]
+    # Without it, what a lock file pins already stays where it can.
+    command += ["--upgrade"] if upgrade else []
     constraints: list[str] = []
     for name, lock in LOCKS.items():
         chosen = (
@@ -129,8 +134,24 @@ def write() -> int:
             line for line in path.read_text().splitlines(keepends=True) if not line.startswith("# Written by")
         )
         path.write_text(lock.header() + body)
+        for line in moved(before.get(name, {}), pins(path.read_text())):
+            print(f"{name}: {line}")
     return check()
 
 
+def moved(before: dict[str, set[str]], after: dict[str, set[str]]) -> list[str]:
+    """What differs, a line for each package."""
+    return [
+        f"{name} {said(before.get(name, set()))} -> {said(after.get(name, set()))}"
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    ]
+
+
+def said(versions: set[str]) -> str:
+    return ", ".join(sorted(versions)) or "nothing"
+
+
 if __name__ == "__main__":
-    sys.exit(write() if sys.argv[1:] == ["write"] else check())
+    commands = {"write": write, "upgrade": lambda: write(upgrade=True), "check": check}
+    sys.exit(commands[sys.argv[1]]())

@@ -58,3 +58,23 @@ def test_a_fault_of_the_lock_files_is_told(copied, capsys, name, old, new, fault
 
 def test_the_lock_files_belong_to_the_project(copied):
     assert lock.check() == 0
+
+
+def test_an_upgrade_asks_for_the_newest_and_says_what_moved(copied, capsys, monkeypatch):
+    asked = []
+
+    def compile_(command, **_):
+        asked.append(command)
+        path = copied / command[-1]
+        path.write_text(path.read_text().replace("nh3==", "nh3==9."))
+
+    monkeypatch.setattr(lock, "uv", lambda: "uv")
+    monkeypatch.setattr(lock.subprocess, "run", compile_)
+    assert (lock.write(upgrade=True), ["--upgrade" in one for one in asked]) == (0, [True] * 3)
+    (version,) = lock.pins((ROOT / "requirements.lock").read_text())["nh3"]
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        f"requirements.lock: nh3 {version} -> 9.{version}",
+        f"requirements-dev.lock: nh3 {version} -> 9.{version}",
+    ]
+    lock.write()
+    assert ["--upgrade" in one for one in asked] == [True] * 3 + [False] * 3
