@@ -7,6 +7,7 @@ Depth, attributes of a tag and unclosed openings cost parsers the square of thei
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ MAX_PAGE_ELEMENTS: Final = 50_000
 """Elements of a page: a usual one has 1500, the longest articles and lists some 30,000."""
 MAX_PAGE_OPENINGS: Final = 400_000
 """Signs that could begin a tag, in scripts and texts too; each that begins none is a text of its own to a parser."""
+MAX_NEVER_ENDED: Final = 5000
+"""Tags of a sitemap in which the next one begins. XML has none but in CDATA."""
 MAX_SITEMAP_TAGS: Final = 1_500_000
 """Tags of a sitemap, beginnings and ends: 50,000 addresses with ten languages each have a million."""
 
@@ -190,9 +193,15 @@ def _close(open_names: list[str], name: str) -> None:
             return
 
 
+_NEVER_ENDED: Final = re.compile(rb"<[^<>]*+(?=<|\Z)")
+
+
 def is_sitemap_too_much(data: bytes) -> bool:
-    """Whether a sitemap has more markup than one of 50,000 addresses."""
-    return data.count(b"<") > MAX_SITEMAP_TAGS or any(
+    """Whether a sitemap has more markup than one of 50,000 addresses, or markup that isn't any."""
+    if data.count(b"<") > MAX_SITEMAP_TAGS or any(
         data.count(opening.encode(), data.rfind(end.encode()) + 1) > MAX_UNCLOSED
         for opening, end in _CLOSED_BY
-    )
+    ):
+        return True
+    # Libxml2 reads on behind each, and takes the square of their number.
+    return sum(1 for _ in islice(_NEVER_ENDED.finditer(data), MAX_NEVER_ENDED + 1)) > MAX_NEVER_ENDED

@@ -137,6 +137,13 @@ def test_a_hostile_page_is_refused_before_it_is_parsed(name):
     assert read_page(HOSTILE[name]) == {"problem": "too_complex"}
 
 
+@pytest.mark.parametrize(
+    "name", ["tags that never end", "quotes that stay open", "instructions that stay open"]
+)
+def test_a_hostile_sitemap_is_refused_before_it_is_parsed(name):
+    assert read_sitemap(sitemap(HOSTILE[name])) == {"problem": "too_complex"}
+
+
 def test_a_source_s_page_shows_the_sentence():
     helped = feed_document.read_feed
     with pytest.raises(feed_document.Refused) as caught:
