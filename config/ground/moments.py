@@ -26,15 +26,19 @@ def read_moment(text: str) -> datetime | None:
 
 
 def why_no_moment(text: str) -> str | None:
-    """What is wrong with a text that is written as a date or a moment and is none; None where it isn't written so."""
+    """What is wrong with a text that is written as a date or a moment and is none; None where that is not the fault."""
     if not (_DATE.fullmatch(text) or _RFC_3339.fullmatch(text)):
         return None
-    year, month, day = (int(part) for part in text[:10].split("-"))
     try:
-        date(year, month, day)
+        date(*(int(part) for part in text[:10].split("-")))
     except ValueError:
         return f"There is no day {text[:10]}."
-    return f"There is no time {text[11:]}: hours end at 23, minutes and seconds at 59."
+    hour, minute, second = (
+        (int(text[start : start + 2]) for start in (11, 14, 17)) if text[10:] else (0, 0, 0)
+    )
+    if hour > 23 or minute > 59 or second > 59:
+        return f"There is no time {text[11:]}: hours end at 23, minutes and seconds at 59."
+    return None
 
 
 def read_date_or_moment(text: str) -> datetime | None:

@@ -28,6 +28,12 @@ def current_platforms(monkeypatch):
     monkeypatch.setattr(platform_ages, "aging", list)
 
 
+@pytest.fixture(autouse=True)
+def own_media(settings, tmp_path):
+    """Files that other tests left would be another database's."""
+    settings.MEDIA_ROOT = tmp_path / "media"
+
+
 @pytest.fixture
 def workspace(db):
     made = workspaces.create("Alice's <newsroom>")

@@ -12,6 +12,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 import requests
@@ -20,7 +21,6 @@ from django.urls import reverse
 
 from config import celery, server, urls
 from config.ground import limits
-from config.ground.ids import uuid7
 from tests.documents.text import ROOT
 from tests.faults.instance import Instance, free_port
 from tests.operators.deployment import COMPOSE_ONLY, compose, env_example, settings_names
@@ -149,6 +149,9 @@ def test_every_unit_is_fenced_in(one, request):
 # --- nginx -----------------------------------------------------------------------------------------------------------
 
 
+SOME_ID = UUID(int=7)
+
+
 def sizes_of_the_site():
     """The walls in bytes: the server's own first, then each location's with its pattern."""
     own = int(re.search(r"^    client_max_body_size (\d+)m;", SITE, re.MULTILINE)[1]) * 2**20
@@ -167,8 +170,8 @@ def wall_of(path):
         ("/v1/raw", limits.RAW_BODY_BYTES),
         ("/v1/uploads", limits.UPLOAD_BODY_BYTES),
         ("/v1/uploads/", limits.UPLOAD_BODY_BYTES),
-        (reverse("making", args=[uuid7()]), limits.UPLOAD_BODY_BYTES),
-        (reverse("persona_look", args=[uuid7(), uuid7()]), limits.UPLOAD_IMAGE_BYTES + 64 * 1024),
+        (reverse("making", args=[SOME_ID]), limits.UPLOAD_BODY_BYTES),
+        (reverse("persona_look", args=[SOME_ID, SOME_ID]), limits.UPLOAD_IMAGE_BYTES + 64 * 1024),
         ("/hooks/" + "x" * 32, limits.BODY_BYTES),
     ],
 )
@@ -268,7 +271,7 @@ def _ask_in_the_clear(http, token):
     session = requests.Session()
     session.trust_env = False
     session.headers.update({"Host": "pipeline.example", "Authorization": f"Bearer {token}"})
-    paths = ["/", "/v1/uploads", "/v1/raw", "/v1/workspace", "/w/", f"/w/{uuid7()}/new/", "/accounts/login/"]
+    paths = ["/", "/v1/uploads", "/v1/raw", "/v1/workspace", "/w/", f"/w/{SOME_ID}/new/", "/accounts/login/"]
     for path in [*paths, "/admin/", "/metrics", "/healthz", "/readyz", "/media/x/y", "/feeds/x", "/hooks/x"]:
         for method in ("GET", "POST"):
             answer = session.request(
@@ -317,7 +320,7 @@ def _upload(service, https, token):
         answer = send("/v1/uploads", size)
         assert (answer.status_code, answer.json()["error"]) == (415, "unsupported_media_type"), answer.text
         # Without the token of a session's form it is refused, by the service.
-        answer = send(reverse("making", args=[uuid7()]), size)
+        answer = send(reverse("making", args=[SOME_ID]), size)
         assert (answer.status_code, "nginx" in answer.text) == (403, False)
         assert "X-Request-Id" in answer.headers
     # Over the service's limit and under the wall, and over both.
