@@ -319,9 +319,9 @@ def _upload(service, https, token):
     for size in (7 * mib, 199 * mib):
         answer = send("/v1/uploads", size)
         assert (answer.status_code, answer.json()["error"]) == (415, "unsupported_media_type"), answer.text
-        # Without the token of a session's form it is refused, by the service.
+        # Who isn't logged in sends no large form; it is the service that says so.
         answer = send(reverse("making", args=[SOME_ID]), size)
-        assert (answer.status_code, "nginx" in answer.text) == (403, False)
+        assert (answer.status_code, "nginx" in answer.text) == (413, False)
         assert "X-Request-Id" in answer.headers
     # Over the service's limit and under the wall, and over both.
     answer = send("/v1/uploads", limits.UPLOAD_BODY_BYTES + 1000)
