@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pipeline import hearsay
 from pipeline.wording import word_set
 
 if TYPE_CHECKING:
@@ -237,12 +238,16 @@ def split_sentences(text: str) -> tuple[Span, ...]:
 def statements_in(text: str) -> tuple[Span, ...]:
     """The sentences that say something by themselves, as `split_sentences` finds them.
 
-    Not the rows of a table, nor code or a caption; an item of a list only where it ends as a sentence does.
+    Not the rows of a table, nor code or a caption; an item of a list only where it ends as a sentence does; not
+    what is told as hearsay or is denied by what follows.
     """
+    spans = tuple(_spans(text))
+    unasserted = hearsay.unasserted([text[start:end] for _, (start, end) in spans])
     return tuple(
         (start, end)
-        for block_start, (start, end) in _spans(text)
-        if not _MARKED.match(text, block_start)
+        for place, (block_start, (start, end)) in enumerate(spans)
+        if place not in unasserted
+        and not _MARKED.match(text, block_start)
         and (not _ITEM.match(text, block_start) or _ENDED.search(text, start, end))
     )
 
