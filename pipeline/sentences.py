@@ -67,6 +67,14 @@ _QUOTED = re.compile(
 _MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
 _ITEM = re.compile(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
 _ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{_CLOSERS}]*$")
+_LONGEST_SIGNATURE = 90
+# "— Ida Berg, waste office", after a sentence's end.
+_SIGNATURE = re.compile(
+    rf"[.!?\u2026\u061f\u0964\u3002\uff01\uff1f][{_CLOSERS}]*\s+(?:>\s*)?[\u2014\u2013\u2015]\s*"
+    r"(?P<by>(?:(?:Dr|Prof|Mr|Mrs|Ms|St)\.\s)?[^\W\d_a-z][^\s,;:!?]+(?:\s(?:[^\W\d_a-z][^\s,;:!?]*|van|von|de|der|den|del|di|da|la|le|al|bin))*"
+    r"\s[^\W\d_a-z][^\s,;:.!?]+(?:,\s[^\n.!?]{2,50})?)\s*$"
+)
+_NAME_ALONE = re.compile(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
 _GOES_ON = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
 _CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
 
@@ -253,12 +261,37 @@ def statements_in(text: str) -> tuple[Span, ...]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, Span]]:
-    """Each sentence with where its block begins."""
-    for block_start, block_end in _blocks(text):
-        for start, end in _sentences(text, block_start, block_end):
+    """Each sentence with where its block begins; what somebody signed stays with the name under it."""
+    for block_start, block_end in _signed_together(text):
+        is_signed = signature_in(text, block_start, block_end) is not None
+        whole = _limited(text, block_start, block_end, is_punctuated=True)
+        for start, end in whole if is_signed else _sentences(text, block_start, block_end):
             span = _trimmed(text, start, end)
             if span is not None:
                 yield block_start, span
+
+
+def signature_in(text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+    """The name under a quotation, after a dash and with nothing behind it: `said` ends before it, `by` is the name."""
+    end = len(text) if end is None else end
+    dash = max(text.rfind(mark, max(start, end - _LONGEST_SIGNATURE), end) for mark in "\u2014\u2013\u2015")
+    return None if dash == -1 else _SIGNATURE.search(text, max(start, dash - 8), end)
+
+
+def _signed_together(text: str) -> Iterator[Span]:
+    """The blocks; one that holds nothing but a name after a dash belongs to the one before it."""
+    waiting: Span | None = None
+    for start, end in _blocks(text):
+        if not text[start:end].strip():
+            continue
+        if waiting is not None:
+            if _NAME_ALONE.match(text, start, end) and signature_in(text, waiting[0], end):
+                waiting = (waiting[0], end)
+                continue
+            yield waiting
+        waiting = (start, end)
+    if waiting is not None:
+        yield waiting
 
 
 def goes_on(text: str, end: int) -> bool:

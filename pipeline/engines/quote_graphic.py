@@ -31,12 +31,14 @@ from pipeline.render.blocks import Style
 from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Layout, Media, Panel, Picture, Wash
 from pipeline.render.text import DoesNotFit
 from pipeline.render.typeset import marks_of, typeset
+from pipeline.sentences import signature_in
 from pipeline.wording import (
     collapse,
     first_words,
     is_clean,
     is_self_contained,
     opens_dangling,
+    word_set,
 )
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ _ENDS: Final = frozenset(".!?\u2026\u061f\u3002")
 _ENDS_BEFORE: Final = re.compile(r"[,.\u3002]? ?[\"'\n\u300d\u300f]|[.!?\u2026\u061f\u3002]")
 _ENDINGLESS: Final = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7af]")
 """Scripts in which particles are written to a name without a space, or no spaces at all."""
+_NO_SITES: Final = word_set("local localhost localdomain internal intranet lan home corp test invalid arpa")
 _OWN_CHECKS: Final = frozenset({"content", "length", "link_count"})
 
 _RULES: Final = f"""\
@@ -162,6 +165,12 @@ class QuoteGraphic(Engine):
             said.append(words)
             claim = Claim(text=quote.words, quote=fact.quote, start=fact.start, end=fact.end)
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
+        if not drafts and not _origin(brief, persona):
+            message = (
+                "The source quotes nobody by name, and has no site that its sentences could be quoted from. Push it with "
+                "the address of its page, or with a quotation and who said it."
+            )
+            raise Refused(message, code="nothing_to_say")
         if not drafts:
             message = f"The source has no sentence of {_LEAST} to {MOST} characters that could stand alone as a quotation."
             raise Refused(message, code="nothing_to_say")
@@ -227,7 +236,7 @@ def _quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation,
     sentences = [
         (Quotation(words, origin), fact)
         for fact in brief.facts
-        if is_self_contained(words := collapse(fact.quote))
+        if origin and is_self_contained(words := collapse(fact.quote)) and not signature_in(words)
     ]
     plain = [
         one for one in sentences if not any(mark in one[0].words for mark in '"\u201c\u201e\u00ab\u300c')
@@ -256,18 +265,24 @@ def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
 
 
 def _origin(brief: Brief, persona: PersonaCard) -> str:
-    """Who stands behind words that nobody is named for: the source's site, its title, or the persona."""
+    """Who stands behind words that nobody is named for: of the persona's own it, of a source its site; else nobody."""
     if brief.lane is not None:
         return persona.name.strip()
     try:
         host = (urlsplit(brief.url.strip()).hostname or "").lower()
     except ValueError:
-        host = ""
+        return ""
+    if not _is_site(host):
+        return ""
     bare = host.removeprefix("www.")
-    if bare and is_allowed(bare, brief, persona):
-        return bare
-    title = first_words(brief.title, _LONGEST_NAME)
-    return host or (title if title and is_allowed(title, brief, persona) else persona.name.strip())
+    return bare if is_allowed(bare, brief, persona) else host
+
+
+def _is_site(host: str) -> bool:
+    """Whether readers know a site by that name: no number, and no machine of a network at home."""
+    labels = host.rstrip(".").split(".")
+    is_named = len(labels) > 1 and ":" not in host and not labels[-1].isdigit()
+    return is_named and labels[-1] not in _NO_SITES
 
 
 def _draft(
@@ -348,15 +363,17 @@ def _is_whole(words: str, place: int, brief: Brief, source: SourceText) -> bool:
 
 def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
     """Nobody is named whom the source doesn't name. Numbers have a check of their own."""
-    origins = (_origin(brief, persona), persona.name, source.author, brief.title)
-    known = {fold(one).casefold() for one in origins if one.strip()}
+    known = _folded(_origin(brief, persona), source.author)
     said = _said_by(source).replace("\n", " ")
     # Numbers have a check of their own.
     forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
     if not forms[0]:
         return Check("attribution", "failed", "Nobody is named for the quotation.")
-    if any(form.casefold() in known for form in forms):
+    if known.intersection(form.casefold() for form in forms):
         return Check("attribution", "passed", "The picture names where the quotation is from.")
+    if _folded(persona.name, brief.title).intersection(form.casefold() for form in forms):
+        message = f"The source doesn't say that these are words of {quote.by}: see whether they are."
+        return Check("attribution", "warning", message)
     parts, absent = min((_parts_named(form, said) for form in forms), key=lambda found: len(found[1]))
     if absent:
         message = f"The source doesn't name {', '.join(absent[:3])}."
@@ -369,6 +386,10 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
         message = f"The source names {parts[0]} far from the quotation: see whether it is theirs."
         return Check("attribution", "warning", message)
     return Check("attribution", "passed", "The source names who said it beside the quotation.")
+
+
+def _folded(*names: str) -> frozenset[str]:
+    return frozenset(fold(one).casefold() for one in names if one.strip())
 
 
 def _parts_named(by: str, said: str) -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.sentences import signature_in
 from pipeline.wording import collapse, word_set
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 _SPOKEN: Final = re.compile(
     r"\u201c(?P<curly>[^\u201c\u201d]+)\u201d|\u201e(?P<low>[^\u201e\u201c\u201d]+)[\u201c\u201d]"
-    r"|\u00ab(?P<angled>[^\u00ab\u00bb]+)\u00bb|\"(?P<straight>[^\"]+)\"|\u300c(?P<corner>[^\u300c\u300d]+)\u300d"
+    r"|\u00ab(?P<angled>[^\u00ab\u00bb]+)\u00bb|\u00bb(?P<reversed>[^\u00ab\u00bb]+)\u00ab|\"(?P<straight>[^\"]+)\"|\u300c(?P<corner>[^\u300c\u300d]+)\u300d"
 )
 _SAYS: Final = (
     r"said|says|told|tells|added|adds|explained|explains|wrote|writes|warned|warns|argued|argues|noted|notes|recalled"
@@ -37,11 +38,51 @@ _AFTER_SPEECH_ELSEWHERE: Final = re.compile(
     r"\s*[\uff0c,]?\s*(?P<zh>[^\W\d_]{2,14}?)(?:说道?|表示|告诉|介绍|指出|說道?)"
     r"|と[、\s]*(?P<ja>[^\s、。「」]{2,24}?)(?:は|が)(?:話|語|述べ|言|説明|明か)"
     r"|(?:이?라)?고\s+(?P<ko>[^.,]{2,40}?)(?:이|가|은|는)\s*(?:말|밝|전|설명|강조|덧붙)"
+    r"|[\s,]*(?:\u05d0\u05de\u05e8|\u05e1\u05d9\u05e4\u05e8|\u05d4\u05d5\u05e1\u05d9\u05e3|\u05d4\u05e1\u05d1\u05d9\u05e8)\u05d4?\s(?P<he>[\u05d0-\u05ea][^.,:]{2,50})"
     r"|\s+(?P<th>[\u0e00-\u0e7f]+(?: [\u0e00-\u0e7f]+){0,3}?)\s?(?:กล่าว|บอก|เล่า)"
 )
 _BEFORE_SPEECH_ELSEWHERE: Final = re.compile(
     r"(?:.*[。！？])?(?P<zh>[^\W\d_]{2,14}?)(?:说道?|表示|告诉[^，：:]{1,6}|介绍|指出|說道?)[\uff0c,\uff1a:]\s*$"
     r"|و?(?:قالت?|أضافت?|صر[ّ]?حت?|أكدت?|أوضحت?|يقول|تقول)\s+(?P<ar>[^:،.]{3,60}):\s*$",
+    re.DOTALL,
+)
+# The name stands before the speech, and the verb that tells it after it.
+_AROUND_SPEECH: Final = (
+    (
+        re.compile(
+            r"(?:.*[\u3002\u3001])?(?P<name>[^\s\u3001\u3002\u300c\u300d]{3,24}?)(?:\u306f|\u304c)\u3001?$",
+            re.DOTALL,
+        ),
+        re.compile(
+            r"\u3068(?:\u8a71|\u8a9e|\u8ff0\u3079|\u8a00|\u8aac\u660e|\u30b3\u30e1\u30f3\u30c8|\u5f37\u8abf|\u632f\u308a\u8fd4)"
+        ),
+    ),
+    (
+        re.compile(
+            r"(?P<name>[\uac00-\ud7af]+(?: [\uac00-\ud7af]+){0,3}?)(?:\uc740|\ub294|\uc774|\uac00)\s*$"
+        ),
+        re.compile(
+            r"\s*(?:\uc774?\ub77c)?\uace0\s*(?:\ub9d0|\ubc1d|\uc804|\uc124\uba85|\uac15\uc870|\ub367\ubd99)"
+        ),
+    ),
+    (
+        re.compile(r"(?P<name>[^\W\d_a-z]\S*(?: \S+){0,4}),\s*$"),
+        re.compile(r"\s*,?\s*(?:dedi|diyor|diye konu\u015ftu|diye a\u00e7\u0131klad\u0131)\b"),
+    ),
+    (
+        re.compile(
+            r"(?:.*[\u0964,])?\s*(?P<name>[\u0900-\u097f]+(?: [\u0900-\u097f]+){1,4}) \u0928\u0947 (?:\u0915\u0939\u093e|\u092c\u0924\u093e\u092f\u093e)(?: \u0915\u093f)?[,:\s]*$",
+            re.DOTALL,
+        ),
+        re.compile(r""),
+    ),
+)
+_ONE_OF_THEM: Final = re.compile(
+    r"\u4e00\u4eba$|\u4eba\u3005$|^\u5f7c|\u5ba2$|^\uadf8$|^\uadf8\ub140$|\u090f\u0915 "
+)
+# Who speaks is named in the middle of the speech: "..., — сказала Анна Белова. — ...".
+_WITHIN: Final = re.compile(
+    rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{_SAYS})\s+(?P<name>[^.,!?\u2014]+)[.,]\s*\u2014\s*(?P<rest>.+)$",
     re.DOTALL,
 )
 _LONGEST_SPEAKER: Final = 60
@@ -55,6 +96,9 @@ _ABBREVIATED: Final = re.compile(r"(?:[^\W\d_]|Dr|Prof|Mr|Mrs|Ms|St|Rev|Gen|Col|
 _NOBODY: Final = word_set(
     "he she it they we i you this that the a an his her their our my one some many er sie es wir ich il elle ils elles "
     "on nous je ella \u00e9l ellos nosotros yo lei lui noi io"
+)
+_APPOSED: Final = re.compile(
+    r"[^\s,]+(?: [^\s,]+){1,3}, (?P<name>[^\W\d_a-z][^\s,.;:]+(?: [^\W\d_a-z][^\s,.;:]+| van| von| de| der| del| da| di){1,4})(?=[.,;]|$)"
 )
 _LONGEST_NAME: Final = 6
 """Words, with what stands before a name: "Mayor Ellen van der Berg"."""
@@ -70,9 +114,20 @@ class Speech:
 
 def speech_in(sentence: str) -> Iterator[Speech]:
     """The quoted stretches of a sentence that also names who said them, in its order."""
+    signature = signature_in(sentence)
+    if signature is not None:
+        words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
+        spoken = _SPOKEN.fullmatch(words)
+        yield Speech(next(filter(None, spoken.groups())) if spoken else words, collapse(signature["by"]))
+        return
     for match in _SPOKEN.finditer(sentence):
         words = collapse(next(group for group in match.groups() if group is not None)).rstrip(",").rstrip()
-        speaker = _speaker(sentence[: match.start()], sentence[match.end() :])
+        within = _WITHIN.match(words)
+        if within is not None:
+            # What was said before the name: with the rest it would be another sentence.
+            words, speaker = within["first"], _name(within["name"], is_whole=True) or _role(within["name"])
+        else:
+            speaker = _speaker(sentence[: match.start()], sentence[match.end() :])
         if words and speaker:
             yield Speech(words, speaker)
 
@@ -90,12 +145,21 @@ def _speaker(before: str, after: str) -> str:
         name = collapse(next(filter(None, match.groups()), "")) if match else ""
         if name and len(name) <= _LONGEST_SPEAKER:
             return name
+    for named, told in _AROUND_SPEECH:
+        match = named.search(before)
+        if match and told.match(after) and not _ONE_OF_THEM.search(match["name"]):
+            return collapse(match["name"])
     return ""
 
 
 def _role(words: str) -> str:
     """Who speaks where the name comes after what they are: "the architect Vera Melnikova", up to the next mark."""
-    phrase = re.split(r"[.,;:!?\u2026\u2013\u2014(\"]", words, maxsplit=1)[0].split()
+    first, *rest = re.split(r"[.,;:!?\u2026\u2013\u2014(\"]", words)
+    phrase = first.split()
+    # "the mayor, Ivo Prat."
+    apposed = _APPOSED.match(words)
+    if rest and apposed and first.islower() and phrase[0].casefold() not in _OPENS_NO_NAME:
+        return apposed["name"]
     is_named = any(word[:1].isupper() for word in phrase)
     if not is_named or len(phrase) > _LONGEST_NAME or phrase[0].casefold() in _OPENS_NO_NAME:
         return ""

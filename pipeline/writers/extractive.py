@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Fact
 from pipeline.plugins import Refused
-from pipeline.sentences import statements_in
+from pipeline.sentences import signature_in, statements_in
 from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
 from pipeline.writers.approved import approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
@@ -130,7 +130,7 @@ def _without_fragments(found: Sequence[_Candidate], title: str) -> list[_Candida
     """
     name = _bare(title)
     said = [one for one in found if _ANNOUNCES.search(one.quote) is None and _bare(one.quote) != name]
-    ended = [one for one in said if _LEFT_OPEN.search(one.quote) is None]
+    ended = [one for one in said if _LEFT_OPEN.search(one.quote) is None or signature_in(one.quote)]
     return ended if 2 * len(ended) >= len(said) else said
 
 

@@ -19,6 +19,7 @@ from pipeline.render.colour import contrast, mix
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import MARGIN, Disc, Media, Panel, Photo, Picture, Portrait, Wash, Words
 from pipeline.render.text import DoesNotFit, ink, seen
+from pipeline.writers.extractive import brief_of as brief_of_source
 
 ENGINE = QuoteGraphic()
 ANN = PersonaCard("Ann Whitfield", handle="ann", brand={"primary": "#1d3557", "accent": "#e63946"})
@@ -95,12 +96,72 @@ def test_sentence_is_attributed_to_the_sources_site() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "by"),
-    [({"url": ""}, "Tram approved"), ({"url": "", "title": ""}, "Ann Whitfield")],
-    ids=["title", "persona"],
+    "url",
+    [
+        "",
+        "http://127.0.0.1:8977/page.html",
+        "http://[2001:db8::7]:8080/x",
+        "http://192.0.2.17/reports/4",
+        "http://localhost/x",
+        "http://printer.local/x",
+        "http://wiki/x",
+    ],
 )
-def test_sentence_without_an_address_is_attributed_to_what_there_is(changes: dict[str, str], by: str) -> None:
-    assert offline(VOTE, **changes) == [f"“{VOTE}”\n– {by}"]
+def test_nobody_is_named_for_what_nobody_said(url: str) -> None:
+    with pytest.raises(Refused, match=r"^The source quotes nobody by name, and has no site .*\.$"):
+        offline(VOTE, url=url)
+    assert offline(VOTE, MAYOR, url=url, variants=2) == [QUOTE]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words", "speaker"),
+    [
+        ("«Мы печём хлеб ночью, — сказала Анна Белова. — Днём жарко».", "Мы печём хлеб ночью", "Анна Белова"),
+        ("»Bienen mögen die Städte«, sagte Petra Lang.", "Bienen mögen die Städte", "Petra Lang"),
+        ("«No queremos cadenas», dijo la alcaldesa, Inés Roca.", "No queremos cadenas", "Inés Roca"),
+        ("“It cost us nothing,” said the mayor, Ivo Prat.", "It cost us nothing", "Ivo Prat"),
+        ("इंजीनियर मीना राव ने कहा, “हमने काम पूरा किया।”", "हमने काम पूरा किया।", "इंजीनियर मीना राव"),
+        ("店主の佐藤健一さんは「店で選ぶ人が減った」と話す。", "店で選ぶ人が減った", "店主の佐藤健一さん"),
+        ('이민지 관장은 "오래 기다린 일"이라고 말했다.', "오래 기다린 일", "이민지 관장"),
+        (
+            'Müdür Ayşe Yılmaz, "Bunu yıllardır istiyordu" dedi.',
+            "Bunu yıllardır istiyordu",
+            "Müdür Ayşe Yılmaz",
+        ),
+        ('"הקוראים ביקשו זאת שנים", אמרה המנהלת רות לוי.', "הקוראים ביקשו זאת שנים", "המנהלת רות לוי"),
+        ("We tested them. — Ida Berg, waste office", "We tested them.", "Ida Berg, waste office"),
+        ("“We tested them.”\n\n— Ida Berg", "We tested them.", "Ida Berg"),
+    ],
+)
+def test_speech_is_found_as_languages_write_it(sentence: str, words: str, speaker: str) -> None:
+    assert [(one.words, one.speaker) for one in speech_in(sentence)] == [(words, speaker)]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "常連客の一人は「ここで初めて漫画を買った」と話す。",
+        "»Bienen mögen die Städte«, sagt sie.",
+        "«Мы печём хлеб ночью, — сказал он. — Днём жарко».",
+        "The bridge opens in May. — More tomorrow",
+    ],
+)
+def test_who_is_not_named_is_no_speaker(sentence: str) -> None:
+    assert list(speech_in(sentence)) == []
+
+
+@pytest.mark.parametrize(
+    "under", [" — Ida Berg, waste office", "\n— Ida Berg, waste office", "\n\n— Ida Berg, waste office"]
+)
+def test_what_somebody_signed_is_told_with_their_name_only(under: str) -> None:
+    quote = "We tested them for a year in Elm Road. It took four drivers and two vans."
+    text = f"{VOTE}\n\n{quote}{under}\n\nThe grey bin is emptied every second week of the year."
+    brief = brief_of_source(SourceText("New bins", text, URL, language="en"))
+
+    assert [fact.quote for fact in brief.facts if "tested" in fact.quote] == [f"{quote}{under}"]
+    bodies = [draft.body for draft in ENGINE.offline(brief, ANN, variants=3, seed="s")]
+    assert bodies[0] == f"“{quote}”\n– Ida Berg, waste office"
+    assert [body for body in bodies[1:] if "tested" in body] == []
 
 
 def test_line_without_a_source_is_the_personas_own() -> None:
