@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.canonical import strip_invisible
 from pipeline.engines.base import Check
 from pipeline.links import without_links
+from pipeline.plugins import Refused
 from pipeline.wording import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pipeline.engines.base import Draft, PersonaCard
+    from pipeline.engines.base import Brief, Draft, Engine, PersonaCard
 
 MOST_NAMED: Final = 5
 
@@ -74,6 +75,43 @@ def missing_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
 def keeps_rules(words: str, persona: PersonaCard) -> bool:
     """Whether the persona may say these words as a whole post."""
     return not banned_in(words, persona) and not missing_in(words, persona)
+
+
+def drafted(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
+) -> tuple[Draft, ...]:
+    """The engine's drafts without a model.
+
+    Raises `Refused` as it does; where only the persona's rules stand in the way, the message names them.
+    """
+    try:
+        return engine.offline(brief, persona, variants=variants, seed=seed)
+    except Refused as refused:
+        kept_out = kept_out_by(engine, brief, persona, variants=1, seed=seed)
+        if kept_out is None:
+            raise
+        message = f"The source's sentences don't keep the persona's rules as a {engine.name}: {kept_out}"
+        raise Refused(message, code=refused.code) from refused
+
+
+def kept_out_by(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
+) -> str | None:
+    """Which of the persona's rules leaves fewer than `variants` drafts; None where the source has no more without them."""
+    if not persona.banned_words and not persona.required_structures:
+        return None
+    free = replace(persona, banned_words=(), required_structures=())
+    try:
+        drafts = engine.offline(brief, free, variants=variants, seed=seed)
+    except Refused:
+        return None
+    if len(drafts) < variants:
+        return None
+    for draft in drafts:
+        faults = [check.message for check in check_persona(draft, persona) if check.outcome == "failed"]
+        if faults := faults or list(missing_in(draft.body, persona)):
+            return " ".join(faults)
+    return None
 
 
 def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:

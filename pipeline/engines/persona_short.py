@@ -123,8 +123,10 @@ class PersonaShort(Engine):
             drafts.append(_draft(brief, persona, title, sorted(chosen, key=lambda one: one.fact.start)))
         if not drafts:
             message = (
-                f"The source holds no title and {_LEAST_WORDS} words in sentences that are short enough to be told and "
-                "stand alone."
+                "Neither the source's title nor a sentence of it is short enough to begin a Persona Short with."
+                if title is None
+                else f"Beside its first line, a Persona Short needs {_LEAST_WORDS} words in sentences that are short enough "
+                f"to be told and stand alone; the source has {sum(count_words(one.words) for one in usable)}."
             )
             raise Refused(message, code="nothing_to_say")
         return tuple(drafts)

@@ -96,7 +96,12 @@ class TemplateShort(Engine):
             chosen = sorted(chosen, key=lambda one: one[1].start)
             drafts.append(_draft(brief, persona, title, chosen))
         if not drafts:
-            message = f"The source holds no title and {POINTS} sentences that are short enough for a film and stand alone."
+            message = (
+                f"Beside what stands on its first card, a Template Short needs {POINTS} sentences that are short enough for "
+                f"a film and stand alone; the source has {len(usable)}."
+                if len(usable) < POINTS
+                else "Neither the source's title nor a sentence of it fits on the first card of a Template Short."
+            )
             raise Refused(message, code="nothing_to_say")
         return tuple(drafts)
 

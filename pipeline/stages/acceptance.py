@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from pipeline.engines.persona_rules import drafted, kept_out_by
 from pipeline.plugins import Refused
 from pipeline.stages import availability, model_account
 from pipeline.stages.persona_cards import persona_card
@@ -26,6 +27,7 @@ NOTHING_TO_MAKE: Final = "nothing_to_make"
 ENGINE_UNAVAILABLE: Final = "engine_unavailable"
 NO_MORE_VARIANTS: Final = "no_more_variants"
 NO_MORE_SENTENCES: Final = "The source holds no further sentence of its own."
+LEFT_OUT: Final = "Sentences of it that speak to a machine are left out and don't count."
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Tria
     skipped: list[Skipped] = []
     # As a writer is shown it.
     shown, _ = screened(source)
+    has_gaps = (shown.text, shown.title) != (source.text, source.title)
     for engine in engines:
         refusal = refusal_by_rules(engine, shown)
         able = 0 if refusal is not None else variants
@@ -121,9 +124,10 @@ def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Tria
         if able:
             shares.append(Share(engine, able))
         if refusal is not None:
+            is_of_words = refusal.code != ENGINE_UNAVAILABLE
+            message = f"{refusal.message} {LEFT_OUT}" if has_gaps and is_of_words else refusal.message
             skipped += [
-                Skipped(engine.name, number, refusal.code, refusal.message)
-                for number in range(able, variants)
+                Skipped(engine.name, number, refusal.code, message) for number in range(able, variants)
             ]
     return Plan(tuple(shares), tuple(skipped), variants)
 
@@ -167,9 +171,16 @@ def ask_writer(
 ) -> tuple[int, Refused | None]:
     """How many variants the writer without a model makes of what it found, and why no more; None where it makes all."""
     try:
-        drafts = engine.offline(engine.told(brief, source), persona, variants=variants, seed="")
+        told = engine.told(brief, source)
+        drafts = drafted(engine, told, persona, variants=variants, seed="")
     except Refused as refusal:
         return 0, refusal
     if len(drafts) >= variants:
         return variants, None
-    return len(drafts), Refused(NO_MORE_SENTENCES, code=NO_MORE_VARIANTS)
+    kept_out = kept_out_by(engine, told, persona, variants=len(drafts) + 1, seed="")
+    message = (
+        NO_MORE_SENTENCES
+        if kept_out is None
+        else f"No further sentence of the source keeps the persona's rules: {kept_out}"
+    )
+    return len(drafts), Refused(message, code=NO_MORE_VARIANTS)

@@ -35,18 +35,18 @@ def approved_drafts(
     any approved line, and for what is made of a source alone; `lines_used_up` where each was said of late;
     `nothing_to_say` where none fits, or too few speak of the topic for what is made of several.
     """
+    if not engine.least_lines:
+        message = (
+            f"Without a model a {engine.name} is taken from a source, and a topic has none. Enter a key for the model in "
+            "the workspace's settings."
+        )
+        raise Refused(message, code=NEEDS_AI)
     lines = [fact for fact in brief.facts if fact.kind == APPROVED]
     if not lines:
         message = (
             "Without a model only approved lines of the persona and what the topic's notes and evidence say may be said, "
             "and there is neither. Add approved lines to the persona or notes to the topic, or enter a key for the model "
             "in the workspace's settings."
-        )
-        raise Refused(message, code=NEEDS_AI)
-    if not engine.least_lines:
-        message = (
-            f"Without a model a {engine.name} is taken from a source, and a topic has none. Enter a key for the model in "
-            "the workspace's settings."
         )
         raise Refused(message, code=NEEDS_AI)
     kept: list[Draft] = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Fact
+from pipeline.engines.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.sentences import signature_in, statements_in
 from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
@@ -270,7 +271,7 @@ class Extractive(Writer):
             drafts, are_lines = lane_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
             usage = self._usage()
             return DraftAnswer(drafts, replace(usage, model=APPROVED_LINES) if are_lines else usage)
-        drafts = engine.offline(brief, persona, variants=variants, seed=seed)
+        drafts = drafted(engine, brief, persona, variants=variants, seed=seed)
         return DraftAnswer(drafts, self._usage())
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import EVIDENCE, OF_TOPIC
+from pipeline.engines.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.writers.approved import REPETITION
 
@@ -43,9 +44,8 @@ def topic_drafts(
     """
     facts = _ranked(brief, rank)
     length = sum(len(fact.quote) for fact in facts)
-    drafts = engine.offline(
-        replace(brief, facts=facts, characters=length), persona, variants=_TRIED, seed=seed
-    )
+    told = replace(brief, facts=facts, characters=length)
+    drafts = drafted(engine, told, persona, variants=_TRIED, seed=seed)
     kept: list[Draft] = []
     repeated: list[Draft] = []
     faults: list[str] = []
@@ -62,9 +62,9 @@ def topic_drafts(
             break
     if kept or repeated:
         return tuple(kept or repeated[:1])
-    told = f" {faults[0]}" if faults else ""
+    fault = f" {faults[0]}" if faults else ""
     message = (
-        f"The notes and evidence of the topic have no sentence that could stand as a {engine.name}.{told} Add whole "
+        f"The notes and evidence of the topic have no sentence that could stand as a {engine.name}.{fault} Add whole "
         "sentences to them."
     )
     raise Refused(message, code="nothing_to_say")

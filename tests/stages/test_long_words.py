@@ -166,6 +166,15 @@ def test_lane_without_a_model_makes_a_thread_of_lines_on_the_topic(workspace):
     assert sorted(item.content["parts"]) == sorted(LINES)
 
 
+def test_article_of_a_topic_that_has_only_notes_is_said_to_need_a_source(workspace):
+    make_persona(workspace, approved_lines=[])
+    make_topics(workspace, 1, title="Bread at night", notes=" ".join(LINES))
+    with pytest.raises(
+        SourceUnavailable, match="Blog Article: Without a model a Blog Article is taken from a source"
+    ):
+        work_slot(add_lane(workspace, engines=("Blog Article",)))
+
+
 @pytest.mark.parametrize(
     ("engine", "lines", "reason"),
     [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline import plugins
 from pipeline.canonical import seen_text
 from pipeline.engines.base import Engine, SourceText
+from pipeline.engines.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.render.image import render
 from pipeline.render.plan import Media
@@ -67,7 +68,7 @@ def _write(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
 ) -> Tried:
     brief = plugins.get("writers", "extractive", Writer).brief(source).brief
-    drafts = engine.offline(brief, card, variants=1, seed=source.text[:100])
+    drafts = drafted(engine, brief, card, variants=1, seed=source.text[:100])
     if not drafts:
         return Tried(engine.name, faults=("No sentence of these words keeps all rules of the persona.",))
     draft = drafts[0]
