@@ -276,15 +276,34 @@ def test_undoing_one_schedule_leaves_that_of_another(editor, item, stage, newsro
 def test_undoing_a_schedule_that_changed_since_does_nothing(editor, item, stage):
     answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
     review.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
-    assert said(undone(editor, answer))[0].startswith("Somebody or something changed it meanwhile.")
+    assert said(undone(editor, answer))[0].startswith("It was changed meanwhile")
     assert (status(item), Publication.everywhere.get().status) == ("scheduled", "scheduled")
 
 
-def test_a_new_time_offers_no_undo_that_would_cancel(editor, item, stage):
-    promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+def test_undoing_a_schedule_takes_back_the_approval_that_came_with_it(editor, item, stage):
+    answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
+    assert reread(item).approved_revision == 1
+    answer = undone(editor, answer)
+    row = reread(item)
+    assert (row.status, row.approved_by, row.approved_at, row.approved_revision) == ("ready", "", None, None)
+    assert answer["Location"] == at(item, "item_page")
+    assert at(item, "item_approve") in editor.get(at(item, "item_page")).content.decode()
+
+
+def test_undoing_a_schedule_leaves_an_earlier_approval(editor, item, stage):
+    act(editor, item, "item_approve", version=item.version)
+    undone(editor, editor.post(at(item, "item_publish"), scheduling(reread(item), stage)))
+    assert (status(item), reread(item).approved_revision) == ("ready", 1)
+
+
+def test_undoing_a_new_time_brings_the_former_one_back(editor, item, stage):
+    row = promise(item, stage, publish_at=timezone.now() + timedelta(days=1))
+    before = reread(row).due_at
     answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
     assert said(answer) == ["It is scheduled for Stage."]
-    assert "<form" not in str(list(get_messages(answer.wsgi_request))[-1])
+    assert reread(row).due_at != before
+    undone(editor, answer)
+    assert (reread(row).due_at, status(item)) == (before, "scheduled")
 
 
 def test_what_changed_meanwhile_isnt_cancelled_unseen(editor, item, stage):

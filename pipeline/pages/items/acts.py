@@ -162,17 +162,10 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Takes every promise back; `only` names those that are."""
+    """Takes every promise back."""
     row = find_item(place, gen)
-    named = request.POST.get("only", "").split(",")
-    only = {key for one in named if (key := decode("pub", one)) is not None}
     try:
-        publish.cancel(
-            row,
-            now=utc_now(),
-            only=only if "only" in request.POST else None,
-            expected_version=version_in(request.POST),
-        )
+        publish.cancel(row, now=utc_now(), expected_version=version_in(request.POST))
     except AppError as error:
         tell(request, error)
     else:

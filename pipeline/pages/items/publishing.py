@@ -13,7 +13,7 @@ from accounts.pages import typed, undo
 from accounts.pages.place import Place, page
 from config.ground.clock import utc_now
 from config.ground.errors import AppError
-from config.ground.ids import encode
+from config.ground.ids import decode, encode
 from config.ground.states import Overtaken
 from pipeline.connection import buckets_of
 from pipeline.models import GeneratedItem, Outlet, Publication
@@ -21,7 +21,8 @@ from pipeline.pages.items import fits
 from pipeline.pages.items.acts import changed_meanwhile
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.items.one import find_item, head
-from pipeline.stages import publish
+from pipeline.pages.review.acts import note_of
+from pipeline.stages import deciding, publish
 from pipeline.wall_clock import shift_of
 
 if TYPE_CHECKING:
@@ -105,19 +106,17 @@ def _rehearse(row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
 def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm) -> HttpResponse:
     if not typed.is_first(request):
         return redirect(place.address("item_page", gen=row.pk))
-    before = set(Publication.objects.of(place.workspace).filter(item=row).values_list("pk", flat=True))
-    try:
-        published, made = publish.request(
-            row,
-            form.wish(),
-            by=place.user.email,
-            now=utc_now(),
-            expected_version=version_in(request.POST),
-        )
-    except AppError:
+    version = version_in(request.POST)
+    given = deciding.Given(place.workspace, by=place.user.email, now=utc_now(), wish=form.wish())
+    (done,) = deciding.decide(deciding.PUBLISH, [(row, row.version if version is None else version)], given)
+    if done.error is not None or done.former is None:
         typed.sent_in_vain(request)
-        raise
-    names = ", ".join(one.outlet.name for one in made)
+        raise done.error or Overtaken()
+    keys = [decode("pub", one) for one in (*done.former["made"], *done.former["stood"])]
+    promised = (
+        Publication.objects.of(place.workspace).filter(pk__in=keys).select_related("outlet").order_by("id")
+    )
+    names = ", ".join(one.outlet.name for one in promised)
     if form.cleaned_data["when"] == NOW:
         messages.success(request, _("It goes out to %(outlets)s now.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
@@ -125,14 +124,6 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     clock = form.cleaned_data.get("clock")
     if clock is not None:
         said = f"{said} {shift_of(clock)}".rstrip()
-    if before & {one.pk for one in made}:
-        # Taking the new time back would not bring the former one again.
-        messages.success(request, said)
-    else:
-        # Promises of others aren't taken back with it.
-        fields = {
-            "only": ",".join(encode("pub", one.pk) for one in made),
-            "version": str(published.version),
-        }
-        undo.offer(request, said, place.address("item_cancel", gen=row.pk), fields)
+    fields = {"undo": note_of(place, done), "item": encode("gen", row.pk)}
+    undo.offer(request, said, place.address("review_undo"), fields)
     return redirect(place.address("item_page", gen=row.pk))

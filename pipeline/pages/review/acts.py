@@ -116,6 +116,9 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
             status=status,
         )
     (messages.error if errors or not done else messages.success)(request, " ".join(lines))
+    own_page = decode("gen", request.POST.get("item", ""))
+    if own_page is not None:
+        return redirect(place.address("item_page", gen=own_page))
     return redirect(_back(request, place, at=done[0].pk if done else None))
 
 
