@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from config.ground.ids import encode
 from pipeline.models import Asset, GeneratedItem
-from pipeline.overview import FLAGS, Call, looked_at
+from pipeline.overview import FLAGS, HOLDS, Call, looked_at
 from pipeline.pages.items import words
 from pipeline.stages import outcomes, retry_rules
 
@@ -49,6 +49,8 @@ class Seen:
     call: Call | None
     flag: str
     """What to do about what befell its source after it was published; empty where nothing did."""
+    hold: str
+    """Why it is held back; empty where it isn't."""
 
     @property
     def is_under_way(self) -> bool:
@@ -78,7 +80,11 @@ class Outcome:
 
     @property
     def ready(self) -> int:
-        return sum(one.item.status not in {*words.UNDER_WAY, "failed"} for one in self.items)
+        return sum(one.item.status not in {*words.UNDER_WAY, "failed"} and not one.hold for one in self.items)
+
+    @property
+    def held(self) -> int:
+        return sum(bool(one.hold) for one in self.items)
 
     @property
     def failed(self) -> int:
@@ -125,11 +131,14 @@ def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
         call=_call(item, error),
         flag=str(FLAGS[item.flagged]) if item.flagged else "",
+        hold=str(HOLDS.get(item.held, item.held)),
     )
 
 
 def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> Call | None:
     address = f"/v1/generated/{encode('gen', item.pk)}"
+    if item.held:
+        return Call(_("How to approve it"), "POST", f"{address}/approve")
     if item.status == "ready":
         return Call(_("How to publish it"), "POST", f"{address}/publish", "{}")
     if item.status == "failed":
