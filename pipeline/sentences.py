@@ -17,8 +17,16 @@ Span = tuple[int, int]
 _TITLES = word_set(
     "mr mrs ms mx dr prof st sr sra mme mlle gen col sgt capt lt cmdr maj sen rep gov pres rev hon fr "
     "messrs vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
-    "univ vgl bspw inkl zzgl ggf evtl sog tel hr geb ul św ул dott sig dhr mevr srta núm pág"
+    "univ vgl bspw inkl incl excl exkl zzgl bzgl med jur habil dipl rer ggf evtl sog tel hr geb ul św ул dott sig dhr mevr srta núm pág"
 )
+# Before a number these don't end one either: what is counted in laws and books, and months.
+_BEFORE_NUMBERS = word_set(
+    "para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
+    "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
+    "janv févr fév avr juil déc ene abr dic genn febbr mag giu lug sett ott fev okt dez mrt mrz mär sty lut kwi cze lip sie wrz paź gru"
+)
+_ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder jede jedes")
+_VOWEL = re.compile(r"[aeiouyà-æè-ïò-öù-ýаеёиоуыэюяієї\d]")
 # Amounts are cut short before what they count: "9,8 Mio. Euro".
 _AMOUNTS = word_set("mio mrd mill mld tsd tys mln тыс млн млрд")
 # After these it ends a sentence only where a word follows that usually opens one.
@@ -76,6 +84,7 @@ _SIGNATURE = re.compile(
 )
 _NAME_ALONE = re.compile(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
 _GOES_ON = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
+_DAY_AND_MONTH = re.compile(r"\s*\d{1,2}\.(?!\d)")
 _CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
 
 _LAST_SPACED = "\u2fff"
@@ -106,13 +115,18 @@ def _ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
 def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
     """Whether a single full stop ends a sentence, rather than a short form before `word`."""
     before = _WORD_BEFORE.search(text, max(0, match.start() - 20), match.start())
+    # "l\u2019art. 12".
     last = before.group() if before else ""
+    elided = last.rpartition("\u2019")[2]
+    last = elided if len(elided) > 2 else last
     if len(last) == 1 and last.isupper():
         # An initial, unless it is the pronoun "I" or ends a line of thought before a usual opener.
         return word.lower() in _OPENERS and (last == "I" or word.lower() not in {"a", "i"})
-    if last.isdigit() and word.lower() in _GERMAN_MONTHS:
+    if last.isdigit() and not _ends_with_number(text, match, last, word):
         return False
     name = last.lower()
+    if word[:1].isdigit() and _counts(text, match, name):
+        return False
     if len(last) == 1 and last.islower():
         # "z. B." and "г. Казань"; but a year ends with its "г.".
         return not word or text[max(0, match.start() - 3) : match.start() - 1].strip().isdigit()
@@ -124,6 +138,26 @@ def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
     if name in _SHORT_FORMS or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
         return word == "" or word.lower() in _OPENERS
     return True
+
+
+def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> bool:
+    """Whether a full stop after a number ends a sentence, and not a day or an ordinal: "12. 11.", "im 3. Quartal"."""
+    if word.lower() in _GERMAN_MONTHS:
+        return False
+    if len(last) <= 2 and word.isdigit() and len(word) <= 2:
+        return _DAY_AND_MONTH.match(text, match.end()) is None
+    before = text[max(0, match.start() - len(last) - 12) : match.start() - len(last)].split()
+    is_ordinal = len(last) <= 3 and bool(before) and before[-1].lower() in _ORDINAL_AFTER
+    return not (is_ordinal and word[:1].isupper() and word.lower() not in _OPENERS | _GERMAN_OPENERS)
+
+
+def _counts(text: str, match: re.Match[str], name: str) -> bool:
+    """Whether a word before a number and its full stop is short for what is counted: "para. 3", "Bd. 2", "Jan. 2027"."""
+    if name in _BEFORE_NUMBERS:
+        return True
+    before = text[max(0, match.start() - len(name) - 4) : match.start() - len(name)].rstrip()
+    # "10 km. 40 people": a unit is no short form of what follows.
+    return name.isalpha() and 2 <= len(name) <= 5 and not _VOWEL.search(name) and not before[-1:].isdigit()
 
 
 def _blocks(text: str) -> Iterator[Span]:

@@ -264,7 +264,7 @@ class Newsroom:
 
     def failed(self) -> dict[str, Any]:
         """A generated item that failed, and that may go well another time: its run broke again and again."""
-        raw = self.push(engines=["Short Post", "Quote Graphic"])
+        raw = self.push(engines=["Short Post", "Quote Graphic"], url="https://example.com/tram")
         run = Generation.everywhere.get(raw_item=ids.decode("raw", raw["id"]), engine="quote_graphic")
         generate.give_up(claimed(run))
         hands.work_all_due("pipeline.generate")

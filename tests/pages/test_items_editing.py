@@ -53,6 +53,15 @@ def said(answer):
     return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
+def test_edited_words_are_still_read_against_the_source(editor, item):
+    save(editor, item, part_0="A whale was seen in the harbour.")
+
+    html = editor.get(at(item, "item_page")).content.decode()
+    assert "Where it comes from" in html
+    assert "none of the claims of the words before is said in these words any more" in html
+    assert 'class="source-text"' in html
+
+
 def test_words_are_edited_and_the_edit_is_undone(editor, item, bob):
     before = item.body
     answer = save(editor, item, part_0="The tram is coming.\r\nIn April.", title="Tram")

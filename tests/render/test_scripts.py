@@ -31,7 +31,9 @@ SYSTEM = Path("/usr/share/fonts/opentype/noto")
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_what_is_accepted_is_drawn_and_what_cannot_be_drawn_is_told(language):
-    source = SourceText(title=TEXTS[language][:30], text=TEXTS[language], language=language)
+    source = SourceText(
+        title=TEXTS[language][:30], text=TEXTS[language], language=language, url="https://example.com/tram"
+    )
     persona = PersonaCard(name="News", handle="@news")
     brief = plugins.get("writers", "extractive", Writer).brief(source).brief
     for engine in (

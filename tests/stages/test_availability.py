@@ -141,7 +141,7 @@ def test_engine_that_was_taken_out_is_left_out_where_nobody_names_it(workspace, 
     row.engines = ["Short Post", "Quote Graphic"]
     row.save()
     settings.DISABLED_KINDS = frozenset({"engines/short_post"})
-    content = push.RawContent(title="Cranes", body=STORY)
+    content = push.RawContent(title="Cranes", body=STORY, url="https://example.com/cranes")
     pushed = push.push(workspace, row.push_source, content, defaults=row, now=NOON)
     assert skipped(pushed) == {"Short Post": ("engine_unavailable", TOLD.format("Short Post"))}
     assert [one.engine_output for one in GeneratedItem.everywhere.filter(raw_item=pushed.raw_item)] == [

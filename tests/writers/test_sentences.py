@@ -61,6 +61,19 @@ def test_marks_that_close_late_or_never(text, expected):
         "Zebranie odbędzie się przy ul. Lipowej.",
         "Parlò il dott. Rossi di Valbruna.",
         "Abierto por la Srta. Ribas, véase pág. Cuatro.",
+        "Pursuant to § 12 para. 3 of the General Terms, the Provider amends Annex II, No. 7.",
+        "The clinic, founded in 1911 by Sr. Agnes, employs 212 people, incl. 48 nurses.",
+        "Under sec. 4 subs. 2 and ch. 9 the fee is due, cf. vol. 2 pp. 14.",
+        "Die Satzung wird in Abs. 4 Nr. 2 geändert.",
+        "Lt. Beschluss vom 12. 11. gilt das ab Jan. 2027.",
+        "Der Vorstand (u. a. Frau Dr. med. Ilse Kranz) tritt am 24. d. M. zusammen.",
+        "Nach Art. 5 Abs. 1 Ziff. 3 und Bd. 2 Kap. 7 gilt das im 3. Quartal.",
+        "Der Club spielt in der 2. Bundesliga.",
+        "Selon l’art. 12 al. 3 et le chap. 4, la taxe est due en janv. 2027 ou en déc. 2028.",
+        "Según el art. 4 apdo. 2 y el cap. 7, la tasa vence en ene. 2027.",
+        "Secondo l’art. 5 co. 2 lett. 3, la tassa scade il 3 ott. 2027.",
+        "Nos termos do art. 7 al. 2, a taxa vence em dez. 2027.",
+        "Volgens art. 3 nr. 2 en hfst. 4 geldt dit vanaf okt. 2027.",
     ],
 )
 def test_short_forms_end_no_sentence(sentence):
@@ -72,6 +85,12 @@ def test_short_forms_end_no_sentence(sentence):
     [
         ("Er zahlte 9,8 Mio. Der Rat schwieg.", ["Er zahlte 9,8 Mio.", "Der Rat schwieg."]),
         ("Он приехал в 2027 г. Город ждал.", ["Он приехал в 2027 г.", "Город ждал."]),
+        ("It opened in 2026. 40 people came.", ["It opened in 2026.", "40 people came."]),
+        ("The path is 10 km. 40 people came.", ["The path is 10 km.", "40 people came."]),
+        ("It opens on May 8. 40 people came.", ["It opens on May 8.", "40 people came."]),
+        ("The house is Tom’s. He left.", ["The house is Tom’s.", "He left."]),
+        ("Er ist 17. Tom ist älter.", ["Er ist 17.", "Tom ist älter."]),
+        ("Nobody saw it. 212 people work there.", ["Nobody saw it.", "212 people work there."]),
     ],
 )
 def test_short_forms_at_the_end_of_one(text, expected):

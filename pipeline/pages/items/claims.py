@@ -54,6 +54,8 @@ class ClaimMap:
     pieces: tuple[Piece, ...]
     """Empty where the source's words aren't kept, or there were none."""
     title: str = ""
+    gone: int = 0
+    """Claims of the words as they were made that the edited ones no longer say."""
 
 
 def numbered(item: GeneratedItem) -> list[tuple[int, str]]:
@@ -70,9 +72,9 @@ def _said(item: GeneratedItem) -> list[Mapping[str, Any]]:
 
 
 def map_of(item: GeneratedItem) -> ClaimMap:
-    """One statement at most; none for an item that claims nothing."""
+    """One statement at most; none for an item that claimed nothing."""
     claims = _said(item)
-    if not claims:
+    if not item.claims:
         return ClaimMap((), ())
     body = _body_of(item)
     text = seen_text(body.body, body.body_format) if body is not None else ""
@@ -88,7 +90,18 @@ def map_of(item: GeneratedItem) -> ClaimMap:
         for number, one in enumerate(claims, start=1)
     )
     placed = {number: span for number, span in spans.items() if span is not None}
-    return ClaimMap(told, tuple(_pieces(text, placed)), body.title if body is not None else "")
+    gone = len(item.claims) - len(claims)
+    pieces = tuple(_pieces(text, placed)) if placed or not gone else tuple(_beginning(text))
+    return ClaimMap(told, pieces, body.title if body is not None else "", gone)
+
+
+def _beginning(text: str) -> list[Piece]:
+    """For words that no claim leads into: a person has to read the source against them."""
+    if not text:
+        return []
+    if len(text) <= WHOLE_CHARACTERS:
+        return [Piece(text)]
+    return [Piece(text[: _word_edge(text, WHOLE_CHARACTERS)]), Piece("", is_gap=True)]
 
 
 def _body_of(item: GeneratedItem) -> RawBody | None:

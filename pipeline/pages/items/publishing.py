@@ -112,7 +112,8 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     if done.error is not None or done.former is None:
         typed.sent_in_vain(request)
         raise done.error or Overtaken()
-    keys = [decode("pub", one) for one in (*done.former["made"], *done.former["stood"])]
+    told = (*done.former["made"], *done.former["stood"])
+    keys = [key for one in told if (key := decode("pub", one)) is not None]
     promised = (
         Publication.objects.of(place.workspace).filter(pk__in=keys).select_related("outlet").order_by("id")
     )
