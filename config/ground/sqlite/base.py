@@ -65,6 +65,7 @@ class SharedSync:
         try:
             self._write_out()
         except BaseException:
+            # Whatever it was, the next one has to try itself.
             self._end(self._done)
             raise
         self._end(number)
