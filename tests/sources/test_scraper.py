@@ -337,7 +337,7 @@ def test_failing_page_of_the_first_poll_is_not_lost_among_older_ones():
 def test_first_poll_without_time_leaves_the_newest_for_later(monkeypatch):
     names = [f"story-of-bread-{number}" for number in range(12)]
     site = blog(*names)
-    monkeypatch.setattr(page_visit, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(page_visit, "LONGEST_PAUSE", float("-inf"))
     first = fetch(site)
     monkeypatch.undo()
     monkeypatch.setattr(page_visit, "pause", lambda seconds: None)
