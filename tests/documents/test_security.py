@@ -1,4 +1,4 @@
-"""Each row of docs/security.md names tests, and they exist."""
+"""The rows of docs/security.md name tests, and they exist."""
 
 from __future__ import annotations
 
@@ -21,3 +21,14 @@ def test_every_test_that_is_named_is_there():
                 path,
                 name,
             )
+
+
+def test_each_attacker_is_held_by_tests_that_are_there():
+    _, _, rest = read("security.md").partition("## Threat model")
+    model, _, _ = rest.partition("## What was tried")
+    rows = [line for line in model.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 9
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)`", row)
+        assert named, row
+        assert [path for path in named if not (ROOT / path).is_file()] == []
