@@ -292,6 +292,16 @@ def _plan(row: RawItem, text: SourceText, acceptance: Acceptance) -> Plan:
     return acceptance.plan(engines, row.variants, text, persona_id=row.persona_id)
 
 
+def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
+    """Raises `Conflict` where a push would skip variant `index` of `item` now, with the same code and sentence."""
+    text = source_text(raw, RawBody.everywhere.get(raw_item=raw))
+    engines = [engine_named(item.engine_output)]
+    plan = Acceptance(workspace).plan(engines, index + 1, text, persona_id=item.persona_id)
+    for skipped in plan.skipped:
+        if skipped.variant == index:
+            raise Conflict.because(code=skipped.code, message=skipped.message)
+
+
 def engine_named(name: str) -> Engine:
     """The engine of that name (`Short Post`); raises `Invalid` naming those there are."""
     engines = plugins.every("engines", Engine)

@@ -302,6 +302,8 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
         if index >= len(ANGLES):
             message = f"A group has {len(ANGLES)} variants at most; edit one of them."
             raise Conflict.because(code="no_more_variants", message=message)
+        if raw is not None:
+            push.refuse_unmakeable(raw, row, workspace, index=index)
         generation = _another_run(row, raw, workspace, now)
         _refuse_unfollowed(hint, generation)
         variant = _further(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)
