@@ -8,7 +8,9 @@ from html import escape
 import nh3
 from markdown_it import MarkdownIt
 
+from pipeline.canonical import html_to_text
 from pipeline.links import find_links
+from pipeline.markup_bounds import is_page_too_much
 
 BODY_FORMATS = ("text", "markdown", "html")
 
@@ -38,7 +40,10 @@ def _paragraphs(text: str) -> str:
 
 
 def to_html(body: str, body_format: str) -> str:
-    """Sanitised HTML from a body of `text`, `markdown` or `html`; other formats raise ValueError."""
+    """Sanitised HTML from a body of `text`, `markdown` or `html`; other formats raise ValueError.
+
+    Of markup that would cost its readers the square of its length (`markup_bounds`) the words alone stay.
+    """
     # A lone surrogate can't be written as UTF-8, and neither library takes it.
     words = body.encode("utf-8", "replace").decode("utf-8")
     if body_format == "text":
@@ -46,7 +51,7 @@ def to_html(body: str, body_format: str) -> str:
     elif body_format == "markdown":
         html = _MARKDOWN.render(words)
     elif body_format == "html":
-        html = words
+        html = _paragraphs(html_to_text(words)) if is_page_too_much(words) else words
     else:
         message = f"A body can't be {body_format!r}; it is one of {', '.join(BODY_FORMATS)}."
         raise ValueError(message)

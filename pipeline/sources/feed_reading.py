@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urljoin
 
+from pipeline.markup_bounds import is_feed_too_much
 from pipeline.sources.feed_signs import (
     PAGE_TYPES,
     deleted_ids,
@@ -24,7 +25,6 @@ from pipeline.sources.feed_signs import (
     without_middle,
 )
 from pipeline.sources.feed_text import ILLEGAL, declares_entities, decode, with_absolute_links
-from pipeline.sources.markup_bounds import is_feed_too_much
 
 MAX_ENTRIES: Final = 200
 # A million empty objects fit into a feed of 5 MiB.

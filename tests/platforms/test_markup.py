@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.markup import BODY_FORMATS, to_html
+from pipeline.platforms.email_frame import Look, inlined
 
 REL = 'rel="noopener noreferrer"'
 
@@ -83,3 +84,27 @@ def test_no_body_brings_script(body: str, body_format: str) -> None:
 def test_unknown_format_is_our_mistake() -> None:
     with pytest.raises(ValueError, match="'rtf'; it is one of text, markdown, html"):
         to_html("x", "rtf")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(f"{f'<{tag}>' * 20_000}two{f'</{tag}>' * 20_000}" for tag in ("div", "b", "blockquote", "ul")),
+        "<li><dd>" * 20_000 + "two",
+        # 190 KB of it opened 72 million elements.
+        "".join(f"<p><b id={n}></p>" for n in range(11_000)) + "two",
+        "<b>" * 200 + "".join(f"<p></b><b id={n}></p>" for n in range(10_000)) + "two",
+    ],
+    ids=["div", "b", "blockquote", "ul", "li", "formatting left open", "formatting closed elsewhere"],
+)
+def test_of_markup_without_end_the_words_stay(body: str) -> None:
+    html = to_html(f"<p>one</p>{body}<p>three</p>", "html")
+    # 16,000 elements in each other took the process along.
+    mail = inlined(html, Look("#17594a"))
+    assert re.findall(r"one|two|three", mail) == ["one", "two", "three"]
+    assert len(mail) < 10 * len(body)
+
+
+def test_an_untidy_body_keeps_its_markup() -> None:
+    body = "<p><b>one</p>" * 100 + "<ul><li>two<li><i>three</ul>" * 100
+    assert "<li>" in to_html(body, "html")

@@ -10,6 +10,7 @@ HOSTILE: Final = {
     "nested tables": "<table><tr><td>" * 60_000,
     "formatting left open": "<b><i><font>" * 60_000 + "<p>x</p>" * 1000,
     "tags that end each other's way": "<b><p></b>" * 100_000,
+    "formatting left open in each block": "".join(f"<p><b id={n}></p>" for n in range(100_000)),
     "links around blocks": "<a><div>" * 50_000,
     "attributes": "<a " + " ".join(f"a{n}='1'" for n in range(100_000)) + ">x</a>",
     "one attribute again and again": "<a " + "a " * 500_000 + ">x</a>",

@@ -13,10 +13,10 @@ from config.ground.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
 from pipeline import canonical
 from pipeline.canonical import html_to_text, read_body
 from pipeline.markup import to_html
+from pipeline.markup_bounds import is_feed_too_much, is_page_too_much, is_sitemap_too_much
 from pipeline.platforms.email_frame import Look, inlined
 from pipeline.platforms.html_pieces import pieces
 from pipeline.sources import feed_document, feed_reader, feed_reading, page_text_child
-from pipeline.sources.markup_bounds import is_feed_too_much, is_page_too_much, is_sitemap_too_much
 
 from .hostile_documents import ARTICLE, HOSTILE, atom, item, page, rss, sitemap
 

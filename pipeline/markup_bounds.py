@@ -27,6 +27,8 @@ MAX_FEED_REFERENCES: Final = 600_000
 MAX_FEED_NAMESPACES: Final = 200
 MAX_PAGE_ELEMENTS: Final = 50_000
 """Elements of a page: a usual one has 1500, the longest articles and lists some 30,000."""
+MAX_REOPENED: Final = 50_000
+"""Elements that `<p><b></p>` makes a parser of HTML5 open again in each block that follows: their number is a square."""
 MAX_PAGE_OPENINGS: Final = 400_000
 """Signs that could begin a tag, in scripts and texts too; each that begins none is a text of its own to a parser."""
 MAX_NEVER_ENDED: Final = 5000
@@ -125,6 +127,10 @@ _INLINE: Final = frozenset(
         "var",
     ]
 )
+_FORMATTING: Final = frozenset(
+    ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
+)
+"""Left open in a block, they are open in the next one too."""
 _LOOK_BACK: Final = 64
 
 
@@ -133,7 +139,7 @@ def is_page_too_much(text: str) -> bool:
     if text.count("<") - text.count("</") > MAX_PAGE_OPENINGS:
         return True
     open_names: list[str] = []
-    begun = ended = 0
+    begun = ended = left_open = reopened = 0
     for is_end, name, attributes in _page_tags(text):
         begun += not is_end
         ended += is_end
@@ -142,13 +148,17 @@ def is_page_too_much(text: str) -> bool:
         if len(attributes) > 2 * MAX_ATTRIBUTES and _counts_over(attributes):
             return True
         if is_end:
-            _close(open_names, name)
+            closed = _close(open_names, name)
+            left_open += sum(1 for one in closed[1:] if one in _FORMATTING)
+            if not closed and name in _FORMATTING:
+                left_open = max(0, left_open - 1)
         elif name not in _VOID:
             ended_by_it = _ENDS.get(name, ())
             while open_names and open_names[-1] in ended_by_it:
                 open_names.pop()
             open_names.append(name)
-            if len(open_names) > MAX_DEPTH:
+            reopened += left_open if name not in _INLINE else 0
+            if len(open_names) > MAX_DEPTH or reopened > MAX_REOPENED:
                 return True
     return False
 
@@ -183,14 +193,16 @@ def _counts_over(attributes: str) -> bool:
     return sum(1 for _ in _ONE_ATTRIBUTE.finditer(attributes)) > MAX_ATTRIBUTES
 
 
-def _close(open_names: list[str], name: str) -> None:
-    """An end tag ends what stands in it; that of an inline element ends no block, as in libxml2."""
+def _close(open_names: list[str], name: str) -> list[str]:
+    """What an end tag ends: what stands in it too. That of an inline element ends no block, as in libxml2."""
     for place in range(len(open_names) - 1, max(-1, len(open_names) - 1 - _LOOK_BACK), -1):
         if open_names[place] == name:
+            closed = open_names[place:]
             del open_names[place:]
-            return
+            return closed
         if name in _INLINE and open_names[place] not in _INLINE:
-            return
+            break
+    return []
 
 
 _NEVER_ENDED: Final = re.compile(rb"<[^<>]*+(?=<|\Z)")
