@@ -171,6 +171,12 @@ def no_looks_leave_the_test(monkeypatch):
 
 
 @pytest.fixture
+def own_media(settings, tmp_path):
+    """Files that other tests left would be another database's."""
+    settings.MEDIA_ROOT = tmp_path / "media"
+
+
+@pytest.fixture
 def quick_workspaces(monkeypatch):
     """A new workspace makes a picture and a post of each push: no test waits for a film that it doesn't look at."""
     monkeypatch.setattr(furnish, "STARTING_ENGINES", ("persona_tweet", "short_post"))

@@ -52,7 +52,11 @@ PROOFS = {
     "never-twice": ["tests/stages/test_never_twice.py"],
     "fuzz": ["tests/fuzzing"],
     "frames": ["tests/render/video/test_lengths.py"],
-    "feeds": ["tests/sources/test_rss_mutated.py", "tests/sources/test_rss_quick.py"],
+    "feeds": [
+        "tests/sources/test_hostile_markup.py",
+        "tests/sources/test_rss_mutated.py",
+        "tests/sources/test_rss_quick.py",
+    ],
     "first-day": ["tests/first_day", "tests/stages/test_first_day.py"],
     "properties": [
         "tests/analytics",

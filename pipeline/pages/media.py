@@ -129,9 +129,17 @@ class Span:
         self._left = end - start
 
     def __iter__(self) -> Iterator[bytes]:
-        while self._left > 0 and (piece := self.file.read(min(_PIECE, self._left))):
-            self._left -= len(piece)
+        while piece := self.read(_PIECE):
             yield piece
+
+    def read(self, size: int) -> bytes:
+        piece = self.file.read(min(size, self._left))
+        self._left -= len(piece)
+        return piece
+
+    def fileno(self) -> int:
+        """Of the file, which stands at the part's beginning."""
+        return self.file.fileno()
 
     def close(self) -> None:
         self.file.close()
@@ -144,4 +152,5 @@ class FileSpan(StreamingHttpResponse):
 
     def __init__(self, span: Span, **form: Any) -> None:
         super().__init__(span, **form)
-        self.file_to_stream = span.file
+        # Django gives it the answer's own `close()`; the file's must stay, or nothing would close it.
+        self.file_to_stream = span

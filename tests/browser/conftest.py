@@ -124,7 +124,7 @@ def open_window(chromium, site, complaints) -> Iterator[Callable[..., Page]]:
             permissions=["clipboard-read", "clipboard-write"],
             reduced_motion="reduce",
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         complaints.listen_to(page)

@@ -21,7 +21,7 @@ from tests.operators.test_overview import call
 from tests.stages.steps import accepted, make_items, make_stage, reread, to
 from tests.webhooks.factories import make_delivery, make_endpoint
 
-pytestmark = pytest.mark.minutes(1)
+pytestmark = [pytest.mark.minutes(1), pytest.mark.usefixtures("own_media")]
 
 EMAIL, PASSWORD = "op@example.test", "correct horse"
 

@@ -347,7 +347,7 @@ def test_an_item_is_decided_on_and_published(open_window, newsroom, stage, phone
     page.get_by_text("It is scheduled for Harbour stage").wait_for()
     look_over(page, "item-scheduled")
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Cancelled: nothing of it goes out.").wait_for()
+    page.get_by_text("Undone.", exact=True).wait_for()
     assert set(Publication.everywhere.values_list("status", flat=True)) == {"cancelled"}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from wsgiref.util import FileWrapper
 
 import pytest
 
@@ -186,3 +188,18 @@ def test_what_is_not_read_to_its_end_is_closed_too(tmp_path):
     span.close()
     with pytest.raises(ValueError, match="closed"):
         list(span)
+
+
+def test_a_server_that_sends_files_by_itself_sends_the_part_and_closes_it(path, media_root):
+    asset = Asset.everywhere.get(secret=path.split("/")[2])
+    (media_root / asset.path).write_bytes(bytes(range(256)) * 4096)
+    Asset.everywhere.filter(pk=asset.pk).update(bytes=256 * 4096)
+    answer = get(path, range="bytes=1000-600999")
+    span = answer.file_to_stream
+    # As Django's `WSGIHandler` hands it to the server.
+    span.close = answer.close
+    sent = FileWrapper(span, answer.block_size)
+    assert os.lseek(span.fileno(), 0, os.SEEK_CUR) == 1000
+    assert b"".join(sent) == (bytes(range(256)) * 4096)[1000:601_000]
+    sent.close()
+    assert span.file.closed

@@ -19,19 +19,13 @@ from tests.operators.test_dead_rows import dead_source
 from tests.operators.test_overview import call
 from tests.stages.steps import push_raw
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_media")]
 
 
 @pytest.fixture(autouse=True)
 def current_platforms(monkeypatch):
     """Whenever the tests run: the documents of the platforms grow older by the day."""
     monkeypatch.setattr(platform_ages, "aging", list)
-
-
-@pytest.fixture(autouse=True)
-def own_media(settings, tmp_path):
-    """Files that other tests left would be another database's."""
-    settings.MEDIA_ROOT = tmp_path / "media"
 
 
 @pytest.fixture

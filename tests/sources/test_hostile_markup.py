@@ -17,6 +17,7 @@ from pipeline.markup_bounds import is_feed_too_much, is_page_too_much, is_sitema
 from pipeline.platforms.email_frame import Look, inlined
 from pipeline.platforms.html_pieces import pieces
 from pipeline.sources import feed_document, feed_reader, feed_reading, page_text_child
+from tests.sizes import IS_PROOF
 
 from .hostile_documents import ARTICLE, HOSTILE, atom, item, page, rss, sitemap
 
@@ -171,6 +172,17 @@ def test_of_a_body_so_many_tags_are_read(monkeypatch):
 # What each of them costs, measured by the time of the processor against an honest document of the largest size.
 
 
+def measured(test):
+    for mark in (
+        pytest.mark.slow,
+        pytest.mark.sqlite,
+        pytest.mark.timeout(1800),
+        pytest.mark.skipif(not IS_PROOF, reason="make prove-feeds measures it."),
+    ):
+        test = mark(test)
+    return test
+
+
 def honest_feed():
     return max(cost(feed, text) for text in list(HONEST.values())[:1] + list(HONEST.values())[-1:])
 
@@ -201,8 +213,7 @@ def of_a_push(name):
     }[name]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@measured
 @pytest.mark.parametrize(
     "around",
     [
@@ -220,16 +231,14 @@ def test_no_hostile_feed_costs_more_than_an_honest_one(around):
     assert {name: round(one / floor, 2) for name, one in took.items() if one > 2 * floor} == {}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@measured
 def test_no_hostile_page_costs_more_than_an_honest_one():
     floor = cost(read_page, article_of(PAGE_BYTES - 1000))
     took = {name: cost(read_page, text) for name, text in HOSTILE.items()}
     assert {name: round(one / floor, 2) for name, one in took.items() if one > 2 * floor} == {}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@measured
 def test_no_hostile_sitemap_costs_more_than_an_honest_one():
     floor = cost(read_sitemap, SITEMAP)
     hostile = {
@@ -244,8 +253,7 @@ def test_no_hostile_sitemap_costs_more_than_an_honest_one():
     assert {name: round(one / floor, 2) for name, one in took.items() if one > 2 * floor} == {}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@measured
 @pytest.mark.parametrize("name", ["html", "markdown", "text", "title"])
 def test_no_hostile_body_costs_more_than_an_honest_feed(name):
     reader, floor = of_a_body(name), honest_feed()
@@ -253,8 +261,7 @@ def test_no_hostile_body_costs_more_than_an_honest_feed(name):
     assert {kind: round(one / floor, 2) for kind, one in took.items() if one > 2 * floor} == {}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@measured
 @pytest.mark.parametrize("name", ["html", "markdown", "text", "blocks", "mail"])
 def test_no_hostile_push_costs_more_than_an_honest_feed(name):
     reader, floor = of_a_push(name), honest_feed()
