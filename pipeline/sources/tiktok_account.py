@@ -43,7 +43,7 @@ _FAILURES: Final = {
     "gone": ("not_found", "TikTok knows no such account or hashtag. Check how it is written."),
     "outdated": (
         "tool_outdated",
-        "yt-dlp can't read TikTok's pages until its next release. The operator should update it. Links work meanwhile.",
+        "yt-dlp can't read TikTok's pages: they changed, or this service doesn't reach them. The operator should look at both.",
     ),
     "timed_out": ("tool_timed_out", "yt-dlp took too long over TikTok's list; it will be tried again."),
     "missing": (
