@@ -82,7 +82,8 @@ def wait_for(found, seconds=120):
     until = time.monotonic() + seconds
     while not (answer := found()):
         assert time.monotonic() < until
-        time.sleep(0.3)
+        # No more than the workspace may ask for.
+        time.sleep(1)
     return answer
 
 
