@@ -52,7 +52,7 @@ def test_find_links_takes_linear_time(unit: str) -> None:
     text = unit * (400_000 // len(unit))
     links, seconds = least_of(3, lambda: find_links(text))
 
-    assert seconds < 1.0
+    assert seconds < 5
     assert all(link.end <= len(text) for link in links)
 
 

@@ -107,9 +107,9 @@ def test_a_killed_worker_is_back_within_seconds(instance):
     arbiter, worker = instance.processes()
     os.kill(worker, signal.SIGKILL)
     killed = time.monotonic()
-    assert wait_while(lambda: not (set(children_of(arbiter)) - {worker}), 10)
+    assert wait_while(lambda: not (set(children_of(arbiter)) - {worker}), 20)
     instance.wait_until_ready(20)
-    assert time.monotonic() - killed < 10
+    assert time.monotonic() - killed < 30
     assert instance.processes()[0] == arbiter
 
 

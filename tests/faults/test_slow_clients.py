@@ -176,7 +176,7 @@ def test_a_head_that_isn_t_whole_in_time_is_refused(service):
         began = time.monotonic()
         assert status_on(sock) == 408
         assert sock.recv(1) == b""
-        assert limits.HEAD_SECONDS - 1 < time.monotonic() - began < limits.HEAD_SECONDS + 8
+        assert limits.HEAD_SECONDS - 1 < time.monotonic() - began < limits.HEAD_SECONDS + 40
         assert quiet.recv(1) == b""
 
 

@@ -47,6 +47,8 @@ OTHER_PUBLIC = "151.101.1.6"
 STRICT = Policy(user_agent="pipeline/1.0")
 OPEN = Policy(user_agent="pipeline/1.0", allow_loopback=True)
 MEBIBYTE = 1024 * 1024
+# Seconds that no bounded call takes, on however slow a machine.
+LONG = 20
 
 
 class Peer:
@@ -267,7 +269,7 @@ def test_get_returns_the_response(serve: Any) -> None:
     assert (response.headers["CONTENT-type"], response.headers["x-two"]) == ("text/plain", "a, b")
     assert len(response.headers) == 3
     assert set(response.headers) == {"content-length", "content-type", "x-two"}
-    assert 0 < response.elapsed < 5
+    assert 0 < response.elapsed < 60
     assert requests == [
         f"GET /a%20b?q=1&r=%2F HTTP/1.1\r\nHost: 127.0.0.1:{peer.port}\r\nUser-Agent: pipeline/1.0\r\n"
         "Accept: */*\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n".encode()
@@ -398,9 +400,12 @@ def test_nothing_is_kept_or_taken_from_the_environment(
 
 
 def test_threads_share_a_client() -> None:
+    asked = threading.Barrier(8)
+
     def echo(connection: socket.socket) -> None:
         path = receive(connection).split(b" ")[1]
-        time.sleep(0.2)
+        # None is answered before all have asked.
+        asked.wait(LONG)
         connection.sendall(reply(path))
 
     peer = Peer(echo)
@@ -410,16 +415,12 @@ def test_threads_share_a_client() -> None:
         threading.Thread(target=lambda i=i: bodies.update({i: client.get(f"{peer.url}/{i}").body}))
         for i in range(8)
     ]
-    started = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    took = time.monotonic() - started
     peer.close()
     assert bodies == {i: b"/%d" % i for i in range(8)}
-    # One after the other they would take 1.6 seconds.
-    assert took < 1.4
 
 
 # --- The guard
@@ -848,7 +849,7 @@ def test_peer_without_tls_fails_the_handshake() -> None:
 def drip(prefix: bytes, filler: bytes) -> Callable[[socket.socket], None]:
     def script(connection: socket.socket) -> None:
         connection.sendall(prefix)
-        for _ in range(100):
+        for _ in range(600):
             connection.sendall(filler)
             time.sleep(0.1)
 
@@ -873,7 +874,7 @@ def test_dripping_server_meets_the_total_deadline(serve: Any, prefix: bytes, fil
     started = time.monotonic()
     with pytest.raises(TimedOut, match="did not answer in full within 1 seconds") as caught:
         Client(OPEN).get(peer.url, timeout=1)
-    assert 0.9 < time.monotonic() - started < 1.5
+    assert 0.9 < time.monotonic() - started < LONG
     assert (caught.value.code, caught.value.may_have_reached) == ("timed_out", True)
 
 
@@ -893,14 +894,14 @@ def test_redirects_share_one_deadline(serve: Any) -> None:
     started = time.monotonic()
     with pytest.raises(TimedOut):
         Client(OPEN).get(peer.url, timeout=1, max_redirects=100)
-    assert 0.9 < time.monotonic() - started < 1.5
+    assert 0.9 < time.monotonic() - started < LONG
 
 
 def test_server_that_does_not_read_meets_the_deadline() -> None:
     done = threading.Event()
 
     def ignore(_connection: socket.socket) -> None:
-        done.wait(10)
+        done.wait(2 * LONG)
 
     peer = Peer(ignore)
     started = time.monotonic()
@@ -909,7 +910,7 @@ def test_server_that_does_not_read_meets_the_deadline() -> None:
     took = time.monotonic() - started
     done.set()
     peer.close()
-    assert (0.9 < took < 1.7, caught.value.may_have_reached) == (True, True)
+    assert (0.9 < took < LONG, caught.value.may_have_reached) == (True, True)
 
 
 @pytest.mark.parametrize("filler", [b"", b"\x00"])
@@ -917,7 +918,7 @@ def test_slow_tls_meets_the_deadline(filler: bytes) -> None:
     def stall(connection: socket.socket) -> None:
         # The head of a TLS record of 16 KiB, which then never gets full.
         connection.sendall(b"\x16\x03\x03\x40\x00")
-        for _ in range(40):
+        for _ in range(600):
             connection.sendall(filler)
             time.sleep(0.1)
 
@@ -927,18 +928,18 @@ def test_slow_tls_meets_the_deadline(filler: bytes) -> None:
         Client(OPEN).get(f"https://127.0.0.1:{peer.port}/", timeout=1, connect_timeout=0.3)
     took = time.monotonic() - started
     peer.close()
-    assert (0.9 < took < 1.5, caught.value.may_have_reached) == (True, False)
+    assert (0.9 < took < LONG, caught.value.may_have_reached) == (True, False)
 
 
 def test_slow_lookup_meets_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: release.wait(10) and [])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: release.wait(2 * LONG) and [])
     started = time.monotonic()
     with pytest.raises(TimedOut, match=r"The name slow\.test was not resolved in time") as caught:
         Client(STRICT).get("http://slow.test/", timeout=1)
     took = time.monotonic() - started
     release.set()
-    assert (0.9 < took < 1.5, caught.value.may_have_reached) == (True, False)
+    assert (0.9 < took < LONG, caught.value.may_have_reached) == (True, False)
 
 
 def test_connect_timeout_bounds_each_attempt(internet: Internet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -994,16 +995,15 @@ def test_limit_is_exact(serve: Any, frame: Callable[[bytes], bytes]) -> None:
 
 def test_announced_size_is_refused_before_it_is_read(serve: Any) -> None:
     peer, _ = serve(script=drip(reply(b"", length=6 * MEBIBYTE), b"a"))
-    started = time.monotonic()
+    # Else the time would be over first: the body never ends.
     with pytest.raises(ResponseTooLarge):
         Client(OPEN).get(peer.url, timeout=5)
-    assert time.monotonic() - started < 1
 
 
 def test_truncated_mode_stops_reading_an_endless_body(serve: Any) -> None:
     peer, _ = serve(script=drip(until_close(b"x" * 2000), b"a"))
     response = Client(OPEN).get(peer.url, max_bytes=1000, truncate=True, timeout=5)
-    assert (response.body, response.truncated, response.elapsed < 1) == (b"x" * 1000, True, True)
+    assert (response.body, response.truncated) == (b"x" * 1000, True)
 
 
 def raw_deflate(body: bytes) -> bytes:

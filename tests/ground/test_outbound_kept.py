@@ -142,7 +142,7 @@ def test_one_that_the_server_closed_meanwhile_is_noticed(client: Client) -> None
         for _ in range(3):
             ends.clear()
             assert client.post(f"{there.url}/in", body=b"x", keep=True).status == 200
-            assert ends.wait(5)
+            assert ends.wait(20)
         assert there.connections == 3
     finally:
         there.close()

@@ -121,7 +121,7 @@ def test_work_of_an_expression_has_a_bound(expression, payload):
     with pytest.raises(TooCostly):
         of(expression, payload)
     # Of the processor, which another process can't take from it; measured: 0.6 s at most.
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 20
 
 
 def test_budget_is_for_the_whole_mapping():

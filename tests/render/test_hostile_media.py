@@ -84,7 +84,7 @@ def children():
 
 def left_over(look, before):
     """What stays that wasn't there before: servers of other tests open and close their own meanwhile."""
-    until = monotonic() + 5
+    until = monotonic() + 20
     while (more := look() - before) and monotonic() < until:
         sleep(0.05)
     return more
@@ -178,7 +178,7 @@ def test_the_playlist_would_fetch_if_it_were_opened(listener, tmp_path):
 def test_the_listener_hears_who_calls(listener):
     host, port = listener.address.removeprefix("http://").split(":")
     socket.create_connection((host, int(port))).close()
-    until = monotonic() + 10
+    until = monotonic() + 20
     while not listener.calls and monotonic() < until:
         threading.Event().wait(0.01)
     assert listener.calls == 1

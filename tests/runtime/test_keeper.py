@@ -18,7 +18,7 @@ HANDS = 3
 WORKSPACE = uuid4()
 
 
-def until(is_so, seconds=5.0):
+def until(is_so, seconds=20):
     ends = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < ends
@@ -55,7 +55,7 @@ class Work:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
-        self.go.wait(5)
+        self.go.wait(20)
         with self.lock:
             self.now -= 1
             self.done.append(row.pk)

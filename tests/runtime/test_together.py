@@ -19,18 +19,18 @@ def test_who_comes_during_a_write_goes_on_and_is_written_next():
     def write(things):
         written.append(list(things))
         begun.set()
-        go.wait(5)
+        go.wait(20)
 
     together = Together(write, most=2, gather=lambda: 0.0)
     first = threading.Thread(target=together.add, args=(0,))
     first.start()
-    assert begun.wait(5)
+    assert begun.wait(20)
     # Each returns although the first write is still going on.
     for number in range(1, 6):
         together.add(number)
     assert written == [[0]]
     go.set()
-    first.join(5)
+    first.join(20)
     assert written == [[0], [1, 2], [3, 4], [5]]
 
 
@@ -44,7 +44,7 @@ def test_gathering_ends_when_enough_are_there():
     together = Together(written.append, most=3, gather=gather)
     first = threading.Thread(target=together.add, args=(0,))
     first.start()
-    assert gathering.wait(5)
+    assert gathering.wait(20)
     together.add(1)
     together.add(2)
     first.join(10)

@@ -193,4 +193,4 @@ def test_hostile_input_costs_time_in_proportion(unit):
     canonical_url(f"http://{text}/")
     canonical_url(f"http://a.example/{text}?{text}")
     # Linear code takes under a second; any quadratic step takes a minute.
-    assert monotonic() - started < 10
+    assert monotonic() - started < 40

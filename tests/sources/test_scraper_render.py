@@ -77,7 +77,7 @@ def browsers():
 
 def are_gone(processes):
     """Whether they end within the moment that a killed process takes to."""
-    until = monotonic() + 5
+    until = monotonic() + 20
     while any(Path("/proc", name).exists() for name in processes):
         if monotonic() > until:
             return False

@@ -41,10 +41,10 @@ class Receiver:
             return [one for one in self.received if one.path == path]
 
     def hang(self) -> int:
-        self.let_go.wait(30)
+        self.let_go.wait(60)
         return 500
 
-    def wait_for(self, path: str, count: int = 1, seconds: float = 10) -> float:
+    def wait_for(self, path: str, count: int = 1, seconds: float = 30) -> float:
         """The moment at which the path got its `count`th request."""
         until = monotonic() + seconds
         while monotonic() < until:

@@ -43,7 +43,7 @@ def test_serve_works_in_own_threads_and_rest_waits_for_them(monkeypatch, own_kin
 
     def work(_kind, *, is_first):
         started.append(threading.current_thread().name)
-        go.wait(5)
+        go.wait(20)
         return 0
 
     monkeypatch.setattr(hands, "_work_some", work)

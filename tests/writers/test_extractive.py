@@ -122,11 +122,12 @@ def _hostile() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "text"), [pytest.param(*pair, id=pair[0]) for pair in _hostile()])
-def test_five_mebibytes_take_less_than_a_second(name: str, text: str) -> None:
+def test_the_time_grows_with_the_length_and_no_faster(name: str, text: str) -> None:
     del name
     facts, seconds = least_of(3, lambda: find_facts(text))
 
-    assert seconds < 1.0
+    # Measured: 0.2 s at most; its square would be minutes.
+    assert seconds < 5
     assert len(facts) <= MAX_FACTS
     assert all(fact.end <= MAX_CHARACTERS and fact.quote == text[fact.start : fact.end] for fact in facts)
 
