@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from typing import Final
+from unicodedata import east_asian_width
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -65,6 +66,19 @@ def count_words(text: str) -> int:
             text, found = signs.subn(" ", text)
             words += math.ceil(found / in_a_word)
     return words + len(_WORD.findall(text))
+
+
+def drawn_length(text: str) -> int:
+    """Characters of usual width that take as much room: one of Chinese, Japanese or Korean takes that of two."""
+    return len(text) + (0 if text.isascii() else sum(east_asian_width(sign) in "WF" for sign in text))
+
+
+def too_wide(called: str, text: str, most: int) -> str | None:
+    """The sentence for a text that takes more room than `most` characters of usual width; None where it fits."""
+    if drawn_length(text) <= most:
+        return None
+    is_wide = drawn_length(text) > 1.5 * len(text)
+    return f"{called} has {len(text)} characters; {most // 2 if is_wide else most} are the most."
 
 
 def collapse(text: str) -> str:

@@ -16,6 +16,7 @@ from pipeline.engines.source_words import source_word
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
 from pipeline.render.plan import Media, Words
+from pipeline.render.speech import joined
 from pipeline.render.video import editing
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
         before = name
     # A sentence, or a number with its unit, may go on from card to card.
     shown += [
-        " ".join(word.t for card in cards for word in card.words) for cards in (board.captions, board.told)
+        joined(word.t for card in cards for word in card.words) for cards in (board.captions, board.told)
     ]
     return _without_signs(shown, persona, board.meta.language, len(board.scenes))
 

@@ -16,7 +16,7 @@ from pipeline.render.clusters import missing, named
 from pipeline.render.typeset import typeset
 from pipeline.render.video.parts import Cast
 from pipeline.render.video.storyboard import faults, outside
-from pipeline.wording import collapse, drop_asides, is_clean
+from pipeline.wording import collapse, drawn_length, drop_asides, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,9 +71,9 @@ def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, 
     # What leads away isn't taken for an aside.
     is_harmless = is_clean(whole) and not find_links(whole) and is_allowed(whole, brief, persona)
     for title in (whole, drop_asides(whole)) if is_harmless else ():
-        if title and len(title) <= most and not missing(typeset(title, brief.language)):
+        if title and drawn_length(title) <= most and not missing(typeset(title, brief.language)):
             return title
-    return next((one for one in sentences if len(one) <= most), None)
+    return next((one for one in sentences if drawn_length(one) <= most), None)
 
 
 def end_of(brief: Brief, persona: PersonaCard, language: str) -> str:

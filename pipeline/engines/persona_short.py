@@ -43,7 +43,7 @@ from pipeline.render.video.telling import (
     Telling,
 )
 from pipeline.sentences import goes_on, statements_in
-from pipeline.wording import collapse, count_words, is_clean, is_self_contained
+from pipeline.wording import collapse, count_words, drawn_length, is_clean, is_self_contained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -276,7 +276,7 @@ def _hook(brief: Brief, persona: PersonaCard, usable: Sequence[Sentence]) -> str
     most = SLOTS["hook"].characters
     title = title_from(brief, persona, said, most=most)
     if title is not None and brief.lane is None and first_person_in(title, brief.language):
-        return next((one for one in said if len(one) <= most), None)
+        return next((one for one in said if drawn_length(one) <= most), None)
     return title
 
 

@@ -33,7 +33,7 @@ from pipeline.render.video import points
 from pipeline.render.video.points import POINTS, SLOTS, Values
 from pipeline.render.video.storyboard import SIZE
 from pipeline.sentences import statements_in
-from pipeline.wording import collapse, is_clean, is_self_contained, trim_conjunction
+from pipeline.wording import collapse, drawn_length, is_clean, is_self_contained, trim_conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,7 +178,7 @@ def _as_point(sentence: str) -> str:
 
 def _is_usable(sentence: str) -> bool:
     return (
-        len(sentence) <= SLOTS["point"].characters
+        drawn_length(sentence) <= SLOTS["point"].characters
         and _WORD.search(sentence) is not None
         and is_clean(sentence)
         and not find_links(sentence)

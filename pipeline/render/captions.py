@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.plugins import Refused
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.blocks import Style
+from pipeline.render.speech import joined
 from pipeline.render.text import DoesNotFit, layout
 from pipeline.render.typeset import typeset
 from pipeline.render.video.storyboard import Caption, CaptionLook, Word
@@ -30,8 +31,8 @@ SHORTEST: Final = 1 / 6
 """Seconds between two changes: more than six a second can't be read."""
 HELD: Final = 0.4
 """Seconds for which the last card stays after its last word."""
-LATE: Final = 0.05
-"""Seconds by which a card may be off its word."""
+LATE: Final = 0.3
+"""Seconds by which a card may be off its word, where the card before it would else be gone too soon."""
 
 _STYLE: Final = Style(weight=800, optical=32, line_height=1.12, align="center")
 _LINE_ENDS: Final = tuple(",;:،؛،、—–")
@@ -93,17 +94,16 @@ def _clean(text: str) -> str:
 
 def _phrases(words: Sequence[Word]) -> Iterator[list[Word]]:
     """Up to the end of a sentence, or a silence."""
-    ends = set(sentence_ends(" ".join(word.t for word in words)))
+    ends = set(sentence_ends(joined(word.t for word in words)))
     phrase: list[Word] = []
-    place = 0
+    said = ""
     for number, word in enumerate(words):
         phrase.append(word)
-        place += len(word.t)
+        said = joined((said, word.t))
         is_last = number + 1 == len(words)
-        if is_last or place in ends or words[number + 1].start - word.end > LONGEST_GAP:
+        if is_last or len(said) in ends or words[number + 1].start - word.end > LONGEST_GAP:
             yield phrase
             phrase = []
-        place += 1
 
 
 class _Measure:
@@ -119,7 +119,7 @@ class _Measure:
 
     def block(self, words: Sequence[Word], *, smallest: int) -> Block:
         """On two lines at most. Raises `DoesNotFit`, `MissingGlyphs`."""
-        said = " ".join(typeset(word.t, self._language) for word in words)
+        said = joined(typeset(word.t, self._language) for word in words)
         height = self._look.size * self._style.line_height * 2 + 1
         return layout(
             said,
@@ -249,7 +249,7 @@ def to_vtt(captions: Sequence[Caption], *, language: str = "") -> str:
 
 def to_text(captions: Sequence[Caption]) -> str:
     """All words, a sentence a line."""
-    said = " ".join(word.t for card in captions for word in card.words)
+    said = joined(word.t for card in captions for word in card.words)
     if not said:
         return ""
     ends = [0, *sentence_ends(said), len(said)]
@@ -259,7 +259,7 @@ def to_text(captions: Sequence[Caption]) -> str:
 
 def _said(card: Caption, language: str) -> str:
     """The words in the order of reading; what runs from right to left says so, because players don't look."""
-    text = " ".join(_clean(word.t) for word in card.words)
+    text = joined(_clean(word.t) for word in card.words)
     is_rtl = is_rtl_language(language) or bool(first_strong_is_rtl(text))
     return f"{_EMBED_RTL}{text}{_EMBED_END}" if is_rtl else text
 

@@ -27,6 +27,12 @@ _LETTERS: Final = 18.2
 """Characters that are spoken in a second at `RATE`, blanks counted."""
 _DIGIT: Final = 6
 """Characters that a digit takes when it is said."""
+_SYLLABLES: Final = (
+    (re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 4.0),
+    (re.compile("[\uac00-\ud7a3]"), 3.0),
+    (re.compile("[\u3040-\u30ff]"), 2.0),
+)
+"""Signs that are a syllable each, and the characters that one takes: Chinese, Korean, kana."""
 
 
 @dataclass(frozen=True)
@@ -122,4 +128,7 @@ def _as_written(passage: str, words: Sequence[Word]) -> tuple[Word, ...]:
 
 
 def _weight(word: str) -> float:
-    return len(word) + 1 + (_DIGIT - 1) * sum(sign.isdigit() for sign in word)
+    weight = len(word) + 1 + (_DIGIT - 1) * sum(sign.isdigit() for sign in word)
+    if word.isascii():
+        return weight
+    return weight + sum((takes - 1) * len(signs.findall(word)) for signs, takes in _SYLLABLES)

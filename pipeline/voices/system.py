@@ -34,6 +34,10 @@ _MISSING: Final = Unavailable(
 )
 _ELSEWHERE: Final = {"en": "en-us", "zh": "cmn", "nb": "nb", "no": "nb", "iw": "he", "pt": "pt-br"}
 """Languages whose voice has another name, or several."""
+_CHINESE: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_A_FEW: Final = 0.1
+"""Of the signs of a text: a name or two are spelled rather than that nobody speaks."""
+_READS_CHINESE: Final = frozenset({"cmn", "yue", "hak"})
 
 
 class SystemVoice(Voice):
@@ -57,6 +61,13 @@ class SystemVoice(Voice):
     ) -> Speech:
         del environment
         said = speakable(text)
+        is_chinese = len(_CHINESE.findall(said)) > _A_FEW * len(said)
+        if is_chinese and not _READS_CHINESE.intersection(voices_for(language)):
+            message = (
+                f"The system voice can't read the Chinese characters of a text in {language!r}, and would spell them: "
+                "the operator may set another voice (VOICE_TOOL)."
+            )
+            raise Refused(message, code="unspoken_script")
         question = {
             "text": said,
             "voices": voices_for(language),

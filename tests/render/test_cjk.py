@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from pipeline.engines.base import Draft, PersonaCard
@@ -14,33 +11,14 @@ from pipeline.render.blocks import Style
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import SQUARE, Media
 from pipeline.render.text import layout
+from tests.cjk import cjk  # noqa: F401  a fixture
 
-SYSTEM = Path("/usr/share/fonts/opentype/noto")
 TEXTS = {
     "ja": "港のフェリー42隻が、すべて電池で走るようになった。最後の一隻は月曜日に出港する。",
     "zh-Hans": "港口的42艘渡轮现在全部使用电池，最后一艘将于星期一出发。",
     "zh-Hant": "港口的42艘渡輪現在全部使用電池，最後一艘將於星期一出發。",
     "ko": "항구의 여객선 42척이 모두 배터리로 운항하며, 마지막 배는 월요일에 출항한다.",
 }
-
-
-def forget():
-    for one in (fonts.order, fonts.coverage, clusters.font_of):
-        one.cache_clear()
-
-
-@pytest.fixture
-def cjk(monkeypatch):
-    if not (SYSTEM / "NotoSansCJK-Bold.ttc").is_file():
-        message = "There is no Noto Sans CJK: install Debian's package fonts-noto-cjk."
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    monkeypatch.setattr(fonts, "SYSTEM", SYSTEM)
-    forget()
-    yield
-    monkeypatch.undo()
-    forget()
 
 
 def test_without_it_they_are_refused_in_words():

@@ -54,6 +54,19 @@ def test_the_pace_of_silence_is_that_of_speech():
     assert all(one.end <= other.start for one, other in zip(read.words, read.words[1:], strict=False))
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("zh", "上海港的新渡轮航线将于六月开通，票价比去年便宜，市民可以在码头买票。"),
+        ("ko", "부산항의 새 여객선 노선이 유월에 시작되며 표는 선착장에서 살 수 있습니다."),
+        ("ja", "みなとのあたらしいふぇりーはろくがつにはじまります。きっぷはさんばしでかえます。"),
+    ],
+)
+def test_the_pace_of_silence_is_that_of_speech_where_a_sign_is_a_syllable(language, text):
+    heard = speaking.speak(text, language=language).speech.seconds
+    assert narration.seconds_of(Script((text,), language)) == pytest.approx(heard, rel=0.3)
+
+
 def test_a_faster_voice_reads_faster():
     quick = Script(SCRIPT.passages, "en", rate=200)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.speech import Event, Pause, as_written, tokens
+from pipeline.render.speech import LONGEST_PIECE, Event, Pause, as_written, joined, tokens
 
 
 def timed(text, events, pauses=(), seconds=4.0):
@@ -20,12 +20,36 @@ def timed(text, events, pauses=(), seconds=4.0):
         ("— So what", ["— So", "what"]),
         ("« Bonjour »", ["« Bonjour »"]),
         ("5 % of $ 3", ["5", "%", "of", "$", "3"]),
+        ("港では新しいフェリーが始まります。", ["港では", "新しい", "フェリーが", "始まります。"]),
+        ("我们在码头买票，票价为20元。", ["我们", "在", "码头", "买票，", "票价", "为20元。"]),
+        ("ท่าเรือใหม่ เปิด", ["ท่า", "เรือ", "ใหม่", "เปิด"]),
+        ("부산항의 새 배", ["부산항의", "새", "배"]),
         ("…", []),
         ("", []),
     ],
 )
 def test_marks_that_stand_alone_belong_to_a_word(text, shown):
     assert [token.text for token in tokens(text)] == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "港では、新しいフェリーが「六月」に始まります。",
+        "使用iPhone 15拍照（免费）",
+        "Wait — what?",
+        "부산항의 새 배",
+    ],
+)
+def test_words_are_joined_as_they_were_written(text):
+    assert joined(token.text for token in tokens(text)) == text
+
+
+def test_a_long_word_of_a_script_without_spaces_is_parted_and_never_before_a_small_sign():
+    words = [token.text for token in tokens("インターナショナルコミュニケーションセンター" * 3)]
+    assert "".join(words) == "インターナショナルコミュニケーションセンター" * 3
+    assert max(map(len, words)) <= LONGEST_PIECE + 1
+    assert not any(word[0] in "ーァィゥェォッャュョ" for word in words)
 
 
 def test_a_number_is_one_word_of_several_events():

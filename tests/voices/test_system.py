@@ -79,6 +79,16 @@ def test_languages_are_spoken(language, text):
     assert speech.seconds > 0.5
 
 
+def test_chinese_characters_are_read_as_chinese_alone():
+    assert speak("上海港的新渡轮航线将于六月开通。", "zh").seconds < 6
+    with pytest.raises(Refused, match="can't read the Chinese characters of a text in 'ja'") as refused:
+        speak("横浜港では新しいフェリー路線が六月に始まります。", "ja")
+    assert refused.value.code == "unspoken_script"
+    assert speak("よこはまでふぇりーがはじまります。", "ja").seconds > 1
+    # A name in another text is no reason to be silent.
+    assert speak("The ferry to Shanghai, 上海, starts in June.").seconds > 1
+
+
 def test_rate_is_obeyed():
     text = "The bakery on the corner sold more bread in May than in any month before it."
     slow, fast = speak(text, rate=110), speak(text, rate=220)

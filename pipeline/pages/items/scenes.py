@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.pages.items.words import scene_name
+from pipeline.render.speech import joined
 from pipeline.render.video import editing
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def scenes_of(kept: Kept) -> list[SceneSeen]:
                 texts=[
                     (scene_name(one.name), editing.plain(one.words)) for one in texts if one.scene == place
                 ],
-                captions=" ".join(word.t for card in cards for word in card.words),
+                captions=joined(word.t for card in cards for word in card.words),
             )
         )
     return found

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from pipeline.pages.items.forms import VersionedForm
 from pipeline.pages.items.words import scene_name
+from pipeline.render.speech import joined
 from pipeline.render.video import editing
 from pipeline.render.video.storyboard import LONGEST
 
@@ -90,7 +91,7 @@ class StoryboardForm(VersionedForm):
             self.fields[f"caption_{place}"] = forms.CharField(
                 label=_("Caption at %(second)s s") % {"second": f"{card.start:.1f}"}, max_length=_CHARACTERS
             )
-            self.initial[f"caption_{place}"] = " ".join(word.t for word in card.words)
+            self.initial[f"caption_{place}"] = joined(word.t for word in card.words)
 
     def _written(self) -> list[str]:
         return [name for name in self.fields if name not in _HIDDEN]

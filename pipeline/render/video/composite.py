@@ -12,6 +12,7 @@ from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
+from pipeline.render.speech import joined
 from pipeline.render.video import clipped, telling
 from pipeline.render.video.material import Span
 from pipeline.render.video.parts import WIPE, whole_frames
@@ -233,7 +234,7 @@ class _Film(telling.Film):
             return
         words = tuple(word for word in self._heard.words if piece.start <= word.start < piece.end)
         risen = whole_frames(piece.start + _RISEN) if place else piece.start
-        said = telling.Stretch(" ".join(word.t for word in words), words, risen, piece.end)
+        said = telling.Stretch(joined(word.t for word in words), words, risen, piece.end)
         yield from self._passage(said, self._of_passage(place))
 
 

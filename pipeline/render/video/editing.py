@@ -15,6 +15,7 @@ from pipeline.plugins import Refused
 from pipeline.render import colour, fonts
 from pipeline.render.blocks import Style
 from pipeline.render.plan import Disc, Panel, Words
+from pipeline.render.speech import joined, phrases
 from pipeline.render.text import layout
 from pipeline.render.typeset import typeset
 from pipeline.render.video.storyboard import SAFE_AREA, SIZE, Caption, Motion, Overlay, Transition, Word
@@ -273,7 +274,7 @@ def _told(board: Storyboard, text: Text, words: str) -> tuple[Caption, ...]:
     before = plain(text.words)
     told = []
     for card in board.told:
-        said = " ".join(word.t for word in card.words)
+        said = joined(word.t for word in card.words)
         if scene_at(board, card.start) == text.scene and before and before in plain(said):
             fresh = plain(said).replace(before, " ".join(words.split()), 1)
             told.append(Caption((Word(fresh, card.start, card.end),), card.start, card.end))
@@ -290,7 +291,7 @@ def plain(words: str) -> str:
 def recaptioned(board: Storyboard, place: int, words: str) -> Storyboard:
     """Another text on a caption card; as many words keep their moments, else they share the card's by their length."""
     card = board.captions[place]
-    said = words.split()
+    said = [piece for part in words.split() for piece in phrases(part)]
     if not said:
         raise Unfit("c" + str(place), "A caption says something.", code="required")
     if len(said) == len(card.words):

@@ -39,6 +39,7 @@ from pipeline.render.video.storyboard import (
     Visual,
     Word,
 )
+from pipeline.wording import too_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -246,9 +247,9 @@ class _Film(Parts):
 def too_long(values: Values) -> str | None:
     """The sentence for the first slot with more characters than it takes; None where all have room."""
     for slot, called, words in values.slots():
-        most = SLOTS[slot].characters
-        if len(words) > most:
-            return f"{called} has {len(words)} characters; {most} are the most."
+        fault = too_wide(called, words, SLOTS[slot].characters)
+        if fault is not None:
+            return fault
     return None
 
 

@@ -13,6 +13,7 @@ from pipeline.render.blocks import Style
 from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import Panel, Picture, Words
+from pipeline.render.speech import joined
 from pipeline.render.text import layout
 from pipeline.render.typeset import typeset
 from pipeline.render.video.planes import Plane, Planes, halved, of_weighed
@@ -100,10 +101,9 @@ def _said(card: Caption, active: int | None, language: str) -> tuple[str, list[t
     said, accents = "", []
     for place, word in enumerate(card.words):
         told = typeset(word.t.strip(), language)
-        said += " " if said else ""
+        said = joined((said, told))
         if place == active:
-            accents.append((len(said), len(said) + len(told)))
-        said += told
+            accents.append((len(said) - len(told), len(said)))
     return said, accents
 
 

@@ -46,6 +46,7 @@ from pipeline.render.video.storyboard import (
     Transition,
     Visual,
 )
+from pipeline.wording import too_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -386,7 +387,7 @@ def too_long(telling: Telling) -> str | None:
     parts += [(f"Passage {place}", "passage", one) for place, one in enumerate(telling.passages, start=1)]
     parts += [("The call to action", "call", telling.call), ("The end card", "end", telling.end)]
     for called, slot, words in parts:
-        most = SLOTS[slot].characters
-        if len(words) > most:
-            return f"{called} has {len(words)} characters; {most} are the most."
+        fault = too_wide(called, words, SLOTS[slot].characters)
+        if fault is not None:
+            return fault
     return None

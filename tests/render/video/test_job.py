@@ -130,7 +130,8 @@ def test_a_child_that_takes_too_long_is_killed_with_its_group(tmp_path, monkeypa
 
 def test_a_film_that_nobody_wants_any_more_is_given_up(tmp_path):
     with pytest.raises(RenderFailed) as caught:
-        render(short(), tmp_path, on_progress=lambda _: False)
+        # Long enough that it is not ready before the answer is heard.
+        render(Job(board(), shrink=4, preset="ultrafast"), tmp_path, on_progress=lambda _: False)
 
     assert caught.value.code == "render_stopped"
     assert "film.mp4" not in left_in(tmp_path)
