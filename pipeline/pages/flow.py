@@ -321,11 +321,9 @@ class _Reading:
 
     def _why_in_making(self, item: GeneratedItem) -> str:
         run = item.generation
-        said = [(run.error or {}).get("message", "")]
-        if item.status == "queued":
-            said.append(_("It waits its turn."))
-        else:
-            said.append(words.stage_of(item))
+        is_queued = item.status == "queued"
+        waits_for = (run.error or {}).get("message", "")
+        said = [waits_for, _("It waits its turn.")] if is_queued else [words.stage_of(item)]
         if run.batch_until is not None and run.batch_until > self.now:
             said.append(_("It may wait for an answer at half the price."))
         return " ".join(filter(None, said))

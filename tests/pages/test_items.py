@@ -553,3 +553,27 @@ def test_an_outlet_leads_to_no_item_that_has_no_page(editor, newsroom, item):
     change(item, deleted_at=timezone.now())
     outlet = text_of(editor.get(at(newsroom, "outlet_page", out=stage.pk)))
     assert at(newsroom, "item_page", gen=item.pk) not in outlet
+
+
+@pytest.mark.parametrize(
+    ("progress", "error", "said"),
+    [
+        (0, None, "The film is begun in a moment."),
+        (40, None, "The film is being made: 40 %."),
+        (
+            0,
+            {"code": "render_busy", "message": "Other films are being made; this one waits for its turn."},
+            "Other films are being made; this one waits for its turn.",
+        ),
+    ],
+)
+def test_a_film_in_the_making_says_how_far_it_is_and_what_it_waits_for(
+    editor, newsroom, item, progress, error, said
+):
+    run = item.generation
+    run.stage, run.progress, run.error = "render", progress, error
+    run.save()
+    GeneratedItem.everywhere.filter(pk=item.pk).update(status="generating", bucket="video")
+    page = editor.get(at(newsroom, "item_page", gen=item.pk))
+    assert said in page.content.decode()
+    assert "pictures are being made" not in page.content.decode()

@@ -87,13 +87,16 @@ def state_of(item: GeneratedItem) -> tuple[str, str, str]:
 
 
 def stage_of(item: GeneratedItem) -> str:
-    """How far the run of an item is that is being made; empty for any other."""
+    """How far the run of an item is that is being made, and what it waits for; empty for any other."""
     if item.status != "generating":
         return ""
     run = item.generation
-    if run.stage == "render" and run.progress:
-        return _("The film is being made: %(percent)s %%.") % {"percent": run.progress}
-    return str(STAGES.get(run.stage, ""))
+    waits_for = (run.error or {}).get("message", "")
+    if run.stage == "render" and item.bucket == "video":
+        if run.progress:
+            return _("The film is being made: %(percent)s %%.") % {"percent": run.progress}
+        return waits_for or _("The film is begun in a moment.")
+    return " ".join(filter(None, (waits_for, str(STAGES.get(run.stage, "")))))
 
 
 @dataclass(frozen=True)
