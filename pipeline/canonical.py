@@ -156,6 +156,29 @@ def read_body(body: str, body_format: str) -> Reading:
     return _read_words(body)
 
 
+_HEADINGS: Final = tuple(
+    (re.compile(rf"<{name}[\s>]", re.IGNORECASE), re.compile(rf"</{name}[\s>]", re.IGNORECASE))
+    for name in ("h1", "title")
+)
+_HEADING_WITHIN: Final = 20_000
+"""Characters of HTML in which its heading is looked for."""
+
+
+def title_in(body: str, body_format: str) -> str:
+    """What a body calls itself: Markdown that begins with `# ...`, the first `<h1>` of HTML, or its `<title>`; else empty."""
+    if body_format == "markdown":
+        line = body.lstrip("\ufeff \t\r\n").partition("\n")[0]
+        return markdown_to_text(line) if line.startswith("# ") else ""
+    if body_format == "html":
+        head = body[:_HEADING_WITHIN]
+        for begins, ends in _HEADINGS:
+            begun = begins.search(head)
+            ended = begun and ends.search(head, begun.end())
+            if begun and ended:
+                return " ".join(html_to_text(f"<p{head[begun.end() - 1 : ended.start()]}</p>").split())
+    return ""
+
+
 def _read_words(text: str) -> Reading:
     """A comment that is never closed is none where nothing else is markup."""
     seen: list[str] = []

@@ -100,7 +100,7 @@ def follower(bucket: str, said: Said) -> str:
 
 
 def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Where body and content say the same words, whichever was changed, the other follows.
+    """Where body and content say the same words, whichever was changed, the other follows; what `content` leaves out stays.
 
     A text item has its `parts`, a newsletter in Markdown its `sections`; an article what follows from its words, a film
     its script and a picture its caption. Raises `Invalid` where both are given and say something different.
@@ -109,6 +109,8 @@ def in_step(bucket: str, said: Said, changes: Mapping[str, Any]) -> dict[str, An
         return _text_in_step(said, changes)
     if bucket == "newsletter" and said.body_format == "markdown":
         return _newsletter_in_step(said, changes)
+    if "content" in changes:
+        changes = {**changes, "content": {**said.content, **changes["content"]}}
     if bucket == "blog" and changes.keys() & {"title", "body", "content"}:
         return _article_in_step(said, changes)
     if "body" in changes and (name := follower(bucket, said)):
@@ -147,7 +149,7 @@ def _follower_in_step(name: str, said: Said, changes: Mapping[str, Any]) -> dict
 def _newsletter_in_step(said: Said, changes: Mapping[str, Any]) -> dict[str, Any]:
     """A new title is the headline of the one story that had the old one."""
     title = changes.get("title", said.title)
-    kept = changes.get("content", said.content)
+    kept = {**said.content, **changes.get("content", {})}
     if "sections" in changes.get("content", {}):
         sections = newsletter.with_safe_links(newsletter.from_content(kept))
         body = newsletter.body_of(title, sections, language=said.language)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from unicodedata import east_asian_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -56,6 +59,7 @@ _SPACELESS: Final = (
     (re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 2),
     (re.compile(r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"), 4),
 )
+_WIDE_END: Final = re.compile("([\u3002\uff01\uff1f][\u300d\u300f\u201d\uff09]?) ")
 
 
 def count_words(text: str) -> int:
@@ -84,6 +88,11 @@ def too_wide(called: str, text: str, most: int) -> str | None:
 def collapse(text: str) -> str:
     """One space for each run of white space, none at the ends."""
     return _SPACE.sub(" ", text).strip()
+
+
+def paragraph_of(sentences: Iterable[str]) -> str:
+    """One after the other, with a space between two; a wide full stop of Chinese or Japanese has its own."""
+    return _WIDE_END.sub(r"\1", " ".join(sentences))
 
 
 def is_clean(text: str) -> bool:

@@ -84,6 +84,13 @@ class NoFields(StrictSerializer):
 class BoundedListField(serializers.ListField):
     """Counts before it looks: DRF's own checks every member of a list that is too long to be taken anyway."""
 
+    default_error_messages: ClassVar = {
+        "not_a_list": "Give a list.",
+        "empty": "Give one entry at least.",
+        "max_length": "Give {max_length} entries at most.",
+        "min_length": "Give {min_length} entries at least.",
+    }
+
     def to_internal_value(self, data: Any) -> list[Any]:
         if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
             self.fail("max_length", max_length=self.max_length)
@@ -117,6 +124,8 @@ class StrictCharField(serializers.CharField):
     default_error_messages: ClassVar = {
         "invalid": "Give text.",
         "blank": "Give at least one character, or leave the field out.",
+        "max_length": "Give {max_length} characters at most.",
+        "min_length": "Give {min_length} characters at least.",
     }
 
     def __init__(self, **kwargs: Any) -> None:
@@ -132,7 +141,11 @@ class StrictCharField(serializers.CharField):
 class StrictIntegerField(serializers.IntegerField):
     """A whole number, never text or a boolean; to JSON Schema 3.0 is one too."""
 
-    default_error_messages: ClassVar = {"invalid": "Give a whole number."}
+    default_error_messages: ClassVar = {
+        "invalid": "Give a whole number.",
+        "max_value": "Give {max_value} at most.",
+        "min_value": "Give {min_value} at least.",
+    }
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, float) and data.is_integer():

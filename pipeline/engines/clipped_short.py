@@ -39,7 +39,7 @@ from pipeline.render.typeset import typeset
 from pipeline.render.video import clipped
 from pipeline.render.video.material import Span
 from pipeline.render.video.storyboard import SIZE, Word
-from pipeline.wording import clause_cuts, first_words, is_self_contained, trim_conjunction
+from pipeline.wording import clause_cuts, first_words, is_self_contained, paragraph_of, trim_conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -271,7 +271,7 @@ def _draft(
 ) -> Draft:
     said = brief.facts[first:last]
     span = span_of(clip.name, brief.facts, first, last)
-    body = " ".join(one.quote for one in said)
+    body = paragraph_of(one.quote for one in said)
     under = [caption or title, ascii_url(brief.url)]
     return Draft(
         title=title,

@@ -21,7 +21,7 @@ from pipeline.engines.verbatim import (
 from pipeline.links import ascii_url, find_links, without_links
 from pipeline.plugins import Refused
 from pipeline.sentences import split_sentences
-from pipeline.wording import collapse, is_balanced, opens_dangling
+from pipeline.wording import collapse, is_balanced, opens_dangling, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -203,7 +203,7 @@ def _with_follower(one: Sentence, followers: Mapping[int, Sentence]) -> tuple[Se
 
 
 def _joined(paragraph: Sequence[Sentence]) -> str:
-    return " ".join(one.words for one in paragraph)
+    return paragraph_of(one.words for one in paragraph)
 
 
 def _draft(taken: Sequence[Sequence[Sentence]], url: str, brief: Brief, persona: PersonaCard) -> Draft:

@@ -12,7 +12,7 @@ from pipeline.grounding import ungrounded_numbers
 from pipeline.links import ascii_url
 from pipeline.newsletter import Section, as_content, body_of, escape_markdown, from_content
 from pipeline.plugins import Refused
-from pipeline.wording import collapse, count_words, first_words
+from pipeline.wording import collapse, count_words, first_words, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -175,7 +175,7 @@ def _excerpts(
         if not taken or len(sections) == STORIES_MOST:
             continue
         ordered = sorted(taken, key=lambda pair: pair[1].start)
-        text = " ".join(sentence for sentence, _ in ordered)
+        text = paragraph_of(sentence for sentence, _ in ordered)
         headline = _headline(story, ordered[0][0], brief, persona)
         sections.append(Section(headline, escape_markdown(text), ascii_url(story.url)))
         claims += [rules.claim_of(sentence, fact) for sentence, fact in ordered]

@@ -12,7 +12,7 @@ from pipeline.engines.persona_rules import missing_in
 from pipeline.links import ascii_url
 from pipeline.newsletter import Section, as_content, body_of, escape_markdown, from_content
 from pipeline.plugins import Refused
-from pipeline.wording import collapse, count_words
+from pipeline.wording import collapse, count_words, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -173,7 +173,7 @@ def _excerpt_draft(
     return _draft(
         headline,
         (rules.subject_of(headline), preheader),
-        [" ".join(paragraph) for paragraph in _paragraphs(ordered)],
+        [paragraph_of(paragraph) for paragraph in _paragraphs(ordered)],
         url=ascii_url(brief.url),
         claims=(*said, *(claim for claim in claims if claim not in said)),
         language=brief.language,

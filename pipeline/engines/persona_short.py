@@ -43,7 +43,7 @@ from pipeline.render.video.telling import (
     Telling,
 )
 from pipeline.sentences import goes_on, statements_in
-from pipeline.wording import collapse, count_words, drawn_length, is_clean, is_self_contained
+from pipeline.wording import collapse, count_words, drawn_length, is_clean, is_self_contained, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -305,7 +305,9 @@ def _passages(chosen: Sequence[Sentence]) -> tuple[str, ...]:
 
     count = min(PASSAGES_MOST, len(chosen))
     best = min(combinations(range(1, len(chosen)), count - 1), key=unevenness)
-    return tuple(" ".join(one.words for one in chosen[start:end]) for start, end in _runs(best, len(chosen)))
+    return tuple(
+        paragraph_of(one.words for one in chosen[start:end]) for start, end in _runs(best, len(chosen))
+    )
 
 
 def _runs(edges: tuple[int, ...], length: int) -> Iterator[tuple[int, int]]:

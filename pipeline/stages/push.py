@@ -18,7 +18,7 @@ from config.ground.nearest import hint
 from config.ground.prepared import insert, insert_unless_there
 from config.ground.requests import request_id
 from pipeline import events, plugins
-from pipeline.canonical import content_hash, seen_text
+from pipeline.canonical import content_hash, seen_text, title_in
 from pipeline.engines.base import Engine, SourceText
 from pipeline.language import LOOKED_AT, guess_language
 from pipeline.models import (
@@ -446,6 +446,8 @@ def _rows(
     content = footage.with_words(workspace.pk, content)
     body_format = content.body_format or ("html" if _MARKUP.search(content.body) else "markdown")
     body_hash = content.body_hash or content_hash(content.title, content.body)
+    # What a source calls its entry is the source's: a page's heading may be its site's name.
+    title = content.title or ("" if content.is_fetched else title_in(content.body, body_format))
     persona_id = content.persona_id or source.persona_id or defaults.persona_id
     language = content.language or _guessed(content, body_format)
     engines = content.engines if content.engines is not None else (source.engines or defaults.engines)
@@ -457,7 +459,7 @@ def _rows(
         dedup_key=dedup_key(source.pk, content, body_hash),
         external_id=content.external_id,
         url=content.url,
-        title=content.title[: limits.TITLE_CHARACTERS],
+        title=title[: limits.TITLE_CHARACTERS],
         language=language,
         language_guessed=bool(language) and not content.language,
         author=content.author[:200],

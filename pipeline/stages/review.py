@@ -133,9 +133,10 @@ def edit(
 ) -> GeneratedItem:
     """Change words, outlets or alt texts while some of it may still be sent; changed words are a new revision.
 
-    `changes` holds only what was given: title, body, content, overrides, outlets, and `alt_texts` by asset id. An
-    approval of an older revision holds the item until somebody approves again. Words that are drawn in a picture are
-    drawn again, and the item is generating meanwhile; not while it has publications, for its pictures are promised.
+    `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets, and
+    `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves again. Words that
+    are drawn in a picture are drawn again, and the item is generating meanwhile; not while it has publications, for its
+    pictures are promised.
     `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
     Raises `Invalid` for words that can't be drawn.
     """

@@ -152,7 +152,7 @@ def test_push_that_nothing_can_be_made_of_is_kept_as_skipped(api):
     [
         ({"titel": "x"}, ("titel", "unknown_field", "There is no field titel. Did you mean title?")),
         ({"title": 5}, ("title", "invalid", "Give text.")),
-        ({"title": "x" * 501}, ("title", "max_length", "Ensure this field has no more than 500 characters.")),
+        ({"title": "x" * 501}, ("title", "max_length", "Give 500 characters at most.")),
         (
             {"url": "javascript:alert(1)"},
             ("url", "invalid_address", "Give an absolute http:// or https:// address."),
@@ -199,7 +199,7 @@ def test_push_that_nothing_can_be_made_of_is_kept_as_skipped(api):
                 "There is no field alt. Known are: author, licence, type, upload, url.",
             ),
         ),
-        ({"variants": 4}, ("variants", "max_value", "Ensure this value is less than or equal to 3.")),
+        ({"variants": 4}, ("variants", "max_value", "Give 3 at most.")),
         ({"body_format": "pdf"}, ("body_format", "invalid_choice", "Give one of: text, markdown, html.")),
     ],
 )

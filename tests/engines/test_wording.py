@@ -12,6 +12,7 @@ from pipeline.wording import (
     is_clean,
     is_self_contained,
     opens_dangling,
+    paragraph_of,
     trim_conjunction,
 )
 
@@ -105,3 +106,11 @@ def test_breaking_characters_are_not_clean(sign: str) -> None:
 @pytest.mark.parametrize("sign", ["\n", "\u00ad", "\u200d", "é", "\U0001f600", "\u200f"])
 def test_ordinary_characters_are_clean(sign: str) -> None:
     assert is_clean(f"a{sign}b") is True
+
+
+def test_sentences_stand_one_after_the_other_as_their_script_has_it() -> None:
+    assert paragraph_of(["One.", "Two!"]) == "One. Two!"
+    assert (
+        paragraph_of(["港が開く。", "「本当だ。」", "船が来る！", "Then rest."])
+        == "港が開く。「本当だ。」船が来る！Then rest."
+    )

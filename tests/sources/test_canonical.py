@@ -9,7 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.canonical import canonical_url, content_hash, html_to_text, markdown_to_text, plain_text
+from pipeline.canonical import (
+    canonical_url,
+    content_hash,
+    html_to_text,
+    markdown_to_text,
+    plain_text,
+    title_in,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 PIECES = (
@@ -194,3 +201,25 @@ def test_hostile_input_costs_time_in_proportion(unit):
     canonical_url(f"http://a.example/{text}?{text}")
     # Linear code takes under a second; any quadratic step takes a minute.
     assert monotonic() - started < 40
+
+
+@pytest.mark.parametrize(
+    ("body", "body_format", "title"),
+    [
+        ("# The *ferry* [sails](https://harbour.example/)\n\nText.", "markdown", "The ferry sails"),
+        ("\n\n# Later\nText.", "markdown", "Later"),
+        ("Text.\n\n# A part of it\n", "markdown", ""),
+        ("#ferry leaves\n", "markdown", ""),
+        ("# A line of a text", "text", ""),
+        (
+            "<title>News &amp; more | Site</title><h1 class=a>Har<b>bour</b>\n news</h1>",
+            "html",
+            "Harbour news",
+        ),
+        ("<title>News &amp; more</title><p>Text.</p>", "html", "News & more"),
+        ("<h1>Never closed <p>Text.</p>", "html", ""),
+        ("<h1>" * 9_000, "html", ""),
+    ],
+)
+def test_a_body_says_what_it_is_called(body, body_format, title):
+    assert title_in(body, body_format) == title

@@ -203,6 +203,13 @@ def test_push_of_changed_content_is_the_next_version(workspace, clock):
     assert rows()["Generation"] == 1
 
 
+def test_push_without_a_title_takes_that_of_the_body(workspace):
+    first = push_raw(workspace, title="", body=f"# The ferry\n\n{TEXT}", external_id="1").raw_item
+    again = push_raw(workspace, title="", body=f"# The ferry\n\n{TEXT}", external_id="1")
+    given = push_raw(workspace, title="Mine", body=f"# The ferry\n\n{TEXT}", external_id="2").raw_item
+    assert (first.title, again.outcome, given.title) == ("The ferry", "duplicate", "Mine")
+
+
 def test_push_of_a_revision_while_queued_makes_the_newest(workspace):
     raw = push_raw(workspace, external_id="1").raw_item
     push_raw(workspace, external_id="1", body=OTHER_TEXT)

@@ -322,6 +322,37 @@ def test_what_says_the_body_again_follows_it(ready, bucket, content, changes, af
     assert state(ready, "body", "content") == {"body": "New.", "content": after}
 
 
+@pytest.mark.parametrize(
+    ("bucket", "content", "changes", "after"),
+    [
+        (
+            "newsletter",
+            {"subject": "Old", "preheader": "Stays", "sections": []},
+            {"content": {"subject": "New"}},
+            {"subject": "New", "preheader": "Stays"},
+        ),
+        (
+            "video",
+            {"caption": "Old", "tags": ["a"]},
+            {"content": {"caption": "New"}},
+            {"caption": "New", "tags": ["a"]},
+        ),
+        (
+            "blog",
+            {"tags": ["a"], "slug": "old"},
+            {"content": {"slug": "new"}},
+            {"tags": ["a"], "slug": "new"},
+        ),
+    ],
+)
+def test_what_content_leaves_out_stays(ready, bucket, content, changes, after):
+    GeneratedItem.everywhere.filter(pk=ready.pk).update(
+        bucket=bucket, body_format="markdown", content=content
+    )
+    review.edit(ready, changes, by="alice", now=NOON)
+    assert reread(ready).content.items() >= after.items()
+
+
 def test_edit_with_empty_content_keeps_the_words(ready):
     review.edit(ready, {"content": {}}, by="alice", now=NOON)
     assert state(ready, "body", "content", "revision") == {
