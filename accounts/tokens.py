@@ -19,7 +19,7 @@ from accounts.models import ApiToken, AuditEntry
 from config.ground import limits
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Invalid
-from config.ground.ids import encode
+from config.ground.ids import decode, encode
 from config.ground.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -284,3 +284,10 @@ def revoke_all(workspace: Workspace, by: User) -> int:
 
 def public_id(token: ApiToken) -> str:
     return encode("tok", token.pk)
+
+
+def called(actor: str) -> str:
+    """Who an actor is, to people: an API key by its name, a person by the address that is there already."""
+    key = decode("tok", actor)
+    name = ApiToken.everywhere.filter(pk=key).values_list("name", flat=True).first() if key else None
+    return f"API key “{name}”" if name else actor

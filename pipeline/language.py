@@ -33,6 +33,14 @@ _LISTS: Final = {
     "tr": "ve bir bu da de için ile olarak çok daha olan ne gibi kadar sonra var en değil ya her ama olduğu göre",
 }
 FREQUENT: Final = {name: frozenset(words.split()) for name, words in _LISTS.items()}
+_OWN_LETTERS: Final = {
+    "az": frozenset("ə"),
+    "tr": frozenset("ğış"),
+    "vi": frozenset("ơưạảấầậắặẹếềệịọốồộớờợụủứừựỷ"),
+}
+"""Letters that one language alone has as often: Turkish joins into one word what lists of words look for in several."""
+_LEAST_LETTERS: Final = 0.03
+"""Of all letters; a name or two in another language have fewer."""
 _RUSSIAN: Final = frozenset("ыэё")
 _UKRAINIAN: Final = frozenset("іїєґ")
 _BULGARIAN: Final = frozenset(["е", "и", "на", "да", "се", "за", "от", "в", "са", "с", "като", "по", "не"])
@@ -90,8 +98,14 @@ def _of_latin(text: str, least_hits: int) -> str:
     hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
     (name, most), (_, second) = sorted(hits.items(), key=lambda pair: -pair[1])[:2]
     if most < max(least_hits, _LEAST_SHARE * len(words)) or most == second:
-        return ""
+        return _by_letters(words, least_hits)
     return name
+
+
+def _by_letters(words: list[str], least_hits: int) -> str:
+    letters = Counter(sign for word in words for sign in word)
+    least = max(_LEAST_LETTERS * letters.total(), least_hits)
+    return next((name for name, own in _OWN_LETTERS.items() if sum(letters[one] for one in own) > least), "")
 
 
 def _of_cyrillic(text: str, least_hits: int) -> str:

@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from accounts import tokens
 from accounts.pages import typed
 
 if TYPE_CHECKING:
@@ -63,6 +64,12 @@ def once() -> SafeString:
 def got(table: Mapping[str, object], key: str) -> object:
     """The value under a key that is only known when the page is made."""
     return table.get(key)
+
+
+@register.filter
+def who(actor: str) -> str:
+    """A person by the address, an API key by its name."""
+    return tokens.called(actor)
 
 
 @register.filter

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import workspaces
+from accounts import tokens, workspaces
 from config.ground.ids import encode
 from pipeline.models import (
     Asset,
@@ -28,6 +28,7 @@ from pipeline.models import (
 from pipeline.platforms.base import Sent
 from pipeline.stages.publish import halting
 from pipeline.stages.publish.recording import keep_late_answer
+from tests.factories import TokenFactory
 from tests.stages.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send
 
 
@@ -577,3 +578,14 @@ def test_a_film_in_the_making_says_how_far_it_is_and_what_it_waits_for(
     page = editor.get(at(newsroom, "item_page", gen=item.pk))
     assert said in page.content.decode()
     assert "pictures are being made" not in page.content.decode()
+
+
+def test_the_history_names_who_it_was(editor, newsroom, item):
+    key = TokenFactory(workspace=newsroom, name="Import")
+    Revision.everywhere.create(
+        workspace=newsroom, item=item, number=2, body="x", body_format="text", made_by=tokens.public_id(key)
+    )
+    GeneratedItem.everywhere.filter(pk=item.pk).update(revision=2)
+    page = text_of(editor.get(at(newsroom, "item_page", gen=item.pk)))
+    assert f"API key “{key.name}”" in page
+    assert tokens.public_id(key) not in page

@@ -28,6 +28,8 @@ SENTENCES = {
     "ro": "Consiliul local a decis să construiască un nou pod peste râu. Lucrarea va fi gata după vară și este din buget.",
     "sv": "Kommunen har beslutat att bygga en ny bro över ån. Den blir klar efter sommaren, säger borgmästaren.",
     "tr": "Belediye meclisi nehir için yeni bir köprü yapılmasına karar verdi. Köprü yazdan sonra açılacak ve bu da çok iyi.",
+    "vi": "Thành phố mở tuyến phà mới từ tháng sáu. Giá vé là hai mươi nghìn đồng.",
+    "az": "Şəhər yeni bərə xəttini iyun ayında açır. Bilet keçən ildən ucuzdur.",
     "uk": "Міська рада вирішила збудувати новий міст через річку. Його відкриють після літа.",
 }
 LABELLED = ("de", "es", "fr", "it", "pl", "ru", "pt", "nl", "sv", "da")
@@ -105,3 +107,10 @@ def test_what_shows_no_language_keeps_none(workspace):
     raw = push_raw(workspace, title="12", body="34 56", language="").raw_item
     kept = RawItem.everywhere.get(pk=raw.pk)
     assert (kept.language, kept.language_guessed) == ("", False)
+
+
+def test_turkish_is_known_by_its_letters_and_a_turkish_name_makes_none():
+    said = "Belediye başkanı salı günü tramvay hattının açıldığını duyurdu. Hat limandan şehir merkezine ulaşıyor."
+    assert guess_language(said) == "tr"
+    named = "Ekrem İmamoğlu and Kılıçdaroğlu met at the harbour, and the mayor said that it was a good talk."
+    assert guess_language(named) == "en"

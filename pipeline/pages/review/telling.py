@@ -8,6 +8,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts import tokens
 from pipeline.models import GeneratedItem
 from pipeline.pages.items import words
 
@@ -52,11 +53,11 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
         return _("It was deleted meanwhile.")
     rejection = row.rejection or {}
     if row.status == "rejected" and rejection.get("code") == "by_person":
-        said = _("%(who)s rejected it meanwhile.") % {"who": rejection.get("by", "")}
+        said = _("%(who)s rejected it meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
     elif row.status == "rejected":
-        said = _("%(who)s chose another variant meanwhile.") % {"who": rejection.get("by", "")}
+        said = _("%(who)s chose another variant meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
     elif row.approved_at is not None and row.approved_revision == row.revision and row.status == "ready":
-        said = _("%(who)s approved it meanwhile.") % {"who": row.approved_by}
+        said = _("%(who)s approved it meanwhile.") % {"who": tokens.called(row.approved_by)}
     elif row.status != "ready":
         said = _("It was changed meanwhile: %(status)s.") % {
             "status": str(words.STATES[row.status][2]).lower()
