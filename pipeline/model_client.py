@@ -154,9 +154,9 @@ class Client:
                 )
         except anthropic.APIConnectionError as error:
             if self._limit.is_over or isinstance(error, anthropic.APITimeoutError):
-                message = "The model's service took too long to answer. It is asked again later."
+                message = "The model's service took too long to answer."
                 raise accounted(TryLater(message, code="model_timeout"), ()) from error
-            message = "The model's service couldn't be reached. It is asked again later."
+            message = "The model's service couldn't be reached."
             raise accounted(TryLater(message, code="model_unreachable"), ()) from error
         except anthropic.APIStatusError as error:
             raise _status_failure(_NO_ASK, error, started, self.owner, keeps_record=False) from error
@@ -188,10 +188,10 @@ class Client:
                 raw = sdk.messages.with_raw_response.create(**request)
         except anthropic.APIConnectionError as error:
             if self._limit.is_over or isinstance(error, anthropic.APITimeoutError):
-                message = "The model took too long to answer. It is asked again later."
+                message = "The model took too long to answer."
                 record = _failed(ask, "timed_out", started)
                 raise accounted(TryLater(message, code="model_timeout"), (record,)) from error
-            message = "The model's service couldn't be reached. It is asked again later."
+            message = "The model's service couldn't be reached."
             record = _failed(ask, "unreachable", started)
             raise accounted(TryLater(message, code="model_unreachable"), (record,)) from error
         except anthropic.APIStatusError as error:
@@ -293,7 +293,7 @@ def _status_failure(
         message = "The model's account has asked too often. It is asked again when its limit allows."
         failure = TryLater(message, code="model_rate_limited", after=after, platform_status=status)
     elif status in {408, 409} or status >= 500:
-        message = "The model's service is overloaded or out of order. It is asked again later."
+        message = "The model's service is overloaded or out of order."
         failure = TryLater(message, code="model_unavailable", after=after, platform_status=status)
     else:
         reason = " ".join((error.api_message or "no reason given").split())[:_VENDOR_WORDS]
@@ -359,7 +359,7 @@ def read_reply(
     answer = _object(body)
     usage = _mapping(answer.get("usage"))
     if answer.get("type") != "message" or not usage:
-        message = "The model's service answered with something that isn't an answer. It is asked again later."
+        message = "The model's service answered with something that isn't an answer."
         record = unanswered(ask, "unreadable", request_id, status, latency_ms=latency_ms, mode=mode)
         raise accounted(TryLater(message, code="model_unreadable", platform_status=status), (record,))
     tokens = _tokens(usage)

@@ -158,5 +158,5 @@ def from_outbound(error: OutboundError) -> PluginError:
         megabytes = FEED_BYTES // (1024 * 1024)
         message = f"The feed is larger than {megabytes} MiB. Give the address of a smaller feed."
         return Refused(message, code="feed_too_large", field="config.url")
-    message = f"The feed could not be fetched: {error} It will be tried again."
+    message = f"The feed could not be fetched: {error}"
     return TryLater(message, code=error.code)

@@ -121,10 +121,10 @@ def _ask_helper(document: bytes, *, url: str, content_type: str) -> list[bytes]:
     try:
         return feed_reader.ask(document, url=url, content_type=content_type, seconds=WALL_SECONDS)
     except TimeoutError:
-        message = "Reading the feed took too long on a busy machine; it will be tried again."
+        message = "Reading the feed took too long on a busy machine."
         raise TryLater(message, code="feed_timed_out") from None
     except feed_reader.HelperDied:
-        message = "No process could be started to read the feed; it will be tried again."
+        message = "No process could be started to read the feed."
         raise TryLater(message, code="no_process") from None
 
 

@@ -90,7 +90,7 @@ class PagePoll:
                 return Fetch(entries=(), state={}, gone=True)
             raise failure_of(problem) from problem
         except OutOfTime as error:
-            message = "There was no time left to read the page; it will be tried again."
+            message = "There was no time left to read the page."
             raise TryLater(message, code="out_of_time", after=error.after) from error
         return self._result()
 
@@ -362,5 +362,4 @@ def failure_of(problem: Problem) -> PluginError:
     after = problem.after
     if after is None and problem.code in {"forbidden", "challenge"}:
         after = FORBIDDEN_WAIT
-    message = f"{problem.message} It will be tried again."
-    return TryLater(message, code=problem.code, after=after, platform_status=problem.status)
+    return TryLater(problem.message, code=problem.code, after=after, platform_status=problem.status)

@@ -114,11 +114,11 @@ class PageReader:
             answer: dict[str, Any] = self._child.ask(question, document, seconds=WALL_SECONDS)
         except ChildFailed as failure:
             if failure.is_slow:
-                message = "Reading the page took too long on a busy machine; it will be tried again."
+                message = "Reading the page took too long on a busy machine."
                 raise TryLater(message, code="page_timed_out") from None
             raise Unreadable(problem="too_complex") from None
         except NoProcess:
-            message = "No process could be started to read the page; it will be tried again."
+            message = "No process could be started to read the page."
             raise TryLater(message, code="no_process") from None
         if "problem" in answer:
             raise Unreadable(answer["problem"])

@@ -45,13 +45,13 @@ _FAILURES: Final = {
         "tool_outdated",
         "yt-dlp can't read TikTok's pages: they changed, or this service doesn't reach them. The operator should look at both.",
     ),
-    "timed_out": ("tool_timed_out", "yt-dlp took too long over TikTok's list; it will be tried again."),
+    "timed_out": ("tool_timed_out", "yt-dlp took too long over TikTok's list."),
     "missing": (
         "tool_missing",
         "The program that VIDEO_TOOL names could not be started. The operator should look at it.",
     ),
 }
-_FAILED: Final = ("tool_failed", "yt-dlp could not list the videos; it will be tried again.")
+_FAILED: Final = ("tool_failed", "yt-dlp could not list the videos.")
 
 
 def unlisted(tool: str) -> dict[str, Unavailable]:

@@ -222,7 +222,7 @@ class Finder:
                 url, timeout=seconds, max_bytes=limit, max_redirects=MAX_REDIRECTS, truncate=truncate
             )
         except OutboundError as error:
-            message = f"{what} could not be fetched from YouTube: {error} It will be tried again."
+            message = f"{what} could not be fetched from YouTube: {error}"
             raise TryLater(message, code=error.code) from error
 
     # --- The Data API ---

@@ -478,7 +478,7 @@ def test_a_feed_behind_a_login_is_refused():
 def test_a_failed_call_is_tried_later(kind):
     error = delay(kind("feed.example did not answer."))
     assert error.code == kind.code
-    assert str(error) == "The feed could not be fetched: feed.example did not answer. It will be tried again."
+    assert str(error) == "The feed could not be fetched: feed.example did not answer."
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,7 @@ def _object(words: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        message = "The model's service answered with something that isn't a batch. It is asked again later."
+        message = "The model's service answered with something that isn't a batch."
         raise TryLater(message, code="model_unreadable")
     return found
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_PROMISES: Final = (". It will be tried again.", "; it will be tried again.", ". It is asked again later.")
 MODEL_TRIES: Final = 3
 """A person waits: an outage that lasts longer is told, and they decide."""
 
@@ -103,7 +102,7 @@ def _material(draft: PersonaDraft) -> Material | None:
         material = gather(draft.url, draft.posts, now=now)
     except PluginError as error:
         message = _("%(reason)s Try it again later, or paste some posts instead.")
-        _fail(draft, error.code, message % {"reason": _without_promise(error.message)})
+        _fail(draft, error.code, message % {"reason": error.message})
         return None
     finally:
         hosts.give_back(host, draft.pk, utc_now())
@@ -119,17 +118,10 @@ def _wait(draft: PersonaDraft, error: TryLater) -> None:
     is_long = error.code in model_account.WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
     if is_long or draft.tries + 1 >= MODEL_TRIES:
         message = _("%(reason)s Nothing was drafted: ask for it again then, or write the sections yourself.")
-        _fail(draft, error.code, message % {"reason": _without_promise(error.message)})
+        _fail(draft, error.code, message % {"reason": error.message})
         return
     kept = {"code": error.code, "message": error.message}
     draft.sleep_until(utc_now() + wait, tries=draft.tries + 1, attempts=0, error=kept)
-
-
-def _without_promise(message: str) -> str:
-    """What a source or a writer says ends with that it is tried again by itself, which a draft isn't."""
-    for promise in _PROMISES:
-        message = message.replace(promise, ".")
-    return message
 
 
 def _fail(draft: PersonaDraft, code: str, message: str) -> None:
