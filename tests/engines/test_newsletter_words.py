@@ -87,7 +87,12 @@ def test_changed_sections_change_the_body() -> None:
     changes = in_step("newsletter", SAID, {"content": given_content})
     assert changes == {
         "body": "## One\n\nBetter.",
-        "content": {"subject": "New", "sections": [{"headline": "One", "text": "Better.", "link": ""}]},
+        # What it leaves out stays.
+        "content": {
+            "subject": "New",
+            "preheader": "P",
+            "sections": [{"headline": "One", "text": "Better.", "link": ""}],
+        },
     }
 
 

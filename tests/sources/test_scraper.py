@@ -629,7 +629,7 @@ def test_server_that_wants_to_be_left_alone_is(answer, code, wait):
         (reply(status=500), TryLater, "server_error", None),
         (reply(status=403), TryLater, "forbidden", timedelta(hours=1)),
         (reply(status=429, Retry_After="60"), TryLater, "rate_limited", timedelta(minutes=1)),
-        (TimedOut("slow"), TryLater, "timed_out", None),
+        (TimedOut("It was slow."), TryLater, "timed_out", None),
         (reply(status=401), Refused, "login_required", None),
         (reply(b"GIF89a", kind="image/gif"), Refused, "not_html", None),
         (ResponseTooLarge("large"), Refused, "page_too_large", None),
