@@ -15,8 +15,8 @@ from pipeline.engines.post_checks import check_characters
 from pipeline.engines.source_words import source_word
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
+from pipeline.render.phrases import joined
 from pipeline.render.plan import Media, Words
-from pipeline.render.speech import joined
 from pipeline.render.video import editing
 
 if TYPE_CHECKING:

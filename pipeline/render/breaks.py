@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from pipeline.render.clusters import SOFT_HYPHEN, WORD_JOINER, ZERO_SPACE, is_emoji
+from pipeline.render.phrases import phrases
 
 FREE: Final = 0.0
 _AT_HYPHEN: Final = 0.05
@@ -15,6 +17,8 @@ _AT_DASH_BEFORE: Final = 0.4
 _AT_SOFT_HYPHEN: Final = 0.3
 _IN_ADDRESS: Final = 0.15
 _IN_WORD: Final = 0.5
+_IN_PHRASE: Final = 0.4
+"""In a word of a script that sets no spaces."""
 _AFTER_SHORT_WORD: Final = 0.06
 _AFTER_NUMBER: Final = 0.1
 _BEFORE_EMOJI: Final = 1.0
@@ -33,6 +37,7 @@ _NOT_AT_START: Final = frozenset(
 _NOT_AT_END: Final = frozenset(
     "([{\u00ab\u2018\u201a\u201c\u201e\u2039\u3008\u300a\u300c\u300e\u3010\u3014\uff08"
 )
+_RUN: Final = re.compile(r"\S+")
 _ADDRESS: Final = re.compile(
     r"[@#\uff20\uff03]\w|[a-z][a-z0-9+.-]*://|www\.|[^\s/]+\.[a-z]{2,}/|\S+@\S+\.", re.IGNORECASE
 )
@@ -91,11 +96,27 @@ def _cost_between(before: str, after: str, earlier: str) -> float | None:
     return FREE if is_free else None
 
 
+def _word_starts(found: list[str]) -> frozenset[int]:
+    """The clusters at which a word begins that no space parts from the one before it."""
+    text = "".join(found)
+    if text.isascii():
+        return frozenset()
+    at: set[int] = set()
+    for run in _RUN.finditer(text):
+        place = run.start()
+        for phrase in phrases(run.group())[:-1]:
+            place += len(phrase)
+            at.add(place)
+    ends = accumulate(map(len, found))
+    return frozenset(number for number, end in enumerate(ends, start=1) if end in at) if at else frozenset()
+
+
 def pieces(found: list[str]) -> list[Piece]:
     """The pieces of a paragraph that is given as its clusters, without spaces at its ends."""
     cut: list[Piece] = []
     start = 0
     place = 1
+    words = _word_starts(found)
     while place < len(found):
         if found[place] in _SPACES:
             end = place
@@ -109,6 +130,10 @@ def pieces(found: list[str]) -> list[Piece]:
             continue
         earlier = found[place - 2] if place >= 2 else ""
         cost_here = _cost_between(found[place - 1], found[place], earlier)
+        if place in words:
+            cost_here = FREE
+        elif cost_here == FREE and _is_ideographic(found[place - 1]) and _is_ideographic(found[place]):
+            cost_here = _IN_PHRASE
         if cost_here is not None:
             hyphen = "-" if found[place - 1] == SOFT_HYPHEN else ""
             cut.append(Piece(start, place, place, cost_here, hyphen))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.plugins import Refused
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.blocks import Style
-from pipeline.render.speech import joined
+from pipeline.render.phrases import joined
 from pipeline.render.text import DoesNotFit, layout
 from pipeline.render.typeset import typeset
 from pipeline.render.video.storyboard import Caption, CaptionLook, Word

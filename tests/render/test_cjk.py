@@ -84,3 +84,11 @@ def test_a_quote_graphic_is_made(language):
     picture = draw_picture(planned.pictures[0])
     # A box for what is missing has straight edges only; letters leave greys on a flat ground.
     assert len(picture.convert("L").getcolors(256) or []) > 50
+
+
+@pytest.mark.usefixtures("cjk")
+def test_a_line_ends_where_a_word_does():
+    block = layout(
+        "青石镇把旧水塔改成天文台", (810, 260), Style(weight=700), largest=112, smallest=56, language="zh"
+    )
+    assert [line.text for line in block.lines] == ["青石镇把旧水塔", "改成天文台"]

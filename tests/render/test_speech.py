@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.speech import LONGEST_PIECE, Event, Pause, as_written, joined, tokens
+from pipeline.render.phrases import LONGEST_PIECE, joined
+from pipeline.render.speech import Event, Pause, as_written, tokens
 
 
 def timed(text, events, pauses=(), seconds=4.0):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.pages.items.words import scene_name
-from pipeline.render.speech import joined
+from pipeline.render.phrases import joined
 from pipeline.render.video import editing
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from pipeline.pages.items.forms import VersionedForm
 from pipeline.pages.items.words import scene_name
-from pipeline.render.speech import joined
+from pipeline.render.phrases import joined
 from pipeline.render.video import editing
 from pipeline.render.video.storyboard import LONGEST
 

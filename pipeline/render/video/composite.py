@@ -12,7 +12,7 @@ from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
-from pipeline.render.speech import joined
+from pipeline.render.phrases import joined
 from pipeline.render.video import clipped, telling
 from pipeline.render.video.material import Span
 from pipeline.render.video.parts import WIPE, whole_frames

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.plugins import Refused
 from pipeline.render import colour, fonts
 from pipeline.render.blocks import Style
+from pipeline.render.phrases import joined, phrases
 from pipeline.render.plan import Disc, Panel, Words
-from pipeline.render.speech import joined, phrases
 from pipeline.render.text import layout
 from pipeline.render.typeset import typeset
 from pipeline.render.video.storyboard import SAFE_AREA, SIZE, Caption, Motion, Overlay, Transition, Word

@@ -12,8 +12,8 @@ import numpy as np
 from pipeline.render.blocks import Style
 from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.image import draw_picture
+from pipeline.render.phrases import joined
 from pipeline.render.plan import Panel, Picture, Words
-from pipeline.render.speech import joined
 from pipeline.render.text import layout
 from pipeline.render.typeset import typeset
 from pipeline.render.video.planes import Plane, Planes, halved, of_weighed
