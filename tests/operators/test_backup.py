@@ -19,6 +19,8 @@ from tests.operators import machine
 from tests.sizes import IS_PROOF
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.both_databases, pytest.mark.minutes(4)]
+# What is about the archive and its files is the same on both databases: `make prove-kills` has it on both.
+ONCE = pytest.mark.both_databases if IS_PROOF else pytest.mark.sqlite
 
 FILL = """
 from datetime import timedelta
@@ -181,6 +183,7 @@ print(Session.objects.count(), UserSession.objects.count())
 
 
 @pytest.mark.slow
+@ONCE
 def test_a_backup_logs_nobody_in(one, tmp_path):
     """The key of a session is its cookie: whoever found the file would be everybody who was logged in."""
     key = one.shell(LOGGED_IN)
@@ -262,6 +265,7 @@ def no_archive(data):
 
 
 @pytest.mark.slow
+@ONCE
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -314,6 +318,7 @@ def test_a_backup_of_half_the_former_migrations_is_refused(one, tmp_path):
 
 
 @pytest.mark.slow
+@ONCE
 def test_keys_that_do_not_open_it_are_said(one, saved):
     done = one.manage("restore", str(saved), "--wipe", FIELD_KEYS=f"k9:{Fernet.generate_key().decode()}")
     assert done.code == 0
@@ -345,6 +350,7 @@ def test_it_waits_for_nobody_who_still_works(one, saved):
 
 
 @pytest.mark.slow
+@ONCE
 def test_sources_that_publish_by_themselves_wait_for_the_operator(one, tmp_path):
     one.shell("""
 from accounts import workspaces
@@ -362,6 +368,7 @@ workspaces.create("Bob's")
 
 
 @pytest.mark.slow
+@ONCE
 def test_a_folder_keeps_the_newest(kept, tmp_path):
     folder = tmp_path / "backups"
     folder.mkdir()
@@ -393,6 +400,7 @@ def test_without_a_place_it_says_so(kept):
 
 
 @pytest.mark.slow
+@ONCE
 @pytest.mark.parametrize("at", ["backup.dumped", "backup.written"])
 def test_a_killed_backup_leaves_nothing_under_the_final_name(one, tmp_path, at):
     path = tmp_path / "kept.tar.gz"
@@ -452,6 +460,7 @@ def test_a_restore_that_is_killed_late_lets_nothing_start_until_it_is_run_again(
 
 
 @pytest.mark.slow
+@ONCE
 def test_large_files_pass_in_pieces(one, tmp_path):
     size = 400 * 2**20
     with (one.media / "ab/film.mp4").open("wb") as file:
