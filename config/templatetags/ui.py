@@ -67,9 +67,9 @@ def got(table: Mapping[str, object], key: str) -> object:
 
 
 @register.filter
-def who(actor: str) -> str:
-    """A person by the address, an API key by its name."""
-    return tokens.called(actor)
+def who(actor: str | None) -> str:
+    """A person by the address, an API key by its name; empty for nobody."""
+    return tokens.called(actor) if actor else ""
 
 
 @register.filter

@@ -124,8 +124,8 @@ def check_further(
     told = {
         one.code: replace(one, message=f"{where}: {one.message}") for one in found if one.outcome != "passed"
     }
-    joined = tuple(_joined(one, told.pop(one.code, None)) for one in checks)
-    return (*joined, *told.values())
+    both = tuple(_joined(one, told.pop(one.code, None)) for one in checks)
+    return (*both, *told.values())
 
 
 def _checks_of(
