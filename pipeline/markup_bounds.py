@@ -18,8 +18,10 @@ MAX_DEPTH: Final = 256
 MAX_ATTRIBUTES: Final = 128
 """Attributes of one tag; pages of scripts and drawings have up to fifty."""
 MAX_NAME_CHARS: Final = 1000
-MAX_UNCLOSED: Final = 20
-"""Openings of comments and the like behind the last place that could close them. One is a mistake."""
+MAX_LOOKED_THROUGH: Final = 100_000_000
+"""Characters that parsers look through for the ends of comments and the like that have none: from each opening to the end
+of the document. It is twenty openings in 5 MiB; 400 kB of `<!--` are two hundred times as much.
+"""
 MAX_FEED_TAGS: Final = 120_000
 """Tags of a feed outside CDATA, beginnings and ends: 5 MiB of articles in XHTML have 70,000."""
 MAX_FEED_REFERENCES: Final = 600_000
@@ -66,8 +68,17 @@ def without_cdata(text: str) -> str:
     return "".join([*kept, text[at:]]) if kept else text
 
 
-def _has_many_unclosed(text: str) -> bool:
-    return any(text.count(opening, text.rfind(end) + 1) > MAX_UNCLOSED for opening, end in _CLOSED_BY)
+def _has_many_unclosed(text: str | bytes) -> bool:
+    return any(_looked_through(text, opening, end) > MAX_LOOKED_THROUGH for opening, end in _CLOSED_BY)
+
+
+def _looked_through(text: str | bytes, opening: str, end: str) -> int:
+    """At most so many characters, as if each opening stood right behind the last place that could close one."""
+    if isinstance(text, bytes):
+        begun = text.rfind(end.encode()) + 1
+        return text.count(opening.encode(), begun) * (len(text) - begun)
+    begun = text.rfind(end) + 1
+    return text.count(opening, begun) * (len(text) - begun)
 
 
 # As browsers and libxml2 read tags: a quotation mark opens a value behind an equals sign alone.
@@ -210,10 +221,7 @@ _NEVER_ENDED: Final = re.compile(rb"<[^<>]*+(?=<|\Z)")
 
 def is_sitemap_too_much(data: bytes) -> bool:
     """Whether a sitemap has more markup than one of 50,000 addresses, or markup that isn't any."""
-    if data.count(b"<") > MAX_SITEMAP_TAGS or any(
-        data.count(opening.encode(), data.rfind(end.encode()) + 1) > MAX_UNCLOSED
-        for opening, end in _CLOSED_BY
-    ):
+    if data.count(b"<") > MAX_SITEMAP_TAGS or _has_many_unclosed(data):
         return True
     # Libxml2 reads on behind each, and takes the square of their number.
     return sum(1 for _ in islice(_NEVER_ENDED.finditer(data), MAX_NEVER_ENDED + 1)) > MAX_NEVER_ENDED

@@ -1,8 +1,9 @@
-"""Which tests run on the second database: as few as ask it every statement that the first one was asked.
+"""Which tests run on the second database: as few as make the service ask it every statement that it asked the first one.
 
 The first pass of `tools/suite.py` records the statements of each test, without their values, in a file; the second
-pass reads it and leaves out every test whose statements others ask already. Tests that start services, use threads, or
-are marked for that database always run (tests/conftest.py).
+pass reads it and leaves out every test whose statements others ask already. What only a test asks, to see what became
+of its rows, doesn't count. Tests that start services, use threads, or are marked for that database always run
+(tests/conftest.py).
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ from __future__ import annotations
 import heapq
 import json
 import re
+import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.db.backends.utils import CursorWrapper
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-    from pathlib import Path
+    from types import FrameType
 
+TESTS = Path(__file__).parent
+PROJECT = TESTS.parent
+# Between whoever asks and the database.
+PASSED_THROUGH = (Path(__file__), PROJECT / "accounts/tenancy.py")
 START_SECONDS = 0.03
 """What a test costs besides its own time."""
 _RULES = (
@@ -42,6 +50,25 @@ def form_of(sql: str) -> str:
     return sql
 
 
+def is_asked_by_a_test(frame: FrameType | None) -> bool:
+    """Whether the first of the project's own lines, from this one up, is a test's."""
+    while frame is not None:
+        whose = _whose(frame.f_code.co_filename)
+        if whose is not None:
+            return whose is TESTS
+        frame = frame.f_back
+    return False
+
+
+@lru_cache(maxsize=10_000)
+def _whose(filename: str) -> Path | None:
+    """TESTS, PROJECT, or None for what others wrote."""
+    path = Path(filename)
+    if path in PASSED_THROUGH or ".venv" in path.parts or not path.is_relative_to(PROJECT):
+        return None
+    return TESTS if path.is_relative_to(TESTS) else PROJECT
+
+
 class Recorder:
     """The forms of the statements of each test in this process."""
 
@@ -60,7 +87,8 @@ class Recorder:
 
     def _listening(self, ask):
         def execute(wrapper, sql, *arguments, **options):
-            self.note(str(sql))
+            if not is_asked_by_a_test(sys._getframe(1)):
+                self.note(str(sql))
             return ask(wrapper, sql, *arguments, **options)
 
         return execute
@@ -118,4 +146,10 @@ def choose(recorded: Mapping[str, tuple[float, Collection[str]]]) -> set[str]:
             continue
         covered.update(asked)
         chosen.add(name)
+    # Those that were taken later may have made a dear one needless.
+    asked_by = Counter(form for name in chosen for form in recorded[name][1])
+    for name in sorted(chosen, key=lambda name: -recorded[name][0]):
+        if all(asked_by[form] > 1 for form in recorded[name][1]):
+            chosen.remove(name)
+            asked_by.subtract(recorded[name][1])
     return chosen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests import statements
@@ -44,6 +46,11 @@ def test_every_statement_is_asked_by_a_test_that_is_chosen():
     assert statements.choose(recorded) == {"cheap", "only one"}
 
 
+def test_what_a_later_choice_made_needless_is_left_out():
+    recorded = {"first": (1.0, {"a", "b", "c"}), "one": (0.9, {"a", "b", "d"}), "two": (1.0, {"c", "e"})}
+    assert statements.choose(recorded) == {"one", "two"}
+
+
 def test_what_was_recorded_is_read_again(tmp_path):
     recorder = statements.Recorder()
     with recorder.test("tests/x.py::one"):
@@ -53,3 +60,20 @@ def test_what_was_recorded_is_read_again(tmp_path):
     recorder.write(tmp_path / "gw0.json")
     ((name, (_, asked)),) = statements.read(tmp_path).items()
     assert (name, asked) == ("tests/x.py::one", {'SELECT 0 FROM "a" LIMIT 0'})
+
+
+@pytest.mark.parametrize(
+    ("file", "is_by_a_test"),
+    [
+        ("pipeline/stages/review.py", False),
+        ("tests/stages/steps.py", True),
+        # Its rows are read where somebody asks for them.
+        ("accounts/tenancy.py", True),
+        (".venv/lib/python3.11/site-packages/django/db/models/query.py", True),
+    ],
+)
+def test_what_a_test_asks_is_told_from_what_the_service_asks(file, is_by_a_test):
+    code = compile("asked = is_asked_by_a_test(sys._getframe())", str(statements.PROJECT / file), "exec")
+    names = {"is_asked_by_a_test": statements.is_asked_by_a_test, "sys": sys}
+    exec(code, names)
+    assert names["asked"] is is_by_a_test

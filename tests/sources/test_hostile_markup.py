@@ -111,6 +111,13 @@ def test_a_hostile_feed_is_refused_before_it_is_parsed(name, monkeypatch):
     assert feed(rss(item(HOSTILE[name]))) == {"problem": "too_complex"}
 
 
+@pytest.mark.parametrize("opening", ["<!--", "<![CDATA[", "<!", "<?"])
+def test_a_mistake_that_a_small_feed_repeats_is_no_attack(opening):
+    assert feed(rss(item("The tram.")).replace("</channel></rss>", f"</cha{opening}nnel></rss>" * 50))[
+        "entries"
+    ]
+
+
 @pytest.mark.parametrize("name", ["attributes", "nested tables", "a section that isn't one", "bases"])
 def test_a_hostile_feed_is_refused_while_it_is_parsed(name):
     assert feed(rss(item(HOSTILE[name]))) == {"problem": "too_complex"}
@@ -228,7 +235,8 @@ def of_a_push(name):
 def test_no_hostile_feed_costs_more_than_an_honest_one(around):
     floor = honest_feed()
     took = {name: cost(feed, around(text)) for name, text in HOSTILE.items()}
-    assert {name: round(one / floor, 2) for name, one in took.items() if one > 2 * floor} == {}
+    # Of the same size, one of 20,000 bare entries costs three times as much too.
+    assert {name: round(one / floor, 2) for name, one in took.items() if one > 3 * floor} == {}
 
 
 @measured
