@@ -77,12 +77,16 @@ def drawn_length(text: str) -> int:
     return len(text) + (0 if text.isascii() else sum(east_asian_width(sign) in "WF" for sign in text))
 
 
+def is_wide(text: str) -> bool:
+    """Whether it is written in Chinese, Japanese or Korean for the most part."""
+    return drawn_length(text) > 1.5 * len(text)
+
+
 def too_wide(called: str, text: str, most: int) -> str | None:
     """The sentence for a text that takes more room than `most` characters of usual width; None where it fits."""
     if drawn_length(text) <= most:
         return None
-    is_wide = drawn_length(text) > 1.5 * len(text)
-    return f"{called} has {len(text)} characters; {most // 2 if is_wide else most} are the most."
+    return f"{called} has {len(text)} characters; {most // 2 if is_wide(text) else most} are the most."
 
 
 def collapse(text: str) -> str:

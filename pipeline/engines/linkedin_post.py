@@ -21,7 +21,7 @@ from pipeline.engines.verbatim import (
 from pipeline.links import ascii_url, find_links, without_links
 from pipeline.plugins import Refused
 from pipeline.sentences import split_sentences
-from pipeline.wording import collapse, is_balanced, opens_dangling, paragraph_of
+from pipeline.wording import collapse, drawn_length, is_balanced, is_wide, opens_dangling, paragraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LEAST: Final = 600
 MOST: Final = 1_500
-"""Characters; readers leave longer posts."""
+"""Characters of usual width (`wording.drawn_length`); readers leave longer posts."""
 HARD_MOST: Final = 3_000
 """LinkedIn's own limit for a post (MS Learn, "Posts API", read on 20 November 2026)."""
 SEEN: Final = 200
@@ -71,10 +71,11 @@ class LinkedInPost(Engine):
     least_lines = 3
 
     def why_not(self, source: SourceText) -> str | None:
-        length = len(collapse(source.text[: 10 * LEAST]))
-        if length >= LEAST:
+        text = collapse(source.text[: 10 * LEAST])
+        if drawn_length(text) >= LEAST:
             return None
-        return f"This item has {length} characters of text; a LinkedIn Post has {LEAST} or more, and none is invented."
+        has, least = _counted(text)
+        return f"This item has {has} characters of text; a LinkedIn Post has {least} or more, and none is invented."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Sentences in the order of the source, under one that carries the point. A further draft uses others."""
@@ -175,17 +176,17 @@ def _chosen(
     if opening is None:
         return ()
     taken: list[tuple[Sentence, ...]] = [(opening,)]
-    length = len(opening.words) + (len(url) + len(_BREAK) if url else 0)
+    length = drawn_length(opening.words) + (len(url) + len(_BREAK) if url else 0)
     for one in left:
         if one is opening or length >= (LEAST if one.leans else _ENOUGH):
             continue
         if any(one in paragraph for paragraph in taken):
             continue
         paragraph = _with_follower(one, followers)
-        more = len(_BREAK) + len(_joined(paragraph))
+        more = len(_BREAK) + drawn_length(_joined(paragraph))
         if length + more > MOST or not _is_short(_joined(paragraph)):
             paragraph = (one,)
-            more = len(_BREAK) + len(one.words)
+            more = len(_BREAK) + drawn_length(one.words)
         if length + more <= MOST and _is_short(one.words):
             taken.append(paragraph)
             length += more
@@ -236,6 +237,12 @@ def _paragraphs(body: str) -> list[str]:
     return [one for one in _BLANK_LINE.split(body) if says_anything(without_links(one))]
 
 
+def _counted(text: str) -> tuple[int, int]:
+    """How many characters of its own script it has, and how many it has to have."""
+    width = 2 if is_wide(text) else 1
+    return drawn_length(text) // width, LEAST // width
+
+
 def _check_length(body: str) -> Check:
     length = len(body)
     if MOST < length <= HARD_MOST:
@@ -244,8 +251,9 @@ def _check_length(body: str) -> Check:
     faults = None
     if length > HARD_MOST:
         faults = f"The post has {length} characters; LinkedIn takes {HARD_MOST}."
-    elif length < LEAST:
-        faults = f"The post has {length} characters; a LinkedIn Post has {LEAST} or more."
+    elif drawn_length(body) < LEAST:
+        has, least = _counted(body)
+        faults = f"The post has {has} characters; a LinkedIn Post has {least} or more."
     return judged("length", f"The post has {length} characters.", faults)
 
 

@@ -133,6 +133,17 @@ def test_why_not_counts_characters() -> None:
     assert PLUGIN.why_not(SourceText("T", "word " * 200)) is None
 
 
+def test_chinese_takes_half_as_many_characters() -> None:
+    assert PLUGIN.why_not(SourceText("T", "渡轮早七点开。" * 43)) is None
+    assert PLUGIN.why_not(SourceText("T", "渡轮早七点开。" * 42)) == (
+        "This item has 294 characters of text; a LinkedIn Post has 300 or more, and none is invented."
+    )
+    assert failures("渡轮早七点开。\n\n" * 34)[0] == (
+        "length",
+        "The post has 272 characters; a LinkedIn Post has 300 or more.",
+    )
+
+
 def test_sound_post_fails_nothing() -> None:
     assert failures(sound()) == []
     assert [one.outcome for one in checked(sound())] == ["passed"] * 14

@@ -1,6 +1,6 @@
 """Web, worker, beat and Redis are killed at random moments, and Redis is emptied: no event is lost, none is told twice.
 
-`WEBHOOK_KILLS=200` kills that often; by default it is a short run.
+`make prove-kills` kills more often than the suite does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.faults.separate import IS_POSSIBLE, Separate
 from tests.sizes import size
 
-KILLS = size(6, 30)
+KILLS = size(3, 30)
 USUAL_START_SECONDS = 4.0
 SLOWEST_PACE = 3.0
 SEED = 20261122
