@@ -70,6 +70,8 @@ urlpatterns = [
     path("metrics", metrics_page.metrics),
 ]
 handler404 = "accounts.pages.entrance.nothing_here"
+# Allauth's name; Django has none for it.
+handler429 = "accounts.pages.entrance.too_often"
 handler500 = "accounts.pages.entrance.broken"
 if settings.IS_DEVELOPMENT:
     urlpatterns += [

@@ -19,7 +19,6 @@ from pipeline.writers.base import Accounted, CallRecord, accounted
 from pipeline.writers.prices import Mode, Tokens, cost_micro_usd, is_priced, table
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
@@ -207,8 +206,8 @@ class Client:
 
 
 @cache
-def _tls_context() -> ssl.SSLContext:
-    """What each client would make for itself: the certificates take 40 ms to load."""
+def _tls_context() -> Any:
+    """An `ssl.SSLContext`; each client would make one for itself, and load the certificates (some 50 ms) anew."""
     import httpx2  # noqa: PLC0415 - see _ready
 
     return httpx2.create_ssl_context()

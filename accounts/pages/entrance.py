@@ -111,6 +111,11 @@ def nothing_here(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "pages/404.html", status=404)
 
 
+def too_often(request: HttpRequest) -> HttpResponse:
+    """A log-in, a sign-up or a code that was asked for again and again: ACCOUNT_RATE_LIMITS."""
+    return render(request, "pages/429.html", status=429)
+
+
 def broken(request: HttpRequest) -> HttpResponse:
     """It asks the database nothing: that may be what is broken."""
     return render(request, "pages/500.html", {"request_id": request_id()}, status=500)

@@ -96,3 +96,15 @@ def _time(moment: datetime | None, zone: str, form: str) -> SafeString:
         f"{local:%Y-%m-%d %H:%M:%S} {zone}",
         f"{local.day} {local:{form}}",
     )
+
+
+@register.simple_tag
+def code_minutes() -> int:
+    """For how long a code that was mailed works; the same for each kind (settings.py)."""
+    return settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT // 60
+
+
+@register.simple_tag
+def mails_folder() -> str:
+    """Where mails are written as files; empty where they are sent."""
+    return settings.EMAIL_FILE_PATH or ""
