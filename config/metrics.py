@@ -13,7 +13,7 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.utils.crypto import constant_time_compare
 
-from config import health, rows, started, tallies
+from config import health, media_sweep, rows, started, tallies
 from config.ground import hands
 from config.ground.clock import utc_now
 from config.ground.requests import error_response
@@ -113,6 +113,12 @@ def _of_the_database() -> Iterable[str]:
             _endpoints(),
         ),
         *_gauge("pipeline_stopped", "Switches that stop something.", "", {"": len(stopping.standing())}),
+        *_gauge(
+            "pipeline_media_sweep_waits",
+            "1 while the sweep of the media asks before it takes so many files.",
+            "",
+            {"": int(media_sweep.stopped() != "")},
+        ),
     ]
 
 

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from accounts import erasure, workspaces
 from accounts.models import Workspace
-from config import archive, attention, backup, doctor, media_sweep
+from config import archive, attention, backup, doctor, media_sweep, metrics
 from config.ground import limits
 from pipeline.models import Asset, MediaFolder, Upload
 from pipeline.stages import files, media_folder, review, uploads
@@ -302,6 +302,7 @@ def test_more_are_asked_for_and_go_once_when_they_are_approved(item, root):
     put_orphans(root, MOST + 1)
     sweep(NOW + 2 * DAY)
     assert (len(whole(root)), media_sweep.stopped() != "") == (MOST + 3, True)
+    assert "pipeline_media_sweep_waits 1\n" in metrics._text()
 
 
 def test_a_share_of_many_goes_without_asking(item, root):
