@@ -4,8 +4,10 @@ WORKDIR /app
 # Neither pip nor setuptools stays in the image: the base's are old, and nothing that runs needs them.
 RUN python -m venv /pip && /pip/bin/pip install --no-cache-dir --upgrade pip
 RUN python -m venv --without-pip /venv
-COPY requirements.lock .
-RUN /pip/bin/pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes -r requirements.lock
+COPY requirements.lock requirements-extras.lock ./
+# The extras are the system voice and yt-dlp.
+RUN /pip/bin/pip --python /venv/bin/python install --no-cache-dir --no-deps --require-hashes \
+    -r requirements.lock -r requirements-extras.lock
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/venv/bin:$PATH \
@@ -13,6 +15,7 @@ ENV PATH=/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     MODE=production \
     DATA_DIR=/data \
+    VIDEO_TOOL=/venv/bin/yt-dlp \
     WEB_HOST=0.0.0.0
 # pg_dump, pg_restore and psql, for manage.py backup and restore; of version 15, as the database of compose.yaml. The
 # fonts are for Chinese, Japanese and Korean on pictures and in films.

@@ -301,6 +301,8 @@ def try_out(stage: Stage, log: Path) -> dict[str, object]:
         healthy = wait_until_healthy(stage, port, process, log)
         migrations = stage.run(["python", "manage.py", "migrate", "--check"], **GIVEN)
         clients = stage.run(["sh", "-c", "pg_dump --version && pg_restore --version && psql --version"])
+        video_tool = stage.run(["sh", "-c", "$VIDEO_TOOL --version"])
+        voice = stage.run(["python", "-c", "import espeakng_loader"])
         write = stage.run(["touch", "/app/written"])
         told: dict[str, object] = {
             "healthy_seconds": round(healthy, 1),
@@ -310,6 +312,8 @@ def try_out(stage: Stage, log: Path) -> dict[str, object]:
             "static": status_of(port, "/static/admin/css/base.css"),
             "migrations_applied": migrations.returncode == 0,
             "client_programs": clients.stdout.split("\n")[0] if clients.returncode == 0 else clients.stderr,
+            "has_video_tool": video_tool.returncode == 0,
+            "has_voice": voice.returncode == 0,
             "can_write_to_its_code": write.returncode == 0,
         }
         started = time.monotonic()
@@ -327,6 +331,8 @@ WANTED = {
     "login": 200,
     "static": 200,
     "migrations_applied": True,
+    "has_video_tool": True,
+    "has_voice": True,
     "can_write_to_its_code": False,
     "exit_code": 0,
 }
