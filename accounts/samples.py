@@ -62,6 +62,10 @@ def remove(workspace: Workspace, *, actor: str) -> bool:
     return True
 
 
+TO_REMOVE: Final = "SELECT 1 FROM workspace WHERE samples = 'removing'"
+"""Finds a row where `remove_some` has something to do."""
+
+
 def remove_some() -> int:
     """One portion of one workspace's samples; 0 when there is nothing to remove.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from typing import Final
 
@@ -13,22 +12,10 @@ from accounts.models import Notice, NoticeMessage
 from config.ground.hands import Batch, Kind, register
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
-_EVERY_SECONDS: Final = 60.0
-_idle_until: Final = {"erasure": 0.0}
 
 
-def _erase_workspaces() -> int:
-    # A tick comes every second; an idle one must not cost a query.
-    if time.monotonic() < _idle_until["erasure"]:
-        return 0
-    erased = erasure.erase_some()
-    if not erased:
-        _idle_until["erasure"] = time.monotonic() + _EVERY_SECONDS
-    return erased
-
-
-register(Batch(name="accounts.erasure", work=_erase_workspaces))
-register(Batch(name="accounts.samples", work=samples.remove_some))
+register(Batch("accounts.erasure", work=erasure.erase_some, every_seconds=60))
+register(Batch("accounts.samples", work=samples.remove_some, waits=samples.TO_REMOVE))
 register(
     Kind(
         "accounts.notices",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from analytics import count, measure, monthly, rollup
 from analytics.models import Measuring, MonthlySummary, RollupDay
 from config.ground import hands
+from pipeline.events import NOT_COUNTED
 
-hands.register(hands.Batch("analytics.count", work=count.count_events))
+hands.register(hands.Batch("analytics.count", work=count.count_events, waits=NOT_COUNTED))
 hands.register(
     hands.Kind(
         "analytics.measure",

@@ -6,7 +6,6 @@ too old. Killed in the middle, what was deleted is deleted, and the next look go
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS: Final = 60.0
 AT_ONCE: Final = 500
-_idle_until: Final = {"at": 0.0}
 
 
 @dataclass(frozen=True)
@@ -148,10 +146,7 @@ TABLE: Final[tuple[Kept, ...]] = (
 
 
 def forget_some() -> int:
-    """A batch of everything that is too old; nothing is asked for a minute once nothing is left."""
-    # A tick comes every second; an idle one must not cost a query.
-    if time.monotonic() < _idle_until["at"]:
-        return 0
+    """A batch of everything that is too old; 0 once nothing is left."""
     now, done = utc_now(), 0
     for kept in TABLE:
         if kept.forget is None:
@@ -160,9 +155,7 @@ def forget_some() -> int:
         if forgotten:
             crash_point("retention.forgotten")
         done += forgotten
-    if not done:
-        _idle_until["at"] = time.monotonic() + EVERY_SECONDS
     return done
 
 
-hands.register(hands.Batch("config.retention", work=forget_some))
+hands.register(hands.Batch("config.retention", work=forget_some, every_seconds=EVERY_SECONDS))

@@ -212,6 +212,11 @@ def _write_places(events: Sequence[Event]) -> None:
         cursor.executemany("UPDATE event SET position = %s, dispatched_at = %s WHERE id = %s", rows)
 
 
+NOT_DISPATCHED: Final = "SELECT 1 FROM event WHERE dispatched_at IS NULL ORDER BY id"
+NOT_COUNTED: Final = "SELECT 1 FROM event WHERE counted_at IS NULL ORDER BY id"
+"""Each finds a row where there is an event to dispatch, or to count."""
+
+
 def _undispatched() -> QuerySet[Event]:
     waiting: QuerySet[Event] = Event.everywhere.filter(dispatched_at__isnull=True)
     return waiting

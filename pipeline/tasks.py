@@ -153,7 +153,9 @@ hands.register(
         shares_claims=True,
     )
 )
-hands.register(hands.Batch("pipeline.clocks", work=publish.follow_zones))
+hands.register(
+    hands.Batch("pipeline.clocks", work=publish.follow_zones, every_seconds=publish.ZONES_EVERY_SECONDS)
+)
 hands.register(
     hands.Kind(
         "pipeline.outlets",

@@ -17,7 +17,7 @@ def dispatch() -> int:
 
 
 pace: Final = EndpointRate()
-hands.register(hands.Batch("webhooks.dispatch", work=dispatch))
+hands.register(hands.Batch("webhooks.dispatch", work=dispatch, waits=events.NOT_DISPATCHED))
 # Two lanes over the same rows. Endpoints that fail are probed by hands of their own, so that however many of them
 # hang, those that work find a free hand; and no workspace takes all hands of a lane. One thread claims for the many:
 # whose turn comes within the second is then looked for 30 times in it.

@@ -175,6 +175,19 @@ def _is_anything_due(table: str, now: datetime) -> bool:
         return cursor.fetchone() is not None
 
 
+def names_with_work(tables: Mapping[str, str], waits: Mapping[str, str]) -> set[str]:
+    """Of `tables` the names of those with a row whose time has come, of `waits` those whose statement finds a row."""
+    # In a subquery of its own each probe keeps its order, and so its index.
+    rows = [f"SELECT '{name}' FROM (SELECT 1 FROM {table} WHERE wake_at <= %s ORDER BY wake_at LIMIT 1) one"  # noqa: S608
+            for name, table in tables.items()]  # fmt: skip
+    others = [f"SELECT '{name}' FROM ({statement} LIMIT 1) one" for name, statement in waits.items()]  # noqa: S608
+    if not rows and not others:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(rows + others), [_moment(database_now())] * len(rows))
+        return {name for (name,) in cursor.fetchall()}
+
+
 def _holders_of_due_rows(table: str, column: str, now: datetime) -> list[Any]:
     """Skips from workspace to workspace (or group to group) along the index, however many rows each has waiting."""
     if connection.vendor == "postgresql":

@@ -73,11 +73,16 @@ class Kind:
 
 @dataclass(frozen=True)
 class Batch:
-    """Work that marks many rows in one transaction: `work` returns how many it did, 0 when none are left."""
+    """Work that marks many rows in one transaction: `work` returns how many it did, 0 when none are left.
+
+    A tick looks where `waits`, a statement, finds a row. Without one it looks once in `every_seconds`.
+    """
 
     name: str
     work: Callable[[], int]
     side_by_side: int = 1
+    waits: str = ""
+    every_seconds: float = 0.0
 
 
 _kinds: Final[dict[str, Kind | Batch]] = {}
@@ -92,6 +97,8 @@ _keepers: Final[dict[str, threading.Event]] = {}
 """Who fills a kind's shelf at present, by the event that wakes it."""
 _claiming: Final[dict[str, threading.Lock]] = {}
 _last_tick: Final = {"at": 0.0}
+_asked_at: Final[dict[str, float]] = {}
+"""When a tick of this process last asked for a look at a batch that has its own pace."""
 _sender: Final[dict[str, Callable[[str], None]]] = {}
 _own_threads: Final[set[threading.Thread]] = set()
 _resting: Final = threading.Event()
@@ -148,6 +155,9 @@ def look(name: str) -> int:
             if isinstance(kind, Batch) and connection.vendor == "sqlite":
                 # SQLite's write lock isn't fair: who comes straight back has it before those who wait for it.
                 time.sleep(LOCK_PAUSE_SECONDS)
+        else:
+            # Its time was up, and there may be more.
+            ask_for_look(name)
     finally:
         with _lock:
             _looking[name] -= 1
@@ -413,10 +423,16 @@ def work_one(kind: Kind, row: Any) -> None:
 
 
 def work_all_due(*names: str, rounds: int = 50) -> int:
-    """Work everything that is due, in this thread, until nothing is; for tests and commands."""
+    """Work everything that is due, in this thread, until nothing is; for tests and commands.
+
+    A batch that has its own pace is worked where it is named.
+    """
     total = 0
+    chosen = names or [
+        name for name, kind in kinds().items() if isinstance(kind, Kind) or not kind.every_seconds
+    ]
     for _ in range(rounds):
-        worked = sum(look(name) for name in (names or tuple(kinds())))
+        worked = sum(look(name) for name in chosen)
         total += worked
         if not worked:
             return total
@@ -429,10 +445,29 @@ def ticked() -> None:
 
 
 def tick() -> None:
-    """Look at every kind that may have something due; beat calls it every second."""
+    """Look at every kind that has something due; beat calls it every second."""
     ticked()
-    for name in kinds():
+    for name in _to_look_at():
         ask_for_look(name)
+
+
+def _to_look_at() -> list[str]:
+    """One statement asks for all kinds: a look at each of them, each second, was most of what an idle process did."""
+    every = kinds().values()
+    tables = {kind.name: kind.model._meta.db_table for kind in every if isinstance(kind, Kind)}
+    waits = {kind.name: kind.waits for kind in every if isinstance(kind, Batch) and kind.waits}
+    try:
+        found = due.names_with_work(tables, waits)
+    finally:
+        release_connections()
+    now = time.monotonic()
+    for kind in every:
+        if not isinstance(kind, Batch) or kind.waits:
+            continue
+        if now - _asked_at.get(kind.name, -kind.every_seconds) >= kind.every_seconds:
+            _asked_at[kind.name] = now
+            found.add(kind.name)
+    return [name for name in kinds() if name in found]
 
 
 def seconds_since_tick() -> float:
@@ -455,9 +490,15 @@ def watch(stop: threading.Event) -> None:
                 log.warning("watch_failed", act=getattr(act, "__qualname__", repr(act)), error=str(error))
         if seconds_since_tick() < OWN_TICK_AFTER_SECONDS:
             continue
-        for name in kinds():
+        try:
+            names = _to_look_at()
+        # The watch must outlive everything, a database that is away included.
+        except Exception as error:  # noqa: BLE001
+            log.warning("watch_failed", error=str(error))
+            continue
+        for name in names:
             try:
                 serve(name)
-            # The watch must outlive everything, a database that is away included.
+            # As above.
             except Exception as error:  # noqa: BLE001
                 log.warning("watch_failed", kind=name, error=str(error))

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 import pytest
 from django.conf import settings
-from django.db import InterfaceError
+from django.db import InterfaceError, connection
+from django.test.utils import CaptureQueriesContext
 
+from accounts import workspaces
+from accounts.models import Workspace
 from config import celery
 from config.engine import Engine
 from config.ground import hands
+from pipeline.models import Source
 from tests.documents.text import read
+from tests.webhooks.factories import make_event
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.django_db(transaction=True)]
 
@@ -116,6 +122,66 @@ def test_the_engine_ticks_every_second(work, engine):
     assert work.wait_for(4) >= 4
     gaps = [later - earlier for earlier, later in zip(work.looked_at[1:], work.looked_at[2:], strict=False)]
     assert 0.5 < sorted(gaps)[len(gaps) // 2] < 1.5
+
+
+def asked_by_ticks(monkeypatch, times=1):
+    asked = []
+    monkeypatch.setattr(hands, "ask_for_look", asked.append)
+    for _ in range(times):
+        hands.tick()
+    return asked
+
+
+def test_a_tick_asks_for_what_is_due_alone(monkeypatch):
+    monkeypatch.setattr(hands, "_asked_at", {name: float("inf") for name in hands.kinds()})
+    assert asked_by_ticks(monkeypatch) == []
+    workspace = workspaces.create("Alice's newsroom")
+    now = datetime.now(UTC)
+    for wake_at in (None, now + timedelta(hours=1)):
+        Source.everywhere.create(workspace=workspace, name="Later", type="rss", wake_at=wake_at)
+    assert asked_by_ticks(monkeypatch) == []
+    Source.everywhere.create(workspace=workspace, name="Now", type="rss", wake_at=now)
+    make_event(workspace)
+    Workspace.everywhere.update(samples=Workspace.Samples.REMOVING)
+    assert set(asked_by_ticks(monkeypatch)) == {
+        "accounts.samples",
+        "pipeline.collect",
+        "webhooks.dispatch",
+        "analytics.count",
+    }
+
+
+def test_every_statement_of_a_tick_reads_an_index():
+    """A table that was worked through for years must not be read each second."""
+    with connection.cursor() as cursor, CaptureQueriesContext(connection) as captured:
+        hands._to_look_at()
+        (probe,) = [one["sql"] for one in captured if "UNION ALL" in one["sql"]]
+        assert probe.count("wake_at <=") == sum(
+            isinstance(kind, hands.Kind) for kind in hands.kinds().values()
+        )
+        if connection.vendor == "sqlite":
+            cursor.execute(f"EXPLAIN QUERY PLAN {probe}")
+            plan = [row[3] for row in cursor.fetchall()]
+            assert [
+                line for line in plan if line.startswith("SCAN") and "INDEX" not in line and "one" not in line
+            ] == []
+
+
+def test_a_batch_with_a_pace_is_looked_at_at_that_pace(work, monkeypatch):
+    hands.register(hands.Batch("tests.rare", lambda: 0, every_seconds=600))
+    monkeypatch.setattr(hands, "_asked_at", {})
+    assert asked_by_ticks(monkeypatch, times=3).count("tests.rare") == 1
+    hands._asked_at["tests.rare"] -= 601
+    assert asked_by_ticks(monkeypatch, times=3).count("tests.rare") == 1
+
+
+def test_a_look_whose_time_is_up_asks_for_another(work, monkeypatch):
+    asked = []
+    monkeypatch.setattr(hands, "ask_for_look", asked.append)
+    monkeypatch.setattr(hands, "LOOK_SECONDS", 0.05)
+    work.left = 10**9
+    assert hands.look("tests.work") > 0
+    assert asked == ["tests.work"]
 
 
 def test_a_nudge_is_worked_at_once(work, engine):

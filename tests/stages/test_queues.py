@@ -378,13 +378,6 @@ def test_a_zone_that_is_gone_leaves_the_promise(workspace, ready, stage):
     assert (clocks.set_clocks(now=NOON), reread(row).due_at) == (0, at(2027, 7, 1, 7))
 
 
-def test_zones_are_looked_at_every_ten_minutes(workspace, ready, stage, monkeypatch):
-    looked = []
-    monkeypatch.setattr(clocks, "set_clocks", lambda *, now: looked.append(now))
-    monkeypatch.setitem(clocks._next, "at", 0.0)
-    assert [clocks.follow_zones(), clocks.follow_zones(), looked] == [0, 0, [NOON]]
-
-
 def test_a_moment_that_was_named_forgets_the_clock(workspace, ready, stage):
     clock = WallClock(wall("2027-07-01T09:00"), "Europe/Berlin")
     promise(ready, stage, publish_at=moment_of(clock), clock=clock)

@@ -9,7 +9,7 @@ from pipeline.stages.publish.asking import (
     retry,
     wake_scheduled,
 )
-from pipeline.stages.publish.clocks import follow_zones, set_clocks
+from pipeline.stages.publish.clocks import ZONES_EVERY_SECONDS, follow_zones, set_clocks
 from pipeline.stages.publish.doubting import doubt_promised
 from pipeline.stages.publish.explaining import Explained, explain
 from pipeline.stages.publish.handing_over import is_handed_over, package_files, package_of
@@ -45,6 +45,7 @@ from pipeline.stages.publish.standing import Blocker, held_back, hold_of, latest
 __all__ = [
     "HELD_WAIT",
     "PUBLISHING_STATUSES",
+    "ZONES_EVERY_SECONDS",
     "Blocker",
     "CannotPublish",
     "Explained",

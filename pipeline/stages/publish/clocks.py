@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
@@ -24,16 +23,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-EVERY_SECONDS: Final = 600.0
+ZONES_EVERY_SECONDS: Final = 600.0
 AT_ONCE: Final = 500
-_next: Final = {"at": 0.0}
 
 
 def follow_zones() -> int:
-    """The hands' own job: every few minutes in each process, all of it in one go; 0, for nothing is left then."""
-    if time.monotonic() < _next["at"]:
-        return 0
-    _next["at"] = time.monotonic() + EVERY_SECONDS
+    """The hands' own job: every few minutes, all of it in one go; 0, for nothing is left then."""
     set_clocks(now=utc_now())
     return 0
 
