@@ -8,6 +8,7 @@ body too, and sends what of an answer the client doesn't take at once.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import selectors
@@ -47,9 +48,38 @@ _CHUNK_SIZE: Final = re.compile(rb"[0-9a-fA-F]{1,12}")
 _BARE_LINE_END: Final = re.compile(rb"(?<!\r)\n")
 _HEAD_END: Final = b"\r\n\r\n"
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_REFUSED: Final = "HTTP/1.1 {status.value} {status.phrase}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_REFUSED: Final = (
+    "HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
+    "{more}Connection: close\r\n\r\n{body}"
+)
+_SAID: Final = {
+    HTTPStatus.TOO_MANY_REQUESTS: (
+        "rate_limited",
+        "too_many_connections",
+        f"This address has {limits.CONNECTIONS_PER_ADDRESS} connections open; send further requests over one of them.",
+    ),
+    HTTPStatus.SERVICE_UNAVAILABLE: (
+        "unavailable",
+        "unavailable",
+        "The service can't take this just now; send it again in a moment.",
+    ),
+    HTTPStatus.REQUEST_TIMEOUT: (
+        "invalid_request",
+        "too_slow",
+        "The request did not come in time; send it again.",
+    ),
+}
+_NO_HTTP: Final = ("invalid_request", "malformed_request", "This is no HTTP request that can be read.")
 _NO_MORE_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _NOBODY_THERE: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED})
+
+
+def _refusal(status: HTTPStatus) -> bytes:
+    """An answer of the form that every error has, written without a thread."""
+    error, code, message = _SAID.get(status, _NO_HTTP)
+    body = json.dumps({"error": error, "detail": [{"field": None, "code": code, "message": message}]})
+    more = "Retry-After: 1\r\n" if status in _SAID else ""
+    return _REFUSED.format(status=status, length=len(body), more=more, body=body).encode()
 
 
 class RefusedError(Exception):
@@ -486,7 +516,7 @@ class ConnectionsWorker(ThreadWorker):
     def _refuse_address(self, sock: socket.socket, network: str) -> None:
         with suppress(OSError), sock:
             sock.setblocking(False)  # noqa: FBT003  its only form
-            sock.send(_REFUSED.format(status=HTTPStatus.TOO_MANY_REQUESTS).encode())
+            sock.send(_refusal(HTTPStatus.TOO_MANY_REQUESTS))
         if monotonic() - self._warned_at > _WARNED_EVERY:
             self._warned_at = monotonic()
             most = limits.CONNECTIONS_PER_ADDRESS
@@ -618,7 +648,7 @@ class ConnectionsWorker(ThreadWorker):
     def _refuse(self, connection: Connection, status: HTTPStatus) -> None:
         self._unwatch(connection)
         try:
-            connection.sock.sendall(_REFUSED.format(status=status).encode())
+            connection.sock.sendall(_refusal(status))
         except OSError:
             self._drop(connection)
         else:

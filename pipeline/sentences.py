@@ -17,11 +17,12 @@ Span = tuple[int, int]
 _TITLES = word_set(
     "mr mrs ms mx dr prof st sr sra mme mlle gen col sgt capt lt cmdr maj sen rep gov pres rev hon fr "
     "messrs vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
-    "univ vgl bspw inkl incl excl exkl zzgl bzgl med jur habil dipl rer ggf evtl sog tel hr geb ul św ул dott sig dhr mevr srta núm pág"
+    "univ vgl bspw inkl incl excl exkl zzgl bzgl med jur habil dipl rer ggf evtl sog tel hr geb ul św ул dott sig dhr mevr srta núm pág "
+    "inż mgr ks woj nám tř mudr judr mah bul doç av pça dra"
 )
 # Before a number these don't end one either: what is counted in laws and books, and months.
 _BEFORE_NUMBERS = word_set(
-    "para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
+    "godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
     "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
     "janv févr fév avr juil déc ene abr dic genn febbr mag giu lug sett ott fev okt dez mrt mrz mär sty lut kwi cze lip sie wrz paź gru"
 )
@@ -136,7 +137,9 @@ def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
         # "No." is a short form only before a number.
         return name in {"no", "p", "v", "art"} and not word[:1].isdigit()
     if name in _SHORT_FORMS or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
-        return word == "" or word.lower() in _OPENERS
+        # Among capitals alone an opener is told from no other word: "BEFORE 5 P.M. ON 12 DECEMBER".
+        is_shouted = last.isupper() and len(word) > 1 and word.isupper()
+        return word == "" or (not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS)
     return True
 
 
@@ -153,7 +156,7 @@ def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> 
 
 def _counts(text: str, match: re.Match[str], name: str) -> bool:
     """Whether a word before a number and its full stop is short for what is counted: "para. 3", "Bd. 2", "Jan. 2027"."""
-    if name in _BEFORE_NUMBERS:
+    if name in _BEFORE_NUMBERS or name.endswith("str"):
         return True
     before = text[max(0, match.start() - len(name) - 4) : match.start() - len(name)].rstrip()
     # "10 km. 40 people": a unit is no short form of what follows.

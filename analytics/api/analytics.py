@@ -34,7 +34,7 @@ from config.ground.api import (
 from config.ground.clock import utc_now
 from config.ground.errors import Invalid
 from config.ground.jsonio import Dumped, JsonRenderer, dump
-from config.ground.moments import as_z, as_z_or_none, read_moment, why_no_moment
+from config.ground.moments import EMPTY_RANGE, as_z, as_z_or_none, read_moment, why_no_moment
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ def _read_zone(text: str) -> ZoneInfo:
 
 def _read_dimensions(text: str) -> tuple[str, ...]:
     names = text.split(",")
+    lengths = [name for name in names if name in INTERVALS]
+    if lengths:
+        message = f"Group by date, and give interval={lengths[0]}."
+        raise ValueError(message)
     unknown = unknown_names(names, DIMENSIONS, what="dimension")
     if unknown:
         raise ValueError(" ".join(detail.message for detail in unknown))
@@ -139,8 +143,7 @@ def _question(request: Request, caller: Caller, now: datetime) -> queries.Questi
     start = _moment(query.get("from"), zone) or _days_before(end, zone)
     period = Period(start, end, query.get("interval", "day"), zone)
     if start >= end:
-        message = "`to` has to be later than `from`."
-        raise _bad_end(message, code="empty_range")
+        raise _bad_end(EMPTY_RANGE, code="empty_range")
     if period.days > limits.ANALYTICS_DAYS:
         message = f"The range may be {limits.ANALYTICS_DAYS} days long at most; ask for a shorter one."
         raise _bad_end(message, code="range_too_long")

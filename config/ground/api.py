@@ -38,14 +38,30 @@ if TYPE_CHECKING:
 # --- Strict input ----------------------------------------------------------------------------------------------------
 
 
-def unknown_names(given: Iterable[str], known: Iterable[str], *, what: str) -> list[Detail]:
-    """A detail for each name that isn't known, with the nearest that is: a mistyped filter must not return all."""
+def unknown_names(
+    given: Iterable[str],
+    known: Iterable[str],
+    *,
+    what: str,
+    inside: Mapping[str, frozenset[str]] | None = None,
+) -> list[Detail]:
+    """A detail for each name that isn't known, with the nearest that is: a mistyped filter must not return all.
+
+    `inside` has, by field, the names that are known within it.
+    """
     names = sorted(known)
     # Somebody who sends half a million names gets the first few told, at the price of a few.
     return [
-        Detail(name, f"unknown_{what}", f"There is no {what} {name}. {hint(name, names)}")
+        Detail(name, f"unknown_{what}", f"There is no {what} {name}. {_advice(name, names, inside or {})}")
         for name in map(_short, sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD])
     ]
+
+
+def _advice(name: str, names: Sequence[str], inside: Mapping[str, frozenset[str]]) -> str:
+    for field, its in inside.items():
+        if name in its:
+            return f'Put it into {field}: {{"{field}": {{"{name}": …}}}}.'
+    return hint(name, names)
 
 
 def _short(name: str) -> str:
@@ -54,8 +70,9 @@ def _short(name: str) -> str:
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses fields that it doesn't know."""
+    """Refuses fields that it doesn't know. `inside` has, by field, names that belong into it."""
 
+    inside: ClassVar[Mapping[str, frozenset[str]]] = {}
     default_error_messages: ClassVar = {"invalid": "Give a JSON object."}
 
     def to_internal_value(self, data: Any) -> Any:
@@ -64,7 +81,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             known = [name for name, field in self.fields.items() if not field.read_only]
             problems = {
                 detail.field or "": [serializers.ErrorDetail(detail.message, detail.code)]
-                for detail in unknown_names(data, known, what="field")
+                for detail in unknown_names(data, known, what="field", inside=self.inside)
             }
         try:
             value = super().to_internal_value(data)

@@ -12,6 +12,10 @@ from django.utils.dateparse import parse_date, parse_datetime
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
+EMPTY_RANGE: Final = (
+    "`to` is the first date or time that is no longer in the range, so it has to be later than `from`: for one day give the "
+    "next one."
+)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 

@@ -32,7 +32,7 @@ from config.ground.api import (
 )
 from config.ground.clock import utc_now
 from config.ground.errors import Detail, Invalid
-from config.ground.moments import as_z, as_z_or_none
+from config.ground.moments import EMPTY_RANGE, as_z, as_z_or_none
 from config.ground.prepared import Prepared
 from config.ground.states import Overtaken
 from pipeline import payloads
@@ -141,6 +141,9 @@ _ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
 
 def _in_full(query: dict[str, Any]) -> dict[str, Any]:
     """The same filters by their long names; raises `Invalid` where one is given by both."""
+    start, end = query.get("from"), query.get("to")
+    if start is not None and end is not None and start >= end:
+        raise Invalid.one(field="to", code="empty_range", message=EMPTY_RANGE)
     for short, name in _SHORT.items():
         if short in query:
             if name in query:

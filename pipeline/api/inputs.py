@@ -228,6 +228,9 @@ def _of_type(source_type: str) -> dict[str, Any]:
 
 
 class SourceInput(StrictSerializer):
+    inside: ClassVar[Mapping[str, frozenset[str]]] = {
+        "config": frozenset(name for each in SOURCE_TYPES for name in _config_schema(each)["properties"])
+    }
     schema_rules: ClassVar[Mapping[str, Any]] = {"oneOf": [_of_type(each) for each in SOURCE_TYPES]}
 
     type = StrictChoiceField(choices=SOURCE_TYPES)

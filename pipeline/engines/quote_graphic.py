@@ -167,8 +167,8 @@ class QuoteGraphic(Engine):
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
         if not drafts and not _origin(brief, persona):
             message = (
-                "The source quotes nobody by name, and has no site that its sentences could be quoted from. Push it with "
-                "the address of its page, or with a quotation and who said it."
+                "No quotation was found here that stands alone beside the name of who said it, and the item has no address on "
+                "a named site that its sentences could be quoted from. Push it with such an address or quotation."
             )
             raise Refused(message, code="nothing_to_say")
         if not drafts:

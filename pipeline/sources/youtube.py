@@ -65,7 +65,9 @@ SETTINGS: Final = Group(
             "of the settings beside it.",
         ),
         "channel": Id(
-            "the channel's id (`UC…`, 24 characters) or its address", max_length=200, pattern=_CHANNEL
+            "the channel's id (`UC…`, 24 characters) or its address with that id; any other address goes into `url`",
+            max_length=200,
+            pattern=_CHANNEL,
         ),
         "playlist": Id("the playlist's id (`PL…`) or its address", max_length=200, pattern=_PLAYLIST),
         "handle": Id("the channel's handle, such as @example", max_length=200, pattern=_HANDLE, prefix="@"),

@@ -52,6 +52,13 @@ def test_marks_that_close_late_or_never(text, expected):
 @pytest.mark.parametrize(
     "sentence",
     [
+        "Nowa linia ruszy w Łodzi 1 grudnia 2026 r. o godz. 5.20.",
+        "Dr inż. Paweł Żuk z ZDiT zapowiada otwarcie.",
+        "ALL VISITORS MUST REGISTER AT THE GATE BEFORE 5 P.M. ON 12 DECEMBER.",
+        "Der Markt beginnt um ca. 9 Uhr in der Goethestr. 12.",
+        "Müze saat 09.30’da Atatürk Cad. 14 adresinde açılıyor.",
+        "A loja abre no dia 3 às 9h na Av. Paulista 1000.",
+        "Otevírá se v 9 hod. na nám. Míru.",
         "Es kostet 9,8 Mio. Euro, von denen das Land 40 Prozent zahlt.",
         "Der Bund gibt 1,2 Mrd. Franken.",
         "Etwa 30 Tsd. Menschen kamen, z. B. Familien aus Bern.",
