@@ -71,6 +71,7 @@ _QUOTED = re.compile(
     r"\u201c[^\u201c\u201d]{1,600}\u201d|\u201e[^\u201e\u201c\u201d]{1,600}[\u201c\u201d]"
     r"|\u00ab[^\u00ab\u00bb]{1,600}\u00bb|\u00bb[^\u00ab\u00bb]{1,600}\u00ab|\u300c[^\u300c\u300d]{1,600}\u300d"
     r"|\"[^\"]{1,600}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{0,598}?\S\u2019(?![^\W_])"
+    r"|\u201d[^\u201c\u201d]{1,600}\u201d"
 )
 # What `canonical.seen_text` marks: rows of tables, code and captions, a line each.
 _MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")

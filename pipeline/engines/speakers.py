@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _SPOKEN: Final = re.compile(
     r"\u201c(?P<curly>[^\u201c\u201d]+)\u201d|\u201e(?P<low>[^\u201e\u201c\u201d]+)[\u201c\u201d]"
     r"|\u00ab(?P<angled>[^\u00ab\u00bb]+)\u00bb|\u00bb(?P<reversed>[^\u00ab\u00bb]+)\u00ab|\"(?P<straight>[^\"]+)\"|\u300c(?P<corner>[^\u300c\u300d]+)\u300d"
+    # As Swedes and Finns write them, and the single ones of the British and the Dutch.
+    r"|\u201d(?P<swedish>[^\u201d]+)\u201d|(?<!\w)\u2018(?P<single>[^\u2018]+?)\u2019(?!\w)"
 )
 _SAYS: Final = (
     r"said|says|told|tells|added|adds|explained|explains|wrote|writes|warned|warns|argued|argues|noted|notes|recalled"
@@ -43,7 +45,8 @@ _AFTER_SPEECH_ELSEWHERE: Final = re.compile(
 )
 _BEFORE_SPEECH_ELSEWHERE: Final = re.compile(
     r"(?:.*[。！？])?(?P<zh>[^\W\d_]{2,14}?)(?:说道?|表示|告诉[^，：:]{1,6}|介绍|指出|說道?)[\uff0c,\uff1a:]\s*$"
-    r"|و?(?:قالت?|أضافت?|صر[ّ]?حت?|أكدت?|أوضحت?|يقول|تقول)\s+(?P<ar>[^:،.]{3,60}):\s*$",
+    r"|و?(?:قالت?|أضافت?|صر[ّ]?حت?|أكدت?|أوضحت?|يقول|تقول)\s+(?P<ar>[^:،.]{3,60}):\s*$"
+    r"|(?:.*[.!?]\s+)?(?P<he>[\u05d0-\u05ea][^.,:]{2,50}?)\s(?:\u05d0\u05de\u05e8|\u05e1\u05d9\u05e4\u05e8|\u05d4\u05d5\u05e1\u05d9\u05e3|\u05d4\u05e1\u05d1\u05d9\u05e8)\u05d4?\s*[:,]\s*$",
     re.DOTALL,
 )
 # The name stands before the speech, and the verb that tells it after it.
@@ -66,7 +69,7 @@ _AROUND_SPEECH: Final = (
         ),
     ),
     (
-        re.compile(r"(?P<name>[^\W\d_a-z]\S*(?: \S+){0,4}),\s*$"),
+        re.compile(r"(?P<name>[^\W\d_a-z]\S*(?: \S+){0,5}),\s*$"),
         re.compile(r"\s*,?\s*(?:dedi|diyor|diye konu\u015ftu|diye a\u00e7\u0131klad\u0131)\b"),
     ),
     (
