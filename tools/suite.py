@@ -32,7 +32,7 @@ RINGS = {
     "fast": [["-m", "not slow and not real", "-n", "3"]],
     # Each of these starts processes of its own, and waits for them as often as it works; some of them measure time.
     "slow": [
-        ["-m", "slow and not alone", "-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"],
+        ["-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"],
         ["-m", "alone", "tests/faults"],
     ],
     # Servers that the world runs: WordPress and a PDS of Bluesky's, on this machine.

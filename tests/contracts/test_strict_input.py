@@ -356,3 +356,25 @@ def test_id_in_capitals_is_another_text(alice):
     """Ids are compared as exact text, so that one object has one address."""
     item = alice.ready()
     assert alice.api.get(f"/generated/{item['id'].upper()}").status_code == 404
+
+
+def test_a_setting_of_a_source_that_stands_beside_config_is_told_where_it_belongs(api):
+    answer = api.call("POST", "/sources", data=b'{"type": "rss", "url": "https://example.com/feed"}')
+    assert answer.json()["detail"][0]["message"] == (
+        'There is no field url. Put it into config: {"config": {"url": …}}.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "meant"),
+    [
+        ("/analytics", "granularity=day", "Did you mean interval?"),
+        ("/analytics", "date_bucket=week", "Did you mean interval?"),
+        ("/analytics", "group_by=week", "Group by date, and give interval=week."),
+        ("/analytics", "from=2026-11-02&to=2026-11-02", "for one day give the next one"),
+        ("/generated", "from=2026-11-02&to=2026-11-02", "for one day give the next one"),
+    ],
+)
+def test_what_integrators_try_first_is_told_what_to_do(api, path, query, meant):
+    answer = api.call("GET", f"{path}?{query}")
+    assert (answer.status_code, meant in answer.json()["detail"][0]["message"]) == (400, True)

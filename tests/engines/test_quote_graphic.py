@@ -108,7 +108,10 @@ def test_sentence_is_attributed_to_the_sources_site() -> None:
     ],
 )
 def test_nobody_is_named_for_what_nobody_said(url: str) -> None:
-    with pytest.raises(Refused, match=r"^No quotation was found here that stands alone beside the name of who said it, and .*\.$"):
+    with pytest.raises(
+        Refused,
+        match=r"^No quotation was found here that stands alone beside the name of who said it, and .*\.$",
+    ):
         offline(VOTE, url=url)
     assert offline(VOTE, MAYOR, url=url, variants=2) == [QUOTE]
 

@@ -54,6 +54,9 @@ def test_tries_at_once_make_one_item(source, key, rows):
     assert sorted(outcomes) == ["duplicate"] * (TRIES - 1) + ["new"]
     assert RawItem.everywhere.count() == 1
     assert InboundDelivery.everywhere.count() == rows
+    # Its page says when it last brought something.
+    source.refresh_from_db()
+    assert source.last_new_at is not None
     if key:
         assert InboundDelivery.everywhere.get().repeats == TRIES - 1
 

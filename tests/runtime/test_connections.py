@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from unittest import mock
 
@@ -10,7 +12,7 @@ import pytest
 from django.core.management import load_command_class
 from gunicorn.config import Config
 
-from config.connections import Connection, ConnectionsWorker, Incoming, RefusedError, Wire, _network
+from config.connections import Connection, ConnectionsWorker, Incoming, RefusedError, Wire, _network, _refusal
 from config.ground import limits
 from tests.operators.deployment import image
 
@@ -112,6 +114,24 @@ def read_all(wire, theirs):
         while more := theirs.recv(100_000):
             read += more
     return read
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "waits"),
+    [
+        (429, "rate_limited", True),
+        (408, "invalid_request", True),
+        (503, "unavailable", True),
+        (431, "invalid_request", False),
+    ],
+)
+def test_a_refusal_has_the_form_of_every_error(status: int, error: str, waits: bool) -> None:
+    head, _, body = _refusal(HTTPStatus(status)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert (b"Retry-After: " in head) is waits
+    told = json.loads(body)
+    assert (told["error"], set(told["detail"][0])) == (error, {"field", "code", "message"})
 
 
 def test_what_nobody_takes_yet_is_kept_in_its_order(tmp_path: Path):

@@ -83,7 +83,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
         label=label,
-        link=_safe(row.url),
+        link="" if row.status == "removed" else _safe(row.url),
         error=str(error.get("message", "")),
         advice=str(error.get("action") or ""),
         whose=outlet_words.class_of(error),

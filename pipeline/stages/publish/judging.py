@@ -15,6 +15,7 @@ from pipeline.stages import availability
 from pipeline.stages.outlet_references import check_outlets
 from pipeline.stages.publish.payload import assets_going_out, effective_overrides, fitted, payload_of
 from pipeline.stages.publish.queueing import lock_outlets, next_or_refuse
+from pipeline.stages.publish.standing import WHY_HELD
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
             "status", "not_publishable", message, {"status": item.status, "allowed": sorted(PUBLISHABLE)}
         )
     if item.held and item.held != "approval_stale":
-        message = f"It is held ({item.held}); approve it to publish it as it is."
+        message = WHY_HELD.get(item.held, "It is held; approve it to publish it as it is.")
         return Detail("held", "held", message)
     if item.workspace.requires_approval and item.approved_revision != item.revision:
         message = "The workspace asks for an approval first: POST …/approve."

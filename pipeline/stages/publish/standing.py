@@ -39,7 +39,7 @@ class Blocker:
 
 
 RELEASE: Final = Call("DELETE", "/hold")
-_HELD: Final = {
+WHY_HELD: Final = {
     "approval_stale": "It was edited after its approval; approve it to send it as it is.",
     "source_changed": "Its source has changed since; approve it to send it as it is.",
     "source_withdrawn": "Its source took it back; approve it to send it as it is.",
@@ -99,7 +99,7 @@ def hold_of(workspace_id: object) -> PublishHold | None:
 
 
 def of_item(item: GeneratedItem) -> Blocker:
-    message = _HELD.get(item.held, "The item is held; approve it to send it as it is.")
+    message = WHY_HELD.get(item.held, "The item is held; approve it to send it as it is.")
     clears = Call("POST", f"/generated/{encode('gen', item.pk)}/approve")
     return Blocker(item.held, message, _held_since(item), clears=clears)
 

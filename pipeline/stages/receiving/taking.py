@@ -17,7 +17,7 @@ from config.ground.ids import first_of, uuid7
 from config.ground.moments import as_z_or_none
 from config.ground.prepared import insert_unless_there
 from config.ground.requests import request_id
-from pipeline.models import InboundDelivery, WorkspaceDefaults
+from pipeline.models import InboundDelivery, Source, WorkspaceDefaults
 from pipeline.sources.inbound import entries
 from pipeline.sources.inbound.signatures import NotProven, verify
 from pipeline.stages import push
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from pipeline.models import Source
     from pipeline.sources.base import Entry, Note
 
 Outcome = Literal["new", "duplicate", "revised", "ignored", "failed", "challenge"]
@@ -171,6 +170,8 @@ def settle(source: Source, row: InboundDelivery, read: _Read, *, kind: str, now:
         # Somebody had these words erased; that they are sent again doesn't bring them back.
         told |= {"body": None, "made": None}
     status = "duplicate" if pushed.outcome == "duplicate" else "taken"
+    if status == "taken":
+        Source.everywhere.filter(pk=source.pk).update(last_new_at=now)
     received = Received(pushed.outcome, row, raw_item_id, kind=kind)
     return _end(row, status, received, raw_item_id=raw_item_id, **told)
 
