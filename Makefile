@@ -51,10 +51,8 @@ format: install  ## Let ruff format everything and mend what it can
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-bench: install  ## The benchmarks against their floors
+bench: install  ## Every benchmark against its floor, as one table, into benchmarks/results/
 	@$(RUN) -m benchmarks
-	@$(RUN) -m benchmarks tokens
-	@$(RUN) -m benchmarks webhooks
 
 eval: install  ## What the writer finds and the checks stop, over thirty raw items with recorded replies
 	@$(RUN) -m tests.evaluation

@@ -1,170 +1,268 @@
-"""`make bench`: the comparison on SQLite, then on PostgreSQL where it answers, as a table.
+"""`make bench`: every benchmark against its floor, as one table, which is kept in benchmarks/results/latest.txt.
 
-Each database is made for the run and dropped after it. `--quick` takes fewer and shorter rounds; the name of a database
-(`sqlite`, `postgres`) runs that one alone. With REQUIRE_SERVICES=1 a PostgreSQL that doesn't answer is a failure.
+`python -m benchmarks [NAME …]` runs some of them; their names are those of the scripts. Each runs on databases of its own,
+which are made for it and dropped after it: SQLite with the embedded service, PostgreSQL and a Redis of its own with the
+split one. `--smallest` runs each once, at a size that says nothing about speed, to see that it still runs.
+`--set generation.texts=300` changes one size; `--help` lists them.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
-from importlib.metadata import version
+import time
+import traceback
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from psycopg import sql
 
-from tools.suite import find_postgres
+from benchmarks.service import ROOT, Session, redis_server
+from benchmarks.table import Row, render
+from tools.suite import commit_described, find_postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-OURS = ("DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS")
-PACKAGES = ("django", "djangorestframework", "gunicorn", "psycopg")
+SCRIPTS: Final = {
+    "generation": "a text from push to webhook: CPU, throughput, latency under load",
+    "operation": "idle CPU, memory, restart after kill -9, fresh clone",
+    "webhooks": "deliveries a second, beside one that hangs, one that drips",
+    "publication": "lateness of what is due together",
+    "collection": "lateness of polls, entries of a feed",
+    "api": "lists, pushes, deep pages and pages of a workspace",
+    "review": "the review queue",
+    "analytics": "an answer over a million measurements",
+    "components": "grounding, pictures and films by themselves",
+    "tokens": "what a model's calls cost",
+}
+DATABASES: Final = ("sqlite", "postgres")
+RESULTS: Final = ROOT / "benchmarks" / "results"
+OURS: Final = {
+    "DATABASE_URL",
+    "REDIS_URL",
+    "MODE",
+    "DATA_DIR",
+    "PORT",
+    "PUBLIC_URL",
+    "SECRET_KEY",
+    "FIELD_KEYS",
+}
+
+
+def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SCRIPTS)}")
+    parser.add_argument("--smallest", action="store_true", help="run each once, at its smallest size")
+    parser.add_argument("--on", choices=DATABASES, action="append", help="on this database alone")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME.SIZE=NUMBER")
+    parser.add_argument(
+        "--fresh-clone", action="store_true", help="also from a clone to the first item (minutes)"
+    )
+    parser.add_argument("--migrated", metavar="NAME", help="copy this migrated database instead of migrating")
+    parser.add_argument(
+        "--output", type=Path, help=f"where the table is kept (default: {RESULTS.name}/latest.txt)"
+    )
+    # The process of one session, which this command starts itself.
+    parser.add_argument("--rows", help=argparse.SUPPRESS)
+    parser.epilog = "Scripts:\n" + "\n".join(f"  {name:12} {about}" for name, about in SCRIPTS.items())
+    found = parser.parse_args(arguments)
+    unknown = set(found.names) - set(SCRIPTS)
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(SCRIPTS)}")
+    return found
+
+
+# --- The process of a session ----------------------------------------------------------------------------------------
+
+
+def run_session(arguments: argparse.Namespace) -> int:
+    """Run the named scripts on the database of the environment, and append each row to a file as it comes."""
+    import django  # noqa: PLC0415  the environment comes first
+
+    django.setup()
+    from django.core.management import call_command  # noqa: PLC0415
+    from django.db import connections  # noqa: PLC0415
+
+    if not arguments.migrated:
+        call_command("migrate", verbosity=0)
+    session = Session(arguments.on[0], arguments.smallest, Path(os.environ["DATA_DIR"]), SimpleNamespace())
+    failed = 0
+    with Path(arguments.rows).open("a") as rows:
+        try:
+            for name in arguments.names:
+                script = importlib.import_module(f"benchmarks.{name}")
+                if session.database not in script.ON:
+                    continue
+                session.size = sizes(script, name, arguments)
+                began = time.monotonic()
+                try:
+                    for row in script.measure(session):
+                        rows.write(json.dumps(row.as_json()) + "\n")
+                        rows.flush()
+                # The others are measured all the same.
+                except Exception:  # noqa: BLE001
+                    traceback.print_exc()
+                    failed = 1
+                print(
+                    f"{name} on {session.database}: {time.monotonic() - began:.1f} s",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        finally:
+            session.end()
+            connections.close_all()
+    return failed
+
+
+def sizes(script: Any, name: str, arguments: argparse.Namespace) -> SimpleNamespace:
+    chosen = {size: values[arguments.smallest] for size, values in script.SIZES.items()}
+    for given in arguments.set:
+        key, _, number = given.partition("=")
+        owner, _, size = key.partition(".")
+        if owner == name:
+            if size not in chosen:
+                raise SystemExit(f"{name} has no size {size}; it has {', '.join(chosen)}.")
+            chosen[size] = type(chosen[size])(float(number))
+    return SimpleNamespace(**chosen, fresh_clone=arguments.fresh_clone)
+
+
+# --- What starts it --------------------------------------------------------------------------------------------------
+
+
+class NotRun(Exception):
+    """A service is missing; the text says which."""
 
 
 @contextmanager
-def scratch_postgres(address: str) -> Iterator[str]:
+def surroundings(database: str, migrated: str | None) -> Iterator[dict[str, str]]:
+    """The environment of a session on a database of its own."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
+        environment = {name: value for name, value in os.environ.items() if name not in OURS} | {
+            "ENV_FILE": "tests/settings.env",
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "LOG_LEVEL": "ERROR",
+            "DATA_DIR": str(folder),
+        }
+        # Hundreds of processes would spend most of their time in compiling the same modules.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        if database == "sqlite":
+            if migrated:
+                shutil.copyfile(migrated, folder / "db.sqlite3")
+        else:
+            address, reason = find_postgres()
+            if not address or not shutil.which("redis-server"):
+                raise NotRun(reason or "there is no redis-server")
+            environment["DATABASE_URL"] = stack.enter_context(scratch_postgres(address, migrated))
+            environment["REDIS_URL"] = stack.enter_context(redis_server(folder))
+        yield environment
+
+
+@contextmanager
+def scratch_postgres(address: str, migrated: str | None = None) -> Iterator[str]:
     """A database of its own beside the one that was named; dropped at the end."""
     head, _, _ = address.partition("?")[0].rpartition("/")
     name = f"benchmark_{token_hex(4)}"
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+        sql.Identifier(name), sql.Identifier(migrated or "template1")
+    )
     with psycopg.connect(f"{head}/postgres", autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        connection.execute(create)
         try:
             yield f"{head}/{name}"
         finally:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-def measure(surroundings: dict[str, str], *, is_quick: bool) -> dict[str, Any]:
-    environment = {name: value for name, value in os.environ.items() if name not in OURS}
-    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        environment |= {
-            "ENV_FILE": "tests/settings.env",
-            "LOG_LEVEL": "WARNING",
-            "DATA_DIR": folder,
-            **surroundings,
-        }
-        environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
-        command = [sys.executable, "-m", "benchmarks.measure", *(["--quick"] if is_quick else [])]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as measuring:
+def run(names: Sequence[str], database: str, arguments: argparse.Namespace) -> tuple[list[Row], bool]:
+    """The rows of these scripts in a session of their own, and whether all of them ran."""
+    with surroundings(database, arguments.migrated) as environment:
+        file = Path(environment["DATA_DIR"]) / "rows.jsonl"
+        options = [f"--set={given}" for given in arguments.set]
+        options += ["--smallest"] if arguments.smallest else []
+        options += ["--fresh-clone"] if arguments.fresh_clone else []
+        options += [f"--migrated={arguments.migrated}"] if arguments.migrated else []
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks",
+            *names,
+            "--on",
+            database,
+            "--rows",
+            str(file),
+            *options,
+        ]
+        with subprocess.Popen(command, cwd=ROOT, env=environment) as session:
             try:
-                told, _ = measuring.communicate()
-            finally:
-                # It ends its own server when it is asked to.
-                measuring.terminate()
-                measuring.wait()
-    if measuring.returncode:
-        raise SystemExit(measuring.returncode)
-    report: dict[str, Any] = json.loads(told.splitlines()[-1])
-    return report
+                code = session.wait()
+            except BaseException:
+                # It ends what it has started when it is asked to.
+                session.terminate()
+                session.wait()
+                raise
+        lines = file.read_text().splitlines() if file.exists() else []
+    return [Row(**json.loads(line)) for line in lines], code == 0
 
 
 def machine() -> str:
     model = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
-        names = [
-            line.partition(":")[2].strip()
-            for line in information.read_text().splitlines()
-            if "model name" in line
-        ]
-        model = names[0] if names else model
-    load = os.getloadavg()[0]
-    return f"{os.cpu_count()} × {model}, {platform.system()}, load {load:.1f} at the start"
-
-
-def show(report: dict[str, Any]) -> None:
-    rows = ", ".join(f"{count:,} {table}" for table, count in report["rows"].items())
-    print(f"\n{report['database']}: {rows}; seeded in {report['seed_seconds']} s")
-    print(
-        f"{report['rounds']} rounds of {report['seconds']} s for each side, {report['connections']} connections; "
-        f"the floor's SQL for one list: {report['floor_sql_ms']:.2f} ms"
-    )
-    head = (
-        "",
-        "ratio",
-        "lowest–highest",
-        "at least",
-        "floor/s",
-        "ours/s",
-        "floor p50/p99 ms",
-        "ours p50/p99 ms",
-    )
-    lines = [head]
-    lines += [
-        (
-            one["what"],
-            f"{one['ratio']:.2f}",
-            f"{one['lowest']:.2f}–{one['highest']:.2f}",
-            f"{one['least']:.2f} {'ok' if one['ratio'] >= one['least'] else 'MISSED'}",
-            f"{one['floor_per_second']:.0f}",
-            f"{one['ours_per_second']:.0f}",
-            f"{one['floor_p50']:.1f} / {one['floor_p99']:.1f}",
-            f"{one['ours_p50']:.1f} / {one['ours_p99']:.1f}",
-        )
-        for one in report["compared"]
-    ]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    for line in lines:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
-    counted = ", ".join(f"{count:,} {table}" for table, count in report["held"].items())
-    print(f"Pages of a workspace with {counted}, rendered:")
-    for page in report["pages"]:
-        print(
-            f"  {page['name']:10} p50 {page['p50']:5.1f} ms, p95 {page['p95']:5.1f} ms, {page['queries']:2} statements: "
-            f"{'ok' if page['is_good'] else 'MISSED'}"
-        )
-    deep = report["deep"]
-    verdict = "ok" if deep["is_good"] else "MISSED"
-    times = f"{deep['first_ms']:.2f} and {deep['deep_ms']:.2f} ms"
-    if deep["first_buffers"] is None:
-        print(f"Page 1 and page 4,000: {times}; the plan is {deep['plan']}: {verdict}")
-    else:
-        print(
-            f"Page 1 and page 4,000: {deep['first_buffers']} and {deep['deep_buffers']} shared buffers "
-            f"(at most +10 %), {times}: {verdict}"
-        )
+        names = [line for line in information.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return f"{os.cpu_count()} × {model}, {platform.system()}, Python {platform.python_version()}"
 
 
 def main() -> int:
-    # What was made is dropped then too.
+    # What was made is ended and dropped then too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # Each is imported when it is wanted: they need the settings, libraries of their own, or this module.
-    for name in ("publishing", "webhooks", "reviewing", "video"):
-        if name in sys.argv:
-            return int(importlib.import_module(f"benchmarks.{name}").main(sys.argv[1:]))
-    for name in ("grounding", "tokens"):
-        if name in sys.argv:
-            return int(importlib.import_module(f"benchmarks.{name}").main())
-    is_quick = "--quick" in sys.argv
-    wanted = [name for name in sys.argv[1:] if not name.startswith("-")] or ["sqlite", "postgres"]
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    print(f"{machine()}\nPython {platform.python_version()}, {versions}", flush=True)
-    reports = []
-    if "sqlite" in wanted:
-        reports.append(measure({}, is_quick=is_quick))
-        show(reports[-1])
-    if "postgres" in wanted:
-        address, reason = find_postgres()
-        if address:
-            with scratch_postgres(address) as own:
-                reports.append(measure({"DATABASE_URL": own}, is_quick=is_quick))
-            show(reports[-1])
-        else:
-            print(f"\nNOT RUN on PostgreSQL: {reason}.")
-            if os.environ.get("REQUIRE_SERVICES") == "1":
-                return 1
-    return 0 if all(report["passed"] for report in reports) else 1
+    arguments = read_arguments(sys.argv[1:])
+    if arguments.rows:
+        return run_session(arguments)
+    names = arguments.names or list(SCRIPTS)
+    databases = arguments.on or DATABASES
+    commit = commit_described()
+    head = f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}\n{machine()}, load {os.getloadavg()[0]:.1f} at the start"
+    print(head, flush=True)
+    # Each has a database of its own, so that none is measured beside the rows of another.
+    groups = [names] if arguments.smallest else [[name] for name in names]
+    rows: list[Row] = []
+    failures = []
+    for group in groups:
+        for database in databases:
+            try:
+                found, is_whole = run(group, database, arguments)
+            except NotRun as error:
+                failures.append(f"NOT RUN on {database}: {error}.")
+                continue
+            rows += found
+            if not is_whole:
+                failures.append(f"FAILED on {database}: {', '.join(group)}, as told above.")
+    text = "\n".join([head, "", render(rows, commit), *dict.fromkeys(failures)])
+    print(f"\n{text}", flush=True)
+    output = arguments.output or (None if arguments.smallest or arguments.names else RESULTS / "latest.txt")
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(f"{text}\n")
+    is_missing = any(failure.startswith("NOT RUN") for failure in failures)
+    is_broken = any(row.unsound for row in rows) or len(failures) > is_missing
+    return 1 if is_broken or (is_missing and os.environ.get("REQUIRE_SERVICES") == "1") else 0
 
 
 if __name__ == "__main__":

@@ -1,42 +1,47 @@
-"""What an answer of the analytics costs: `python -m benchmarks.analytics [MEASUREMENTS]`, on PostgreSQL.
+"""What an answer of the analytics costs, on PostgreSQL.
 
-So many measurements (a million where none is said) of three workspaces, each with 20 outlets, five kinds and 90 days;
-eight of each publication, at growing ages. Made by SQL with the checks of foreign keys off, so that they need no items.
+Measurements of three workspaces, each with 20 outlets, five kinds and 90 days; eight of each publication, at growing ages. Made
+by SQL with the checks of foreign keys off, so that they need no items. The service's workers add their days up.
 
-Compared in turn, in one run: the rows of 90 days by day, outlet and kind as `queries.answer` gives them and as
-`GET /v1/analytics` sends them, by a process that has written past days before and by one that hasn't; the same sums by the best SQL over the rollups; the same groups by SQL over the
-measurements and outcomes alone. Then one day is added up anew while the table holds one workspace, and again when it
-holds three. The targets: at most 1.5 times the SQL over the rollups, at least 100 times quicker than the measurements,
-and a day at most 1.5 times of what it cost before.
+Compared in turn: the rows of 90 days by day, outlet and kind as `GET /v1/analytics` sends them; the same sums by the best SQL
+over the rollups; the same groups by SQL over the measurements and outcomes alone. Then what adding a day up takes, from the
+moment at which 90 are due, while the table holds one workspace, and again when it holds three.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import signal
-import statistics
-import sys
-import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks import seed
+from benchmarks.service import Service, Session, bearer, wait_until
+from benchmarks.table import Row
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from uuid import UUID
 
-MEASUREMENTS: Final = 1_000_000
+ON: Final = ("postgres",)
+SIZES: Final = {
+    "measurements": (1_000_000, 240),
+    "days": (90, 3),
+    "rounds": (9, 1),
+    "fact_rounds": (3, 1),
+}
 WORKSPACES: Final = 3
 OUTLETS: Final = 20
 KINDS: Final = ("video", "image", "text", "blog", "newsletter")
-DAYS: Final = 90
-EACH: Final = 8
-ROUNDS: Final = 9
-RAW_ROUNDS: Final = 3
+AGES: Final = (1, 6, 12, 24, 48, 72, 168, 720)
+"""In hours, of the measurements of a publication."""
+EACH: Final = len(AGES)
 START: Final = datetime(2026, 7, 1, tzinfo=UTC)
 OF_THE_ROLLUPS: Final = 1.5
-OF_THE_FACTS: Final = 100
+OF_THE_FACTS: Final = 100.0
 OF_A_DAY: Final = 1.5
+ADDED_UP_SECONDS: Final = 1800.0
 
 _PUBLICATIONS: Final = """
     SELECT md5(%(workspace)s::text || p)::uuid AS id, %(workspace)s::uuid AS workspace_id,
@@ -98,43 +103,62 @@ BY_FACT: Final = (
 )
 
 
-class Bench:
-    def __init__(self, measurements: int) -> None:
-        from django.test import Client  # noqa: PLC0415  settings come first
+def measure(session: Session) -> Iterator[Row]:
+    from django.db import connection  # noqa: PLC0415  Django is set up by then
 
-        from accounts import tokens, workspaces  # noqa: PLC0415
+    with connection.cursor() as cursor:
+        # What is made here and summed from the facts takes longer than any request may.
+        cursor.execute("SET statement_timeout = 0")
+    with session.service() as service:
+        bench = Bench(session, service)
+        first, *others = bench.outlets
+        bench.fill(first)
+        bench.add_up(None)
+        rounds = session.size.fact_rounds
+        alone = [bench.add_up(first) for _ in range(rounds)]
+        for workspace in others:
+            bench.fill(workspace)
+        bench.add_up(None)
+        beside = [bench.add_up(first) for _ in range(rounds)]
+        yield from answers(session, bench)
+    yield Row(
+        f"a day of analytics added up, beside {WORKSPACES - 1} more workspaces (floor: alone)", "ms", beside, alone,
+        most_ratio=OF_A_DAY, note="what the wait for the next look takes is in it",
+    )  # fmt: skip
+
+
+class Bench:
+    def __init__(self, session: Session, service: Service) -> None:
         from pipeline.models import Outlet  # noqa: PLC0415
 
-        # One for all: each begins by finding every static file.
-        self.client = Client()
-        self.publications = measurements // (EACH * WORKSPACES)
+        self.service, self.days = service, session.size.days
+        # The smallest has fewer days to add up.
+        hours = range(1, EACH + 1) if session.is_smallest else AGES
+        self.ages = [timedelta(hours=each) for each in hours]
+        self.publications = session.size.measurements // (EACH * WORKSPACES)
         self.outlets: dict[UUID, list[UUID]] = {}
         self.token = ""
-        for number in range(WORKSPACES):
-            made = workspaces.create(f"Analytics {number}", actor="benchmark")
-            workspaces.whitelist(made, "benchmark")
-            workspaces.lift_limits(made, "benchmark")
-            if not number:
-                self.token = tokens.mint(made, name="benchmark", actor="benchmark").secret
+        for _ in range(WORKSPACES):
+            room = seed.newsroom(session.name("Analytics"))
+            self.token = self.token or room.token
             rows = [
-                Outlet(workspace_id=made.pk, platform="mastodon", name=f"Outlet {place:02}")
+                Outlet(workspace=room.workspace, platform="mastodon", name=f"Outlet {place:02}")
                 for place in range(OUTLETS)
             ]
-            self.outlets[made.pk] = [row.pk for row in Outlet.everywhere.bulk_create(rows)]
+            self.outlets[room.workspace.pk] = [row.pk for row in Outlet.everywhere.bulk_create(rows)]
         self.first = next(iter(self.outlets))
 
     def fill(self, workspace: UUID) -> None:
         from django.db import connection, transaction  # noqa: PLC0415
 
-        ages = [timedelta(hours=hours) for hours in (1, 6, 12, 24, 48, 72, 168, 720)]
         given = {
             "workspace": workspace,
             "outlets": self.outlets[workspace],
             "kinds": list(KINDS),
             "start": START,
-            "days": DAYS,
+            "days": self.days,
             "count": self.publications,
-            "ages": ages,
+            "ages": self.ages,
         }
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
@@ -144,190 +168,83 @@ class Bench:
             cursor.execute("VACUUM ANALYZE measurement")
             cursor.execute("VACUUM ANALYZE outcome")
 
-    def add_up(self) -> int:
-        """Every day that waits."""
+    def add_up(self, workspace: UUID | None) -> float:
+        """Have the workers add up the days of one workspace again, or all that are marked; milliseconds of each."""
         from django.core.management import call_command  # noqa: PLC0415
-        from django.db import connection  # noqa: PLC0415
+        from django.db.models import F  # noqa: PLC0415
+        from django.utils import timezone  # noqa: PLC0415
 
-        from analytics import rollup  # noqa: PLC0415
         from analytics.models import RollupDay  # noqa: PLC0415
-        from config.ground import due  # noqa: PLC0415
 
-        call_command("mark_analytics", stdout=open(os.devnull, "w"))  # noqa: PTH123, SIM115
-        soon = datetime.now(UTC) + 2 * rollup.WAIT
-        count = 0
-        while rows := due.claim(RollupDay, limit=50, per_workspace=50, lease=rollup.LEASE, now=soon):
-            for row in rows:
-                rollup.roll_up(row)
-            count += len(rows)
-        with connection.cursor() as cursor:
-            cursor.execute("VACUUM ANALYZE measurement_rollup")
-            cursor.execute("VACUUM ANALYZE outcome_rollup")
-        return count
-
-    def add_a_day_up(self) -> float:
-        """The same full day of the first workspace, in seconds."""
-        from analytics import rollup  # noqa: PLC0415
-        from analytics.models import RollupDay  # noqa: PLC0415
-        from config.ground import due  # noqa: PLC0415
-
-        day = START + timedelta(days=60)
-        took = []
-        for _ in range(ROUNDS):
-            rollup.mark([(self.first, False, day)])
-            soon = datetime.now(UTC) + 2 * rollup.WAIT
-            (row,) = due.claim(RollupDay, limit=9, per_workspace=9, lease=rollup.LEASE, now=soon)
-            began = time.perf_counter()
-            rollup.roll_up(row)
-            took.append(time.perf_counter() - began)
-        if not RollupDay.everywhere.get(workspace_id=self.first, day=day.date()).is_current:
-            raise SystemExit("The day wasn't added up.")
-        return statistics.median(took)
+        rows = RollupDay.everywhere.all()
+        if workspace is None:
+            with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+                call_command("mark_analytics", stdout=nowhere)
+        else:
+            rows = rows.filter(workspace_id=workspace)
+        began, now = time.monotonic(), timezone.now()
+        # A day that is marked waits for a while for more facts; here there are none to come.
+        rows.update(is_current=False, due_at=now, wake_at=now, lease_token=F("lease_token") + 1)
+        wait_until(
+            lambda: not rows.filter(is_current=False).exists(), ADDED_UP_SECONDS, "the days", every=0.05
+        )
+        return 1000 * (time.monotonic() - began) / rows.count()
 
     def sql(self, statements: tuple[str, ...], *, in_seconds: bool) -> list[Any]:
         from django.db import connection  # noqa: PLC0415
 
-        end = START + timedelta(days=DAYS)
-        span = [int(START.timestamp()), int(end.timestamp())] if in_seconds else [START, end]
+        end = START + timedelta(days=self.days)
+        span: list[Any] = [int(START.timestamp()), int(end.timestamp())] if in_seconds else [START, end]
         found: list[Any] = []
         with connection.cursor() as cursor:
             for statement in statements:
-                cursor.execute(statement, [self.first] * (statement.count("%s") - 2) + span)
+                cursor.execute(statement, [*[self.first] * (statement.count("%s") - 2), *span])
                 found.append(cursor.fetchall())
         return found
 
-    def answer(self) -> Any:
-        from zoneinfo import ZoneInfo  # noqa: PLC0415
-
-        from analytics.periods import Period  # noqa: PLC0415
-        from analytics.queries import Question, answer  # noqa: PLC0415
-
-        period = Period(START, START + timedelta(days=DAYS), "day", ZoneInfo("UTC"))
-        return answer(Question(workspace_id=self.first, test=False, period=period))
-
-    def get_anew(self) -> Any:
-        """By a process that has just started."""
-        from analytics import kept  # noqa: PLC0415
-
-        kept.SHELF.clear()
-        return self.get()
-
-    def get(self) -> Any:
-        end = START + timedelta(days=DAYS)
-        query = {"from": START.date().isoformat(), "to": end.date().isoformat()}
-        response = self.client.get("/v1/analytics", query, headers={"Authorization": f"Bearer {self.token}"})
+    def get(self) -> bytes:
+        end = START + timedelta(days=self.days)
+        response = self.service.http.get(
+            f"{self.service.url}/v1/analytics",
+            params={"from": START.date().isoformat(), "to": end.date().isoformat()},
+            headers=bearer(self.token),
+            timeout=120,
+        )
         if response.status_code != 200:
-            raise SystemExit(response.content)
-        return response
+            raise RuntimeError(response.text[:2000])
+        return response.content
 
 
-def run(measurements: int) -> int:
-    import django  # noqa: PLC0415
-
-    django.setup()
-    from django.conf import settings  # noqa: PLC0415
-    from django.core.management import call_command  # noqa: PLC0415
-    from django.db import connection  # noqa: PLC0415
-
-    settings.ALLOWED_HOSTS = ["*"]
-    call_command("migrate", verbosity=0)
-    with connection.cursor() as cursor:
-        # What is made here and summed from the facts takes longer than any request may.
-        cursor.execute("SET statement_timeout = 0")
-    bench = Bench(measurements)
-    began = time.perf_counter()
-    bench.fill(bench.first)
-    bench.add_up()
-    alone = bench.add_a_day_up()
-    for workspace in bench.outlets:
-        if workspace != bench.first:
-            bench.fill(workspace)
-    days = bench.add_up()
-    beside = bench.add_a_day_up()
-    held = bench.publications * EACH * WORKSPACES
-    print(f"One day anew: {1000 * alone:.1f} ms alone, {1000 * beside:.1f} ms beside the others")
-    print(f"{held:,} measurements, {days} days added up, seeded in {time.perf_counter() - began:.0f} s")
-
-    return judge(bench, beside / alone)
-
-
-def judge(bench: Bench, a_day: float) -> int:
-    """`a_day` is what one costs beside other workspaces by what it cost alone."""
+def answers(session: Session, bench: Bench) -> Iterator[Row]:
     views = sum(row[5] for row in bench.sql(BY_ROLLUP, in_seconds=True)[0])
-    raw = sum(row[5] for row in bench.sql(BY_FACT, in_seconds=False)[0])
-    answer = bench.answer()
-    if not raw == views == answer.totals.metrics["views"]:
-        msg = f"The sides don't agree: {raw}, {views}, {answer.totals.metrics['views']}."
-        raise SystemExit(msg)
+    facts = sum(row[5] for row in bench.sql(BY_FACT, in_seconds=False)[0])
+    answer = json.loads(bench.get())
+    told = answer["totals"]["metrics"]["views"]
+    unsound = "" if facts == views == told else f"the sides say {facts}, {views} and {told} views"
     sides: dict[str, Callable[[], Any]] = {
-        "SQL over the rollups": lambda: bench.sql(BY_ROLLUP, in_seconds=True),
-        "queries.answer": bench.answer,
-        "GET, nothing kept": bench.get_anew,
-        "GET /v1/analytics": bench.get,
+        "rollups": lambda: bench.sql(BY_ROLLUP, in_seconds=True),
+        "get": bench.get,
     }
-    times: dict[str, list[float]] = {name: [] for name in (*sides, "SQL over the measurements")}
-    for turn in range(-1, ROUNDS):
-        for name in list(sides) if turn % 2 else list(reversed(sides)):
-            began = time.perf_counter()
-            sides[name]()
-            if turn >= 0:
-                times[name].append(time.perf_counter() - began)
-    for _ in range(RAW_ROUNDS):
+    times: dict[str, list[float]] = {"rollups": [], "get": [], "facts": []}
+
+    def take(name: str, work: Callable[[], Any], *, counts: bool = True) -> None:
         began = time.perf_counter()
-        bench.sql(BY_FACT, in_seconds=False)
-        times["SQL over the measurements"].append(time.perf_counter() - began)
-    took = {name: statistics.median(each) for name, each in times.items()}
-    print(f"90 days by day, {len(answer.rows):,} rows; medians, in turn:")
-    for name, seconds in took.items():
-        low, high = min(times[name]), max(times[name])
-        print(f"  {name:26} {1000 * seconds:9.1f} ms ({1000 * low:.1f}-{1000 * high:.1f})")
-    ours = took["GET /v1/analytics"]
-    judged = [
-        ("GET by the SQL over the rollups", ours / took["SQL over the rollups"], OF_THE_ROLLUPS, False),
-        (
-            "the SQL over the measurements by GET",
-            took["SQL over the measurements"] / ours,
-            OF_THE_FACTS,
-            True,
-        ),
-        (f"a day beside {WORKSPACES - 1} more workspaces by one alone", a_day, OF_A_DAY, False),
-    ]
-    anew = took["GET, nothing kept"] / took["SQL over the rollups"]
-    print(f"  GET with nothing kept by the SQL over the rollups: {anew:.2f}")
-    is_good = True
-    for what, ratio, bound, is_least in judged:
-        is_met = ratio >= bound if is_least else ratio <= bound
-        is_good = is_good and is_met
-        word = "at least" if is_least else "at most"
-        print(f"  {what}: {ratio:.2f}, {word} {bound}: {'ok' if is_met else 'MISSED'}")
-    return 0 if is_good else 1
+        work()
+        if counts:
+            times[name].append((time.perf_counter() - began) * 1000)
 
-
-def main() -> int:
-    # The database is dropped then too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    from benchmarks.__main__ import OURS, scratch_postgres  # noqa: PLC0415
-    from tools.suite import find_postgres  # noqa: PLC0415
-
-    measurements = int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else MEASUREMENTS
-    address, reason = find_postgres()
-    if not address:
-        print(f"NOT RUN on PostgreSQL: {reason}.")
-        return 1
-    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
-        for name in OURS:
-            os.environ.pop(name, None)
-        os.environ |= {"ENV_FILE": "tests/settings.env", "LOG_LEVEL": "ERROR", "DATA_DIR": folder}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-        with scratch_postgres(address) as own:
-            os.environ["DATABASE_URL"] = own
-            try:
-                return run(measurements)
-            finally:
-                from django.db import connections  # noqa: PLC0415
-
-                connections.close_all()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    for turn in range(-1, session.size.rounds):
+        for name in list(sides) if turn % 2 else list(reversed(sides)):
+            take(name, sides[name], counts=turn >= 0)
+    for _ in range(session.size.fact_rounds):
+        take("facts", lambda: bench.sql(BY_FACT, in_seconds=False))
+    what = f"GET /v1/analytics of {bench.days} days"
+    yield Row(
+        f"{what} (floor: SQL over the rollups)", "ms", times["get"], times["rollups"],
+        most_ratio=OF_THE_ROLLUPS, unsound=unsound, note=f"{len(answer['data']):,} rows",
+    )  # fmt: skip
+    rounds = min(len(times["facts"]), len(times["get"]))
+    yield Row(
+        f"SQL over the facts (floor: {what})", "ms", times["facts"][:rounds], times["get"][:rounds],
+        least_ratio=OF_THE_FACTS,
+    )  # fmt: skip

@@ -1,16 +1,27 @@
-"""A closed loop of keep-alive connections on one thread: as little work as can be beside the server's."""
+"""A closed loop of keep-alive connections on one thread: as little work as can be beside the server's.
+
+`python -m benchmarks.client URL SECRET THREADS` is one process of the webhooks' floor: it posts the bodies of standard input.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import selectors
 import socket
+import sys
+import threading
 from dataclasses import dataclass, field
-from itertools import count
+from datetime import UTC, datetime
+from itertools import count, cycle, islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
+import requests
+from standardwebhooks import Webhook
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
 CONNECTIONS: Final = 4
 _TIMEOUT_SECONDS: Final = 30
@@ -53,23 +64,26 @@ def run(
     port: int,
     make_request: Callable[[int], bytes],
     *,
-    seconds: float,
+    seconds: float = math.inf,
     status: int,
-    numbers: count[int] | None = None,
+    numbers: Iterator[int] | None = None,
 ) -> Measured:
-    """Ask as fast as the answers come for that long; raises `UnexpectedAnswer` for any other status."""
+    """Ask as fast as the answers come for that long, or until there are no more numbers.
+
+    Raises `UnexpectedAnswer` for any other status.
+    """
     numbers = numbers or count()
     measured = Measured()
     with selectors.DefaultSelector() as selector:
-        for _ in range(CONNECTIONS):
+        for number in islice(numbers, CONNECTIONS):
             opened = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             one = _Connection(opened)
             selector.register(opened, selectors.EVENT_READ, one)
-            _send(one, make_request(next(numbers)))
+            _send(one, make_request(number))
         started = perf_counter()
         until = started + seconds
-        asking = CONNECTIONS
+        asking = len(selector.get_map())
         while asking:
             ready = selector.select(_TIMEOUT_SECONDS)
             if not ready:
@@ -82,8 +96,9 @@ def run(
                     continue
                 now = perf_counter()
                 measured.latencies.append((now - one.sent_at) * 1000)
-                if now < until:
-                    _send(one, make_request(next(numbers)))
+                following = next(numbers, None) if now < until else None
+                if following is not None:
+                    _send(one, make_request(following))
                 else:
                     asking -= 1
                     selector.unregister(one.socket)
@@ -129,3 +144,31 @@ def _is_whole(received: bytes, status: int | None) -> bool:
     end = head.find(b"\r\n", at)
     length = int(head[at + 15 : end if end != -1 else len(head)])
     return len(received) >= head_end + 4 + length
+
+
+def post_for_ever(url: str, secret: str, bodies: Sequence[bytes], threads: int) -> None:
+    """One process of the floor: each thread has a session with its kept connection."""
+    now, signer, ready = datetime.now(UTC), Webhook(secret), []
+    for body in bodies:
+        event_id = json.loads(body)["id"]
+        headers = {
+            "content-type": "application/json",
+            "webhook-id": event_id,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": signer.sign(event_id, now, body.decode()),
+        }
+        ready.append((body, headers))
+
+    def run(start: int) -> None:
+        with requests.Session() as http:
+            http.trust_env = False
+            for body, headers in cycle(ready[start:] + ready[:start]):
+                http.post(url, data=body, headers=headers, timeout=30)
+
+    for number in range(threads):
+        threading.Thread(target=run, args=(number * len(ready) // threads,), daemon=True).start()
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    post_for_ever(sys.argv[1], sys.argv[2], [one.encode() for one in json.load(sys.stdin)], int(sys.argv[3]))

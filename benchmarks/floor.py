@@ -3,6 +3,10 @@
 Frozen: it shares no code with the project, so that what makes the project faster can't make the floor faster too.
 It authenticates by the token's hash, reads and writes the same rows, and answers the same bytes of `data`; it has no
 strict input, no filters, no other pages, no scopes, no entity tags, no rate headers and no errors in words.
+
+gunicorn serves it under `/floor/`, beside the project. `python -m benchmarks.floor TOKEN URL FIRST COUNT` is the floor of a text
+from push to webhook: it pushes COUNT times without a server, posts what was answered to URL over one kept connection, and
+prints the seconds that this took and the CPU time of it.
 """
 
 from __future__ import annotations
@@ -11,9 +15,12 @@ import hashlib
 import hmac
 import json
 import sqlite3
+import sys
 import threading
+import time
 from base64 import urlsafe_b64encode
 from datetime import UTC, datetime
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import psycopg
@@ -41,7 +48,7 @@ LIST: Final = """
     SELECT id, test, bucket, engine_output, status, held, flagged, revision, version, variant_group, variant_index,
         angle, title, body, body_format, excerpt, language, source_id, raw_item_id, topic_id, persona_id, outlets,
         overrides,
-        approval_required, approved_by, approved_at, approved_revision, rejection, generator, error, publish_at,
+        approval_required, approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
         created_at, ready_at, published_at, updated_at
     FROM generated_item
     WHERE workspace_id = %s AND test = FALSE AND deleted_at IS NULL
@@ -49,7 +56,7 @@ LIST: Final = """
 """
 PUBLICATIONS: Final = """
     SELECT item_id, id, version, revision, outlet_id, platform, status, external_id, url, attempt_count, error, due_at,
-        next_attempt_at, published_at, test, created_at, updated_at
+        local_time, zone, late_policy, max_lateness_minutes, next_attempt_at, published_at, test, created_at, updated_at
     FROM publication WHERE item_id IN ({marks}) ORDER BY id
 """
 ASSETS: Final = """
@@ -158,8 +165,8 @@ class Floor:
         encode, at, js, flag = self.encode, self.moment_out, self.json_out, bool
         of_item: dict[Any, list[Any]] = {}
         for (
-            item, key, version, revision, outlet, platform, status, external_id, url, attempts, error, due_at, next_at,
-            published_at, test, created_at, updated_at,
+            item, key, version, revision, outlet, platform, status, external_id, url, attempts, error, due_at,
+            local_time, zone, late_policy, max_lateness, next_at, published_at, test, created_at, updated_at,
         ) in publications:  # fmt: skip
             of_item.setdefault(item, []).append(
                 {
@@ -174,6 +181,11 @@ class Floor:
                     "attempts": attempts,
                     "error": js(error),
                     "due_at": at(due_at),
+                    "scheduled_for": {"local_time": local_time, "timezone": zone} if local_time else None,
+                    "late_policy": late_policy,
+                    "max_lateness_minutes": max_lateness,
+                    "overdue_seconds": 0,
+                    "waits_for": None,
                     "next_attempt_at": at(next_at),
                     "published_at": at(published_at),
                     "test": flag(test),
@@ -204,7 +216,7 @@ class Floor:
         for (
             key, test, bucket, engine_output, status, held, flagged, revision, version, variant_group, variant_index,
             angle, title, body, body_format, excerpt, language, source, raw_item, topic, persona, outlets, overrides,
-            approval_required, approved_by, approved_at, approved_revision, rejection, generator, error, publish_at,
+            approval_required, approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
             created_at, ready_at, published_at, updated_at,
         ) in rows[:PAGE]:  # fmt: skip
             raw = encode("raw", raw_item) if raw_item else None
@@ -247,7 +259,9 @@ class Floor:
                     "held": held or None,
                     "flagged": flagged or None,
                     "generator": js(generator) or None,
+                    "checks_revision": checks_revision if checks_revision == revision else None,
                     "error": js(error),
+                    "progress": None,
                     "test": flag(test),
                     "created_at": at(created_at),
                     "ready_at": at(ready_at),
@@ -290,6 +304,7 @@ class Floor:
             "url": pushed["url"],
             "title": title,
             "language": None,
+            "language_guessed": False,
             "author": None,
             "published_at": None,
             "media": [],
@@ -397,7 +412,7 @@ class PostgresFloor(Floor):
                 cursor.execute(sql, values)
 
     def encode(self, prefix: str, key: UUID) -> str:
-        return f"{prefix}_{_letters(key.int)}"
+        return f"{prefix}_{letters(key.int)}"
 
     hex_out = staticmethod(lambda key: key.hex)
     key_in = staticmethod(lambda key: key)
@@ -435,7 +450,7 @@ class SqliteFloor(Floor):
         connection.execute("COMMIT")
 
     def encode(self, prefix: str, key: str) -> str:
-        return f"{prefix}_{_letters(int(key, 16))}"
+        return f"{prefix}_{letters(int(key, 16))}"
 
     hex_out = staticmethod(lambda key: key)
     key_in = staticmethod(lambda key: key.hex)
@@ -449,7 +464,8 @@ class SqliteFloor(Floor):
     day_in = staticmethod(lambda moment: moment.strftime("%Y-%m-01"))
 
 
-def _letters(number: int) -> str:
+def letters(number: int) -> str:
+    """A public id without its prefix."""
     pairs = _PAIRS
     return (
         f"{pairs[number >> 120]}{pairs[number >> 110 & 1023]}{pairs[number >> 100 & 1023]}"
@@ -462,3 +478,65 @@ def _letters(number: int) -> str:
 
 def _dump(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+# --- How it is run ---------------------------------------------------------------------------------------------------
+
+
+def make() -> Floor:
+    """On the database of the settings."""
+    from django.conf import settings  # noqa: PLC0415  the address alone comes from the project
+
+    database: dict[str, Any] = settings.DATABASES["default"]
+    common = {"public_url": settings.PUBLIC_URL, "key": settings.SECRET_KEY}
+    if not settings.IS_POSTGRES:
+        # The same settings of the same engine: only what runs above it is compared.
+        return SqliteFloor(database["NAME"], pragmas=database["OPTIONS"]["init_command"], **common)
+    names = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
+    parts = {name: database[theirs] for name, theirs in names.items() if database[theirs]}
+    return PostgresFloor(" ".join(f"{name}={value}" for name, value in parts.items()), **common)
+
+
+_served: Final[dict[str, Callable[..., Any]]] = {}
+
+
+def application(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """The project, and the floor beside it."""
+    if not _served:
+        from config.wsgi import application as project  # noqa: PLC0415
+
+        _served.update(project=project, floor=make())
+    name = "floor" if environ["PATH_INFO"].startswith("/floor/") else "project"
+    answer: Iterable[bytes] = _served[name](environ, start_response)
+    return answer
+
+
+def push_and_post(token: str, url: str, numbers: Iterable[int]) -> tuple[float, float]:
+    """Seconds, and CPU seconds."""
+    import requests  # noqa: PLC0415
+
+    floor = make()
+    floor.connection()
+    began, cpu = time.perf_counter(), time.process_time()
+    with requests.Session() as session:
+        session.trust_env = False
+        for number in numbers:
+            pushed = {"external_id": f"floor-{number}", "url": f"https://news.example/{number}"}
+            body = _dump(pushed | {"title": "Tram line approved", "body": "The council approved it. " * 20})
+            environ = {
+                "HTTP_AUTHORIZATION": f"Bearer {token}",
+                "REQUEST_METHOD": "POST",
+                "CONTENT_LENGTH": str(len(body)),
+                "wsgi.input": BytesIO(body),
+            }
+            [answer] = floor(environ, lambda *_: None)
+            session.post(url, data=answer, timeout=30)
+    return time.perf_counter() - began, time.process_time() - cpu
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    _token, _url, _first, _count = sys.argv[1:]
+    print(json.dumps(push_and_post(_token, _url, range(int(_first), int(_first) + int(_count)))))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, transaction
 from django.db.models import F
+from uuid_utils.compat import uuid7
 
 from accounts import tokens, workspaces
 from accounts.models import CreditBalance, Membership, User
-from config.ground.ids import uuid7
 from pipeline.models import (
     Asset,
     GeneratedItem,
@@ -22,6 +22,7 @@ from pipeline.models import (
     RawItem,
     WorkspaceDefaults,
 )
+from webhooks.models import Endpoint
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -29,15 +30,12 @@ if TYPE_CHECKING:
     from django.db.models import Model
 
     from accounts.models import Workspace
+    from benchmarks.service import Receiver
 
-ITEMS: Final = 200_000
 TEMPLATES: Final = 40
 """Rows that differ in status, bucket, files and publications; the others are copies of them under ids of their own."""
 SHARE: Final = 4
 """One more item in so many is another workspace's and lies between them: what must not be read."""
-LIVELY_RAW: Final = 100_000
-LIVELY_EACH: Final = 5_000
-"""Publications that failed, are late and are promised."""
 _ACTOR: Final = "benchmarks"
 _AT_ONCE: Final = 5_000
 
@@ -51,9 +49,41 @@ class Seeded:
     rows: dict[str, int]
 
 
-def seed(items: int = ITEMS) -> Seeded:
-    workspace = _unlimited_workspace("Benchmark")
-    stranger = _unlimited_workspace("Stranger")
+@dataclass(frozen=True)
+class Newsroom:
+    """A workspace without limits that makes one short post of each push."""
+
+    workspace: Workspace
+    token: str
+
+
+STORY: Final = (
+    "The city council approved the new tram line on Monday evening after six hours of debate. Construction of the "
+    "northern depot begins in April and will employ about 340 people. The line opens in 2029 and costs 214 million. "
+)
+
+
+def story(name: str) -> dict[str, str]:
+    """What is pushed: new each time, of a usual length."""
+    body = f"{STORY}{name} is the first stop. " + STORY.replace("tram", "ferry") * 2
+    return {"external_id": name, "title": f"Tram line approved, {name}", "body": body}
+
+
+def newsroom(name: str) -> Newsroom:
+    workspace = unlimited_workspace(name)
+    return Newsroom(workspace, tokens.mint(workspace, name="benchmark", actor=_ACTOR).secret)
+
+
+def add_endpoint(workspace: Workspace, receiver: Receiver, path: str, **fields: Any) -> None:
+    """An endpoint at the receiver."""
+    Endpoint.everywhere.create(
+        workspace=workspace, url=f"{receiver.url}{path}", secret=receiver.secret, rate=100, **fields
+    )
+
+
+def seed(items: int) -> Seeded:
+    workspace = unlimited_workspace("Benchmark")
+    stranger = unlimited_workspace("Stranger")
     minted = tokens.mint(workspace, name="benchmark", actor=_ACTOR)
     pushing = tokens.mint(stranger, name="benchmark", actor=_ACTOR)
     with transaction.atomic():
@@ -66,17 +96,22 @@ def seed(items: int = ITEMS) -> Seeded:
 
 
 def make_lively(workspace: Workspace, now: datetime) -> User:
-    """Everything that the first page counts happened lately, in thousands; returns an owner to look at it."""
+    """Everything that the first page counts happened lately, in thousands; returns an owner to look at it.
+
+    Half as many raw items as there are items, and a fortieth of them failed, are late and are scheduled each.
+    """
+    items = GeneratedItem.everywhere.filter(workspace=workspace).count()
+    each = max(items // 40, 1)
     owner = User.objects.create_user(email="benchmark@example.test")
     Membership.everywhere.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
     templates = list(RawItem.everywhere.filter(workspace=workspace).values_list("pk", flat=True))
     with transaction.atomic(), connection.cursor() as cursor:
-        _write_fresh(cursor, templates, LIVELY_RAW)
+        _write_fresh(cursor, templates, items // 2)
         _copy(cursor, RawItem, by="id", changed={"id": "fresh.item", "dedup_key": "fresh.secret"})
         cursor.execute("DROP TABLE fresh")
         rows = Publication.everywhere.filter(workspace=workspace)
         # Ids rise with time, so that the newest thousands can be cut off one after the other.
-        ends = list(rows.order_by("-id").values_list("pk", flat=True)[: 4 * LIVELY_EACH : LIVELY_EACH])
+        ends = list(rows.order_by("-id").values_list("pk", flat=True)[: 4 * each : each])
         rows.update(published_at=now - timedelta(hours=2), updated_at=now)
         hour = timedelta(hours=1)
         for place, (status, due_at) in enumerate(
@@ -89,7 +124,7 @@ def make_lively(workspace: Workspace, now: datetime) -> User:
     return owner
 
 
-def _unlimited_workspace(name: str) -> Workspace:
+def unlimited_workspace(name: str) -> Workspace:
     workspace = workspaces.create(name, actor=_ACTOR)
     workspaces.whitelist(workspace, _ACTOR)
     # The limiter must not refuse, and no push may end for want of credits.
@@ -165,6 +200,7 @@ def _make_templates(workspace: Workspace) -> list[UUID]:
             },
             claims=[{"text": _body(number), "supported": True}],
             checks=[{"name": "length", "ok": True}],
+            checks_revision=1,
             raw_version=1,
             persona_version=1,
             created_at=at,

@@ -1,4 +1,4 @@
-"""What five engines with three variants each cost: `python -m benchmarks tokens` prints a table.
+"""What five engines with three variants each cost, in US dollars of the price table.
 
 Ours reads the source once and writes each engine's variants in one call from what was found; the other way asks once
 for each variant, with the whole source in each call and its quotes in each answer. Both say the same words. The server
@@ -10,28 +10,27 @@ and the cheaper its reading, the more of the whole they are: short sources miss 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import django
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-os.environ["ENV_FILE"] = "tests/settings.env"
-os.environ.setdefault("LOG_LEVEL", "ERROR")
-django.setup()
-
-from pipeline import model_client, plugins  # noqa: E402  the settings come first
-from pipeline.engines.base import ANGLES, Engine, PersonaCard, SourceText  # noqa: E402
-from pipeline.sentences import split_sentences  # noqa: E402
-from pipeline.writers import prompts  # noqa: E402
-from pipeline.writers.asking import Ask, ModelChoice  # noqa: E402
-from pipeline.writers.claude import PLUGIN as CLAUDE  # noqa: E402
-from tests.writers.messages_server import MessagesServer, Recorded, Scripted, ok  # noqa: E402
-from tests.writers.metering import Meter  # noqa: E402
+from benchmarks.table import Row
+from pipeline import model_client, plugins
+from pipeline.engines.base import ANGLES, Engine, PersonaCard, SourceText
+from pipeline.sentences import split_sentences
+from pipeline.writers import prompts
+from pipeline.writers.asking import Ask, ModelChoice
+from pipeline.writers.claude import PLUGIN as CLAUDE
+from tests.writers.messages_server import MessagesServer, Recorded, Scripted, ok
+from tests.writers.metering import Meter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from benchmarks.service import Session
+
+ON: Final = ("sqlite",)
+SIZES: Final = {"lengths": (3, 1), "models": (2, 1), "lists": (2, 1)}
+"""How many of `LENGTHS`, `MODELS` and lists of engines."""
 
 ENGINES: Final = ("short_post", "persona_tweet", "quote_graphic", "thread", "linkedin_post")
 WITH_ARTICLE: Final = (*ENGINES[:4], "blog_article")
@@ -78,7 +77,8 @@ def article(words: int) -> SourceText:
 
 def _sentences_of(data: str) -> list[tuple[str, str]]:
     """The facts of a draft's request by id, or the sentences of a whole source."""
-    inside = "\n".join(data.split("\n")[1:-1])
+    # What it is, a mark, the words, the mark again.
+    inside = "\n".join(data.split("\n")[2:-1])
     if inside.startswith("["):
         return [(fact["id"], fact["quote"]) for fact in json.loads(inside)]
     words = inside.partition("\n\n")[2] if inside.startswith("{") else inside
@@ -156,7 +156,7 @@ class _Model:
 
     def __call__(self, request: Recorded) -> Scripted:
         document = request.body["messages"][0]["content"][0]
-        facts = _sentences_of(document["source"]["data"])
+        facts = _sentences_of(document["text"])
         if "You read one document" in request.raw:
             listed = [{"quote": _named(quote), "kind": "number"} for _, quote in facts[: prompts.MAX_FACTS]]
             return ok({"language": "en", "is_instruction_like": False, "facts": listed})
@@ -260,25 +260,21 @@ def compare(words: int, kinds: Sequence[str], choice: ModelChoice) -> dict[str, 
     return found
 
 
-def main() -> int:
-    is_good = True
-    for kinds in (ENGINES, WITH_ARTICLE):
-        print(f"{', '.join(kinds)}; {VARIANTS} variants each")
-        for label, choice in MODELS.items():
-            for words in LENGTHS:
+def measure(session: Session) -> Iterator[Row]:
+    size = session.size
+    for kinds in (ENGINES, WITH_ARTICLE)[: size.lists]:
+        for label, choice in list(MODELS.items())[: size.models]:
+            for words in LENGTHS[: size.lengths]:
                 found = compare(words, kinds, choice)
-                floor = found["one by one"]
-                ratio = found["ours"].cost / floor.cost
-                verdict = "ok" if ratio <= MOST else "MISSED"
-                is_good &= ratio <= MOST
-                print(
-                    f"  {label}, {words:,} words: {ratio:.2f} of the price, at most {MOST:.2f}: {verdict}; "
-                    f"next raw item {found['ours, next raw item'].cost / floor.cost:.2f}, "
-                    f"against kept prompts {found['ours'].cost / found['one by one, kept'].cost:.2f}"
+                ours, floor = found["ours"], found["one by one"]
+                kept, following = found["one by one, kept"], found["ours, next raw item"]
+                yield Row(
+                    f"{words:,} words, {label}, with {kinds[-1]} (floor: one by one)",
+                    "US cents",
+                    [ours.cost / 1e4],
+                    [floor.cost / 1e4],
+                    most_ratio=round(MOST, 3),
+                    note=f"next raw item {following.cost / floor.cost:.2f}, against kept prompts "
+                    f"{ours.cost / kept.cost:.2f}; {ours.sent:,} tokens sent and {ours.answered:,} answered, "
+                    f"one by one {floor.sent:,} and {floor.answered:,}",
                 )
-                for name, price in found.items():
-                    print(
-                        f"    {name:20} ${price.cost / 1e6:.5f}  {price.sent:>7,} tokens sent, "
-                        f"{price.answered:>6,} answered"
-                    )
-    return 0 if is_good else 1

@@ -176,8 +176,9 @@ def prove(name: str) -> int:
     """Run a proof on every database that answers; its output, with date and commit, is docs/proofs/<name>.txt."""
     database, _ = find_postgres()
     broker, _ = find_redis()
-    both = {"DATABASE_URL": database, "REDIS_URL": broker}
-    passes = [("SQLite alone", {}), *([("PostgreSQL and Redis", both)] if database and broker else [])]
+    passes: list[tuple[str, dict[str, str]]] = [("SQLite alone", {})]
+    if database and broker:
+        passes.append(("PostgreSQL and Redis", {"DATABASE_URL": database, "REDIS_URL": broker}))
     lines = [
         f"make prove-{name}",
         f"{time.strftime('%Y-%m-%d')}, commit {commit_described()}, {os.cpu_count()} cores",

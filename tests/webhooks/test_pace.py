@@ -216,7 +216,7 @@ def test_receiver_sees_the_rate_and_everything(receiver, at_work):
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_thousand_events_for_one_that_hangs_hold_up_nobody(monkeypatch, receiver, at_work):
-    """How soon the others' come is measured by `python -m benchmarks webhooks hanging`."""
+    """How soon the others' come is measured by `python -m benchmarks webhooks`."""
     monkeypatch.setattr(limits, "WEBHOOK_TIMEOUT_SECONDS", 55)
     receiver.answers["/hangs"] = lambda: 500 if receiver.let_go.wait(55) else 504
     workspace = make_workspace()

@@ -1,15 +1,19 @@
-"""A receiver of webhooks in a process of its own: it verifies every signature and remembers what came when.
+"""The other machines' side, in a process of its own: a receiver of webhooks, and sites with feeds. It counts what came.
 
-`/in/…` answers 200; `/hang` takes the event and never answers; `/drip/head` and `/drip/body` answer a byte a second.
-GET `/told` gives the counts, GET `/arrivals` the moment of each event's first arrival; POST `/forget` begins anew.
-Moments are `time.time()`. Connections are kept open where the caller keeps them.
+POST `/in/…` answers 200, `/hang…` takes the event and never answers, `/drip/head` and `/drip/body` answer a byte a second.
+Signatures are verified. GET `/304/…` says "not modified" after 200 ms, `/feed/N` gives document N at once.
+GET `/counts` gives the counts; `/arrivals` when each event came first, by its id and path and, for `/in/…`, by the ids of
+the raw items in it too; POST `/forget` begins again. Moments are `time.time()`.
+It listens at all of 127.0.0.0/8, each address of which is a host of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
-import sys
+import os
+import re
 import time
 from collections import Counter
 from typing import Any, Final
@@ -21,6 +25,31 @@ DRIPS: Final = {
     "/drip/head": (b"HTTP/1.1 200 OK\r\nx-slow: ", b"a"),
     "/drip/body": (b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", b"b"),
 }
+SITE_SECONDS: Final = 0.2
+RAW_ID: Final = re.compile(rb"raw_[0-9a-z]+")
+ENTRIES: Final = 100
+"""Of each document of a feed."""
+SENTENCE: Final = (
+    "The city <b>council</b> approved the <a href='https://news.example/tram'>new tram line</a> on Monday evening "
+    "after six hours of debate &amp; two of silence. "
+)
+
+
+def document(number: int) -> bytes:
+    """A feed whose entries nobody has seen, about 2 kB each, as a blog gives them."""
+    items = "".join(
+        f"<item><guid isPermaLink='false'>{number}-{entry}</guid><title>Story {entry} of round {number}</title>"
+        f"<link>https://news.example/{number}/{entry}</link><dc:creator>Ada</dc:creator><category>City</category>"
+        f"<pubDate>Mon, 02 Nov 2026 {entry % 24:02}:{entry % 60:02}:00 GMT</pubDate>"
+        f"<description>Short words on story {entry}</description>"
+        f"<content:encoded><![CDATA[<p>{SENTENCE * 10}{number}-{entry}</p>]]></content:encoded></item>"
+        for entry in range(ENTRIES)
+    )
+    return (
+        "<?xml version='1.0' encoding='UTF-8'?><rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/' "
+        "xmlns:content='http://purl.org/rss/1.0/modules/content/'><channel><title>News</title>"
+        f"<link>https://news.example/</link><description>d</description>{items}</channel></rss>"
+    ).encode()
 
 
 class Ledger:
@@ -31,12 +60,14 @@ class Ledger:
         self.forget()
 
     def forget(self) -> None:
-        self.refused = 0
+        self.refused = self.polls = 0
         self.hanging = self.most_hanging = 0
         self.times: Counter[str] = Counter()
         self.first: dict[str, float] = {}
         self.seconds: Counter[int] = Counter()
         self.dripped: dict[str, float] = {}
+        self.open: Counter[str] = Counter()
+        self.most_open = 0
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> None:
         now = time.time()
@@ -49,15 +80,21 @@ class Ledger:
         self.times[key] += 1
         self.seconds[int(now)] += 1
         self.first.setdefault(key, now)
+        if path.startswith("/in/"):
+            for raw in RAW_ID.findall(body):
+                self.first.setdefault(f"{raw.decode()} {path}", now)
 
-    def told(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, Any]:
         return {
             "verified": self.times.total(),
             "unique": len(self.times),
             "refused": self.refused,
             "most_hanging": self.most_hanging,
+            "hung": sum(count for key, count in self.times.items() if "/hang" in key),
             "seconds": {str(second): count for second, count in self.seconds.items()},
             "dripped": self.dripped,
+            "polls": self.polls,
+            "most_open": self.most_open,
         }
 
 
@@ -97,16 +134,20 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
         ledger = self.ledger
-        if path == "/told":
-            self._send(json.dumps(ledger.told()).encode(), headers)
+        if path == "/counts":
+            self._send(json.dumps(ledger.counts()).encode(), headers)
         elif path == "/arrivals":
             self._send(json.dumps(ledger.first).encode(), headers)
         elif path == "/forget":
             ledger.forget()
             self._send(b"{}", headers)
+        elif path.startswith("/feed/"):
+            self._send(document(int(path.rpartition("/")[2])), headers, kind="application/rss+xml")
+        elif path.startswith("/304/"):
+            self._poll(headers)
         elif method == "POST":
             ledger.take(path, headers, body)
-            if path == "/hang":
+            if path.startswith("/hang"):
                 self.is_hanging = True
                 ledger.hanging += 1
                 ledger.most_hanging = max(ledger.most_hanging, ledger.hanging)
@@ -118,28 +159,46 @@ class Connection(asyncio.Protocol):
             else:
                 self._send(b"", headers)
         else:
-            self.transport.close()
+            # robots.txt and the like.
+            self._send(b"", headers, status="404 Not Found")
+
+    def _poll(self, headers: dict[str, str]) -> None:
+        """A slow site; how many its host has open at once is counted."""
+        ledger, host = self.ledger, headers.get("host", "")
+        ledger.polls += 1
+        ledger.open[host] += 1
+        ledger.most_open = max(ledger.most_open, ledger.open[host])
+
+        def end() -> None:
+            ledger.open[host] -= 1
+            self._send(b"", headers, status="304 Not Modified")
+
+        asyncio.get_running_loop().call_later(SITE_SECONDS, end)
 
     def _drip(self, drop: bytes) -> None:
         if not self.transport.is_closing():
             self.transport.write(drop)
             asyncio.get_running_loop().call_later(1.0, self._drip, drop)
 
-    def _send(self, body: bytes, headers: dict[str, str]) -> None:
-        self.transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+    def _send(
+        self, body: bytes, headers: dict[str, str], *, status: str = "200 OK", kind: str = "application/json"
+    ) -> None:
+        head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+        self.transport.write(head.encode() + body)
         if headers.get("connection", "").lower() == "close":
             self.transport.close()
 
 
-async def serve(secret: str) -> None:
+async def serve() -> None:
+    secret = f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
     ledger = Ledger(secret)
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(ledger), "127.0.0.1", 0, backlog=512
+        lambda: Connection(ledger), "0.0.0.0", 0, backlog=512
     )
-    # The parent reads where it listens.
-    print(server.sockets[0].getsockname()[1], flush=True)
+    # The parent reads where it listens, and with what to sign.
+    print(server.sockets[0].getsockname()[1], secret, flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1]))
+    asyncio.run(serve())

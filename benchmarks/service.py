@@ -1,0 +1,260 @@
+"""A service under measurement: its processes, their CPU and memory by /proc, and what its API answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import requests
+
+from benchmarks import layouts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import SimpleNamespace
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+READY_SECONDS: Final = 120.0
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until(is_true: Callable[[], Any], seconds: float, what: str, *, every: float = 0.02) -> float:
+    """Seconds until it was true; raises `TimeoutError`."""
+    began = time.monotonic()
+    while not is_true():
+        if time.monotonic() - began > seconds:
+            raise TimeoutError(f"{what}: not within {seconds:.0f} s")
+        time.sleep(every)
+    return time.monotonic() - began
+
+
+def plain_session() -> requests.Session:
+    """One that asks no proxy of the environment."""
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
+# --- /proc -----------------------------------------------------------------------------------------------------------
+
+
+def cpu_seconds(pids: Sequence[int]) -> float:
+    """User and system time of these processes and of the children that they have waited for."""
+    ticks = 0
+    for pid in pids:
+        with suppress(OSError):
+            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+            ticks += sum(map(int, stat[11:15]))
+    return ticks / _TICKS
+
+
+def memory(pids: Sequence[int]) -> dict[str, float]:
+    """RSS and PSS of these processes together, in MB; PSS counts what they share once."""
+    sums = {"Rss": 0, "Pss": 0}
+    for pid in pids:
+        with suppress(OSError):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                name = line.partition(":")[0]
+                if name in sums:
+                    sums[name] += int(line.split()[1])
+    return {name: kilobytes / 1024 for name, kilobytes in sums.items()}
+
+
+def _members(leaders: set[int]) -> list[int]:
+    """All processes of these sessions."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if int((entry / "stat").read_text().rpartition(") ")[2].split()[3]) in leaders:
+                    found.append(int(entry.name))
+    return found
+
+
+# --- The service -----------------------------------------------------------------------------------------------------
+
+
+class Service:
+    """Each part is the leader of a session of its own, so that a kill takes all of it."""
+
+    def __init__(self, layout: str, *, log: Path, environment: Mapping[str, str], workers: int = 1) -> None:
+        self.layout, self.port, self.log = layout, free_port(), log
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.commands = layouts.processes(layout, workers=workers)
+        self.environment = {**os.environ, "PORT": str(self.port), "PUBLIC_URL": self.url}
+        self.environment |= {"WEB_PROCESSES": "1", **environment}
+        self.parts: dict[str, subprocess.Popen[bytes]] = {}
+        self.http = plain_session()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> float:
+        """Seconds until it is ready."""
+        began = time.monotonic()
+        for role in self.commands:
+            self.start_part(role)
+        self.wait_until_ready()
+        return time.monotonic() - began
+
+    def start_part(self, role: str) -> None:
+        with self.log.open("ab") as output:
+            self.parts[role] = subprocess.Popen(
+                self.commands[role], cwd=ROOT, env=self.environment, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            )  # fmt: skip
+
+    def wait_until_ready(self) -> None:
+        def is_ready() -> bool:
+            ended = [role for role, part in self.parts.items() if part.poll() is not None]
+            if ended:
+                raise RuntimeError(
+                    f"{', '.join(ended)} ended: {self.log.read_text(errors='replace')[-3000:]}"
+                )
+            with suppress(requests.RequestException):
+                return self.http.get(f"{self.url}/readyz", timeout=3).ok
+            return False
+
+        wait_until(is_ready, READY_SECONDS, "/readyz")
+
+    def kill(self, *roles: str) -> None:
+        """As `kill -9` does, to the named parts, or of all."""
+        chosen = roles or tuple(self.parts)
+        for role in chosen:
+            with suppress(ProcessLookupError):
+                os.killpg(self.parts[role].pid, signal.SIGKILL)
+        for role in chosen:
+            self.parts.pop(role).wait()
+
+    def pids(self) -> list[int]:
+        return _members({part.pid for part in self.parts.values()})
+
+    def cpu(self) -> float:
+        return cpu_seconds(self.pids())
+
+    def push(self, token: str, **fields: Any) -> str:
+        """The raw item's id."""
+        answer = self.http.post(f"{self.url}/v1/raw", json=fields, headers=bearer(token), timeout=60)
+        if answer.status_code != 202:
+            raise RuntimeError(f"A push was answered {answer.status_code}: {answer.text[:500]}")
+        return str(answer.json()["id"])
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+class Receiver:
+    """The receiver's process (`benchmarks.receiver`), and what it has counted."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "benchmarks.receiver"]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.port, self.secret = self.process.stdout.readline().split()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._http = plain_session()
+
+    def counts(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._http.get(f"{self.url}/counts", timeout=30).json()
+        return found
+
+    def arrivals(self) -> dict[str, float]:
+        """When each was first received, by the receiver's clock."""
+        found: dict[str, float] = self._http.get(f"{self.url}/arrivals", timeout=30).json()
+        return found
+
+    def forget(self) -> None:
+        self._http.post(f"{self.url}/forget", timeout=30)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+# --- A session: one database, and what was started on it -------------------------------------------------------------
+
+
+@dataclass
+class Session:
+    """What a script measures with. Django is set up on the session's own database."""
+
+    database: str
+    """`sqlite` or `postgres`."""
+    is_smallest: bool
+    folder: Path
+    size: SimpleNamespace
+    """The numbers of the script that runs, by its `SIZES`."""
+    _kept: Service | None = None
+    _receiver: Receiver | None = None
+    _names: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
+
+    @property
+    def layout(self) -> str:
+        return "embedded" if self.database == "sqlite" else "split"
+
+    @property
+    def receiver(self) -> Receiver:
+        if self._receiver is None:
+            self._receiver = Receiver()
+        return self._receiver
+
+    def name(self, of: str) -> str:
+        """One that no other row of the session has."""
+        return f"{of} {next(self._names)}"
+
+    @contextmanager
+    def service(self, *, workers: int = 1, **environment: str) -> Iterator[Service]:
+        """A fresh one with these variables; at the smallest size one for all scripts, which start fast that way."""
+        common = {"SIMULATED_LATENCY_MS": "200", "OUTBOUND_ALLOW_LOOPBACK": "1"}
+        log = self.folder / "service.log"
+        if not self.is_smallest:
+            with Service(self.layout, log=log, environment=common | environment, workers=workers) as service:
+                yield service
+            return
+        if self._kept is None:
+            self._kept = Service(self.layout, log=log, environment=common | {"LEASE_SECONDS": "2"})
+            self._kept.start()
+        yield self._kept
+
+    def end(self) -> None:
+        if self._kept is not None:
+            self._kept.kill()
+        if self._receiver is not None:
+            self._receiver.end()
+
+
+@contextmanager
+def redis_server(folder: Path) -> Iterator[str]:
+    """A Redis of its own that keeps nothing; its address."""
+    port = free_port()
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    server = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.DEVNULL)
+    try:
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.kill()
+        server.wait()
