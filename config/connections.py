@@ -29,7 +29,8 @@ from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import Unreader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
 
-from config.ground import limits
+from config.ground import errors, limits
+from config.ground.errors import Detail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ _NOBODY_THERE: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNAB
 def _refusal(status: HTTPStatus) -> bytes:
     """An answer of the form that every error has, written without a thread."""
     error, code, message = _SAID.get(status, _NO_HTTP)
-    body = json.dumps({"error": error, "detail": [{"field": None, "code": code, "message": message}]})
+    body = json.dumps(errors.body(error, [Detail(None, code, message)]))
     more = "Retry-After: 1\r\n" if status in _SAID else ""
     return _REFUSED.format(status=status, length=len(body), more=more, body=body).encode()
 

@@ -56,10 +56,17 @@ def is_feed_too_much(text: str) -> bool:
 
 
 def without_cdata(text: str) -> str:
-    """The text without its CDATA sections; comments and instructions stay, and count as markup."""
+    """The text without its CDATA sections; comments and instructions stay, and count as markup.
+
+    Within a tag, as in an attribute's value, none begins.
+    """
     kept: list[str] = []
     at = 0
     while (opening := text.find("<![CDATA[", at)) != -1:
+        if text.rfind("<", at, opening) > text.rfind(">", at, opening):
+            kept.append(text[at : opening + 1])
+            at = opening + 1
+            continue
         closing = text.find("]]>", opening)
         if closing == -1:
             break
@@ -68,15 +75,12 @@ def without_cdata(text: str) -> str:
     return "".join([*kept, text[at:]]) if kept else text
 
 
-def _has_many_unclosed(text: str | bytes) -> bool:
+def _has_many_unclosed(text: str) -> bool:
     return any(_looked_through(text, opening, end) > MAX_LOOKED_THROUGH for opening, end in _CLOSED_BY)
 
 
-def _looked_through(text: str | bytes, opening: str, end: str) -> int:
+def _looked_through(text: str, opening: str, end: str) -> int:
     """At most so many characters, as if each opening stood right behind the last place that could close one."""
-    if isinstance(text, bytes):
-        begun = text.rfind(end.encode()) + 1
-        return text.count(opening.encode(), begun) * (len(text) - begun)
     begun = text.rfind(end) + 1
     return text.count(opening, begun) * (len(text) - begun)
 
@@ -221,7 +225,7 @@ _NEVER_ENDED: Final = re.compile(rb"<[^<>]*+(?=<|\Z)")
 
 def is_sitemap_too_much(data: bytes) -> bool:
     """Whether a sitemap has more markup than one of 50,000 addresses, or markup that isn't any."""
-    if data.count(b"<") > MAX_SITEMAP_TAGS or _has_many_unclosed(data):
+    if data.count(b"<") > MAX_SITEMAP_TAGS or _has_many_unclosed(data.decode("latin-1")):
         return True
     # Libxml2 reads on behind each, and takes the square of their number.
     return sum(1 for _ in islice(_NEVER_ENDED.finditer(data), MAX_NEVER_ENDED + 1)) > MAX_NEVER_ENDED

@@ -25,6 +25,7 @@ from pipeline.grounding import (
 from pipeline.grounding.claims import LEAST_COVERED
 from pipeline.links import without_links
 from pipeline.sentences import split_sentences
+from pipeline.wording import collapse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,8 +103,8 @@ def without_added(text: str, draft: Draft) -> str:
 def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, persona: PersonaCard) -> Check:
     """Every number of the parts with its unit; those that a declared sum gives are no strangers."""
     required = "\n".join(str(one.get("text") or "") for one in persona.required_structures)
-    # "3/5" at the end of a line numbers a post of a thread; that of a title is said.
-    known = f"{source.title} |\n{source.author}\n|\n{source.text}\n|\n{required}"
+    # "3/5" at the end of a line numbers a post of a thread; that of a title is said, in one line as drafts have it.
+    known = f"{collapse(source.title)} |\n{source.author}\n|\n{source.text}\n|\n{required}"
     told: dict[str, Any] = {
         "language": draft.language,
         "source_language": source.language,

@@ -14,7 +14,7 @@ from benchmarks.__main__ import SCRIPTS
 from benchmarks.service import ROOT
 from tests import migrated
 
-pytestmark = [pytest.mark.slow, pytest.mark.sqlite, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.both_databases, pytest.mark.timeout(400)]
 ON_SQLITE = {"generation", "operation", "api", "review", "components", "tokens"}
 # The review queue says the same on both, and takes long.
 ON_POSTGRES = {"generation", "operation", "webhooks", "publication", "collection", "api", "analytics"}

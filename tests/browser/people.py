@@ -13,7 +13,6 @@ from tests.factories import UserFactory
 
 PASSWORD = "a long enough phrase 9"
 SHOTS = os.environ.get("SHOTS", "")
-LOOKS = (("light", 1440), ("light", 390), ("dark", 1440), ("dark", 390))
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
 # Colours that are still on their way from one scheme to the other aren't those that people read. One that ends can set off
 # another, of what inherits it.
@@ -51,22 +50,22 @@ def follow(page, link):
 def look_over(page, name):
     """No violation that axe knows, light and dark, wide and narrow; nothing wider than the window.
 
-    A page that several tests come to, or one test wide and narrow, is looked over the first time. Its dark colours are
-    looked at wide alone: they are the same on a phone. With SHOTS they are shown there too.
+    A page that several tests come to, or one test wide and narrow, is looked over the first time.
     """
     if name in _LOOKED_OVER:
         return
     _LOOKED_OVER.add(name)
     wide = page.viewport_size
-    for scheme, width in LOOKS if SHOTS else LOOKS[:-1]:
+    for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": 900 if width > 1000 else 844})
-        wrong = violations(page, of_colours_only=scheme == "dark")
-        assert wrong == [], f"{name}, {width} px, {scheme}: {wrong}"
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} at {width}"
-        if SHOTS:
-            path = Path(SHOTS) / f"{name}-{width}-{scheme}.png"
-            page.screenshot(path=path, full_page=True)
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900 if width > 1000 else 844})
+            wrong = violations(page, of_colours_only=scheme == "dark")
+            assert wrong == [], f"{name}, {width} px, {scheme}: {wrong}"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} at {width}"
+            if SHOTS:
+                path = Path(SHOTS) / f"{name}-{width}-{scheme}.png"
+                page.screenshot(path=path, full_page=True)
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(wide)
 

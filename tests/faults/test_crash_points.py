@@ -10,7 +10,7 @@ import pytest
 
 from config.ground.crash import POINTS
 from tests.faults.world import Neighbour, make_world, serve
-from tests.sizes import IS_PROOF, first_of_each
+from tests.sizes import IS_PROOF
 
 pytestmark = [
     pytest.mark.slow,
@@ -684,7 +684,7 @@ def test_every_crash_point_has_a_scenario():
 
 @pytest.mark.parametrize(
     "scenario",
-    sorted(first_of_each(SCENARIOS, lambda one: one.point), key=lambda one: one.at),
+    sorted(SCENARIOS, key=lambda one: one.at),
     ids=lambda one: f"{one.at} {one.about}".strip().replace(" ", "_"),
 )
 def test_killed_step_is_done_once(scenario, world, neighbour):

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300), pyt
 ROWS = size(3_000, 5_000)
 MOST_SECONDS = 2.0
 IDLE_TIMES = 3
-TIMES = size(4, 8)
+TIMES = 8
 APART_SECONDS = 0.7
 WAITING = {
     "generations": "SELECT COUNT(*) FROM generation WHERE wake_at IS NOT NULL",

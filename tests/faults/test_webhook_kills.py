@@ -19,7 +19,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from tests.faults.separate import IS_POSSIBLE, Separate
 from tests.sizes import size
 
-KILLS = size(3, 30)
+KILLS = size(6, 30)
 USUAL_START_SECONDS = 4.0
 SLOWEST_PACE = 3.0
 SEED = 20261122

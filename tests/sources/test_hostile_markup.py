@@ -104,6 +104,7 @@ def test_an_honest_page_and_sitemap_are_within_bounds():
         "quotes that stay open",
         "namespaces",
         "signs",
+        "a section that isn't one",
     ],
 )
 def test_a_hostile_feed_is_refused_before_it_is_parsed(name, monkeypatch):
@@ -118,7 +119,7 @@ def test_a_mistake_that_a_small_feed_repeats_is_no_attack(opening):
     ]
 
 
-@pytest.mark.parametrize("name", ["attributes", "nested tables", "a section that isn't one", "bases"])
+@pytest.mark.parametrize("name", ["attributes", "nested tables", "bases"])
 def test_a_hostile_feed_is_refused_while_it_is_parsed(name):
     assert feed(rss(item(HOSTILE[name]))) == {"problem": "too_complex"}
 
@@ -235,8 +236,7 @@ def of_a_push(name):
 def test_no_hostile_feed_costs_more_than_an_honest_one(around):
     floor = honest_feed()
     took = {name: cost(feed, around(text)) for name, text in HOSTILE.items()}
-    # Of the same size, one of 20,000 bare entries costs three times as much too.
-    assert {name: round(one / floor, 2) for name, one in took.items() if one > 3 * floor} == {}
+    assert {name: round(one / floor, 2) for name, one in took.items() if one > 2 * floor} == {}
 
 
 @measured

@@ -37,7 +37,7 @@ pytestmark = [
     pytest.mark.minutes(3),
 ]
 
-TRIALS_IN_ALL = size(75, 500)
+TRIALS_IN_ALL = size(150, 500)
 POINTS = (
     "publish.claimed",
     "publish.prepared",
@@ -48,7 +48,7 @@ POINTS = (
 )
 IN_THE_CALL = "in the call"
 LOSSES = ("drops_before", "drops_after", "500_before", "500_after", "502_html", "never_answers", "empty")
-ROUNDS = size(7, 30)
+ROUNDS = size(14, 30)
 
 
 class Killed(BaseException):
