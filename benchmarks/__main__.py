@@ -35,6 +35,7 @@ from tools.suite import commit_described, find_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import FrameType
 
 SCRIPTS: Final = {
     "generation": "a text from push to webhook: CPU, throughput, latency under load",
@@ -229,9 +230,14 @@ def machine() -> str:
     return f"{os.cpu_count()} × {model}, {platform.system()}, Python {platform.python_version()}"
 
 
+def end(number: int, _frame: FrameType | None) -> None:
+    """What was made is ended and dropped too, however often it is asked for."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main() -> int:
-    # What was made is ended and dropped then too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, end)
     arguments = read_arguments(sys.argv[1:])
     if arguments.rows:
         return run_session(arguments)
