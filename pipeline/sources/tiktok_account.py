@@ -43,7 +43,11 @@ _FAILURES: Final = {
     "gone": ("not_found", "TikTok knows no such account or hashtag. Check how it is written."),
     "outdated": (
         "tool_outdated",
-        "yt-dlp can't read TikTok's pages: they changed, or this service doesn't reach them. The operator should look at both.",
+        "yt-dlp can't read TikTok's pages, which have changed. The operator should update yt-dlp.",
+    ),
+    "unreachable": (
+        "unreachable",
+        "yt-dlp doesn't reach TikTok from this service. The operator should look at its way out.",
     ),
     "timed_out": ("tool_timed_out", "yt-dlp took too long over TikTok's list."),
     "missing": (

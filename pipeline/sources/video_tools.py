@@ -26,7 +26,6 @@ MAX_WORDS_BYTES: Final = 64 * 1024
 _ALWAYS: Final = (
     "--ignore-config",
     "--no-cache-dir",
-    "--no-warnings",
     "--no-progress",
     "--skip-download",
     "--socket-timeout",
@@ -37,8 +36,12 @@ _ALWAYS: Final = (
     "1",
 )
 
+_UNREACHABLE: Final = (
+    r"Name or service not known|name resolution|[Nn]etwork is unreachable|No route to host|Connection refused|timed out"
+)
 # What yt-dlp prints, by what it means (github.com/yt-dlp/yt-dlp, extractor/youtube and extractor/tiktok.py, 2026.08.19).
 _MEANINGS: Final = (
+    ("unreachable", _UNREACHABLE),
     (
         "blocked",
         r"not a bot|HTTP Error 429|HTTP Error 403|IP address is blocked|Too Many Requests|captcha|PO Token",
@@ -67,7 +70,7 @@ _MEANINGS: Final = (
 
 class ToolFailed(Exception):
     """`kind` is one of `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`, `upcoming`,
-    `outdated`, `timed_out`, `too_large`, `missing`, `failed`; `words` is the tool's own last line.
+    `outdated`, `unreachable`, `timed_out`, `too_large`, `missing`, `failed`; `words` is the tool's own last line.
     """
 
     def __init__(self, kind: str, words: str = "") -> None:
@@ -100,10 +103,10 @@ def is_there(tool: str) -> bool:
 
 
 def meaning_of(words: str) -> str:
-    for kind, pattern in _MEANINGS:
-        if re.search(pattern, words):
-            return kind
-    return "failed"
+    """By its errors; that the site wasn't reached stands at times only in a warning before them."""
+    errors = "\n".join(line for line in words.splitlines() if not line.startswith("WARNING:"))
+    kind = next((kind for kind, pattern in _MEANINGS if re.search(pattern, errors)), "failed")
+    return "unreachable" if kind in {"outdated", "failed"} and re.search(_UNREACHABLE, words) else kind
 
 
 def _run(command: list[str], tool: str, folder: str, seconds: float) -> tuple[bytes, str, int]:

@@ -371,6 +371,12 @@ def test_a_hashtag_is_asked_for_by_its_page(tiktok, tool):
     assert tool.arguments[-1] == "https://www.tiktok.com/tag/rye%20br%C3%B8d"
 
 
+NOT_REACHED = """\
+WARNING: [tiktok:user] x: Unable to download user webpage: [Errno -2] Name or service not known
+WARNING: [tiktok:user] This user's account is either private or has embedding disabled
+ERROR: [tiktok:user] x: Unable to extract secondary user ID. Try tiktokuser:channel_id"""
+
+
 @pytest.mark.parametrize(
     ("words", "code", "after"),
     [
@@ -378,6 +384,9 @@ def test_a_hashtag_is_asked_for_by_its_page(tiktok, tool):
         ("ERROR: [tiktok:user] x: Unable to download webpage: HTTP Error 403: Forbidden", "blocked", timedelta(hours=6)),
         ("ERROR: [tiktok:user] x: Unable to extract secondary user ID. Try tiktokuser:channel_id", "tool_outdated", None),
         ("ERROR: [tiktok:tag] The program functionality for this site has been marked as broken", "tool_outdated", None),
+        (NOT_REACHED, "unreachable", None),
+        ("ERROR: [tiktok:tag] x: Unable to download webpage: [Errno -2] Name or service not known", "unreachable", None),
+        ("WARNING: HTTP Error 429\nERROR: [tiktok:user] x: This user's account is private. Log into an account that has access", "private", None),
         ("ERROR: [tiktok:user] x: This user's account is private. Log into an account that has access", "private", None),
         ("ERROR: [tiktok:user] x: HTTP Error 404: Not Found", "not_found", None),
         ("Traceback", "tool_failed", None),
