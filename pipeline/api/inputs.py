@@ -459,7 +459,13 @@ class PublishInput(StrictSerializer):
     }
 
     outlets = _outlets(required=False, allow_empty=False)
-    publish_at = MomentField(required=False)
+    publish_at = MomentField(
+        required=False,
+        error_messages={
+            "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z; "
+            "for a time of somebody's clock give local_time and timezone in its place."
+        },
+    )
     local_time = PatternField(
         r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
         required=False,
