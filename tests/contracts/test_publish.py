@@ -260,7 +260,7 @@ def test_wrong_wish_is_refused(alice, body, detail):
 
 def test_moment_without_an_offset_is_pointed_to_the_wall_clock(alice):
     answer = _ask(alice, alice.ready(), {"publish_at": "2030-01-01T09:00", "timezone": "Europe/Berlin"})
-    assert "local_time and timezone" in answer.json()["details"][0]["message"]
+    assert "local_time and timezone" in answer.json()["detail"][0]["message"]
 
 
 # --- Wall clocks -----------------------------------------------------------------------------------------------------
