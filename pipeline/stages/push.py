@@ -287,6 +287,11 @@ def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> Plan:
     return _plan(row, source_text(row, body), Acceptance(workspace))
 
 
+def body_of(row: RawItem) -> RawBody:
+    """Its content as it is now; earlier versions stay beside it."""
+    return RawBody.everywhere.get(raw_item=row, number=row.content_version)
+
+
 def _plan(row: RawItem, text: SourceText, acceptance: Acceptance) -> Plan:
     engines = [engine_named(name) for name in row.engines]
     return acceptance.plan(engines, row.variants, text, persona_id=row.persona_id)
@@ -294,8 +299,8 @@ def _plan(row: RawItem, text: SourceText, acceptance: Acceptance) -> Plan:
 
 def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
     """Raises `Conflict` where a push would skip variant `index` of `item` now, with the same code and sentence."""
-    text = source_text(raw, RawBody.everywhere.get(raw_item=raw))
     engines = [engine_named(item.engine_output)]
+    text = source_text(raw, body_of(raw))
     plan = Acceptance(workspace).plan(engines, index + 1, text, persona_id=item.persona_id)
     for skipped in plan.skipped:
         if skipped.variant == index:
@@ -667,8 +672,7 @@ def _replan(
 ) -> None:
     """Plan a raw item that was skipped, failed or waited; the row is locked by the caller."""
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
-    body = RawBody.everywhere.get(raw_item=row, number=row.content_version)
-    plan = plan_for(row, body, workspace)
+    plan = plan_for(row, body_of(row), workspace)
     if not plan.shares:
         _nothing_to_make(row, plan, when_short=when_short, now=now)
         return

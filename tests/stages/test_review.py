@@ -11,7 +11,7 @@ from config.ground import states
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode
 from pipeline.engines.base import ANGLES
-from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, Revision
+from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
 from pipeline.stages import generate, publish, push, review
 from pipeline.stages.generate.starting import start
 from tests.stages import steps
@@ -473,6 +473,14 @@ def test_regenerate_of_a_failed_one_lets_its_raw_item_go_on(workspace, make):
     variant = review.regenerate(item, workspace=workspace, now=NOON)
     steps.run_generations(item.raw_item)
     assert (reread(variant).status, reread(item.raw_item).status) == ("ready", "processed")
+
+
+def test_regenerate_goes_by_the_latest_version_of_its_source(workspace):
+    item = make_items(workspace, external_id="story-1")[0]
+    steps.push_raw(workspace, external_id="story-1", body=f"{steps.TEXT} It was revised at noon.")
+    assert RawBody.everywhere.filter(raw_item=item.raw_item).count() == 2
+    variant = review.regenerate(reread(item), workspace=workspace, now=NOON)
+    assert variant.generation.raw_version == 2
 
 
 def test_erase_cancels_and_leaves_a_tombstone(workspace, ready, stage, feed):
