@@ -132,7 +132,9 @@ def alone(document):
             seen.add(tuple(ILLEGAL.sub("", text or "") for text in (identity, link, entry.get("title"))))
         elif link or any((text or "").strip() for text in texts):
             nameless += 1
-    return len(seen) + nameless
+    # A copy whose link is broken is none of its own.
+    copies = {(identity, "", title) for identity, link, title in seen if link}
+    return len(seen - copies) + nameless
 
 
 def judge(document):
