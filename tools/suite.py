@@ -57,6 +57,7 @@ PROOFS = {
         "tests/sources/test_rss_mutated.py",
         "tests/sources/test_rss_quick.py",
     ],
+    "image": ["tests/operators/test_image.py"],
     "first-day": ["tests/first_day", "tests/stages/test_first_day.py"],
     "properties": [
         "tests/analytics",
