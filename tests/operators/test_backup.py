@@ -264,26 +264,28 @@ def no_archive(data):
     return b"no archive"
 
 
+SPOILT = (
+    (no_archive, "is damaged or was cut off"),
+    (cut_off, "is damaged or was cut off"),
+    (without_end, "has no manifest at its end"),
+    (bit_turned, "its content isn't what its manifest says"),
+    (of_other_form, "has form 1; this version reads form 2"),
+    (of_other_database, "The backup is of oracle"),
+    (of_newer_version, "is of a newer version: this one doesn't know pipeline.9999_tomorrow"),
+)
+
+
 @pytest.mark.slow
 @ONCE
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (no_archive, "is damaged or was cut off"),
-        (cut_off, "is damaged or was cut off"),
-        (without_end, "has no manifest at its end"),
-        (bit_turned, "its content isn't what its manifest says"),
-        (of_other_form, "has form 1; this version reads form 2"),
-        (of_other_database, "The backup is of oracle"),
-        (of_newer_version, "is of a newer version: this one doesn't know pipeline.9999_tomorrow"),
-    ],
-)
-def test_what_is_not_a_whole_backup_of_ours_costs_nothing(kept, saved, tmp_path, spoil, said):
+def test_what_is_not_a_whole_backup_of_ours_costs_nothing(kept, saved, tmp_path):
     path = tmp_path / "spoilt.tar.gz"
-    path.write_bytes(spoil(saved.read_bytes()))
     before = (kept.shell(COUNT), kept.files())
-    done = kept.manage("restore", str(path), "--wipe")
-    assert (done.code, done.err.startswith("CommandError: "), said in done.err) == (1, True, True), done.err
+    for spoil, said in SPOILT:
+        path.write_bytes(spoil(saved.read_bytes()))
+        done = kept.manage("restore", str(path), "--wipe")
+        assert (done.code, done.err.startswith("CommandError: "), said in done.err) == (1, True, True), (
+            done.err
+        )
     assert (kept.shell(COUNT), kept.files()) == before
 
 
