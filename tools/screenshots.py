@@ -208,11 +208,13 @@ def write(taken: bytes, file: Path) -> None:
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    program = (
+        os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    )
     try:
         if program is None:
             raise Failed(
-                "There is no Chromium: install Debian's package chromium, or name a program in CHROMIUM."
+                "There is no Chromium: install Debian's package chromium-headless-shell, or name a program in CHROMIUM."
             )
         folder.mkdir(parents=True, exist_ok=True)
         with running_demo() as demo, sync_playwright() as playwright:

@@ -7,7 +7,6 @@ fail.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import pytest
 from accounts import recent_requests
 from config.ground import hands
 from tests import caches
+from tests import chromium as browsers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,12 +51,7 @@ def with_quick_workspaces(quick_workspaces):
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if not program:
-        message = "There is no Chromium: install Debian's package chromium, or name a program in CHROMIUM."
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
+    program = browsers.find()
     from playwright.sync_api import sync_playwright
 
     # Playwright's own event loop runs in this thread; Django would take every query for one from a coroutine.

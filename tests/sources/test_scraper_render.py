@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import threading
@@ -18,6 +17,7 @@ from pipeline.plugins import Refused, TryLater
 from pipeline.sources import page_render, page_visit, scraper
 from pipeline.sources.page_render import find_browser
 from pipeline.sources.scraper import PLUGIN
+from tests import chromium
 
 from .fake_site import USER_AGENT
 from .test_scraper import article
@@ -30,12 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def browser(monkeypatch) -> str:
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if not found:
-        message = "There is no Chromium: install Debian's package chromium, or name a program in CHROMIUM."
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
+    found = chromium.find()
     # A busy machine starts a browser slowly; what is tested here is what it loads.
     monkeypatch.setattr(page_render, "RENDER_SECONDS", 120)
     monkeypatch.setattr(page_render, "REQUEST_SECONDS", 60)
