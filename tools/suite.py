@@ -33,7 +33,7 @@ RINGS = {
     # Each of these starts processes of its own, and waits for them as often as it works; some of them measure time.
     "slow": [
         ["-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"],
-        ["-m", "alone", "tests/faults", "tests/benchmarks"],
+        ["-m", "alone", "tests/faults"],
     ],
     # Servers that the world runs: WordPress and a PDS of Bluesky's, on this machine.
     "real": [["-m", "real", "-n", "2", "--dist", "loadfile"]],

@@ -14,8 +14,8 @@ from benchmarks.__main__ import SCRIPTS
 from benchmarks.service import ROOT
 from tests import migrated
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.both_databases, pytest.mark.timeout(400)]
-LONGEST_SECONDS = 360
+pytestmark = [pytest.mark.slow, pytest.mark.both_databases, pytest.mark.timeout(600), pytest.mark.minutes(2)]
+LONGEST_SECONDS = 540
 ON_SQLITE = {"generation", "operation", "api", "review", "components", "tokens"}
 # The review queue says the same on both, and takes long.
 ON_POSTGRES = {"generation", "operation", "webhooks", "publication", "collection", "api", "analytics"}
