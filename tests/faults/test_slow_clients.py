@@ -21,7 +21,12 @@ from config.ground import limits
 from tests.faults.instance import Instance
 from tests.faults.separate import IS_POSSIBLE, Separate
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.postgres_if_there,
+    pytest.mark.minutes(6),
+]
 CROWD = 40
 LARGE = "/static/fonts/inter-latin-ext.woff2"
 
