@@ -36,9 +36,7 @@ _ALWAYS: Final = (
     "1",
 )
 
-_UNREACHABLE: Final = (
-    r"Name or service not known|name resolution|[Nn]etwork is unreachable|No route to host|Connection refused|timed out"
-)
+_UNREACHABLE: Final = r"Name or service not known|name resolution|[Nn]etwork is unreachable|No route to host|Connection refused|timed out"
 # What yt-dlp prints, by what it means (github.com/yt-dlp/yt-dlp, extractor/youtube and extractor/tiktok.py, 2026.08.19).
 _MEANINGS: Final = (
     ("unreachable", _UNREACHABLE),
