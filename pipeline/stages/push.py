@@ -289,7 +289,8 @@ def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> Plan:
 
 def body_of(row: RawItem) -> RawBody:
     """Its content as it is now; earlier versions stay beside it."""
-    return RawBody.everywhere.get(raw_item=row, number=row.content_version)
+    body: RawBody = RawBody.everywhere.get(raw_item=row, number=row.content_version)
+    return body
 
 
 def _plan(row: RawItem, text: SourceText, acceptance: Acceptance) -> Plan:
