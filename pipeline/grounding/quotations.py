@@ -9,9 +9,11 @@ from functools import lru_cache
 from typing import Final
 
 from pipeline.sentences import split_sentences
+from pipeline.wording import drawn_length
 
 QUOTATION_LEAST: Final = 12
-"""Shorter quoted stretches are names and single words, which no source need hold."""
+"""Of usual width; a sign of Chinese, Japanese or Korean has twice as much. Shorter quoted stretches are names and single
+words, which no source need hold, unless they are set as something that was said."""
 _NEAREST_LONGEST: Final = 200
 _LEAST_SHARED: Final = 0.3
 
@@ -19,6 +21,8 @@ _PAIRED: Final = re.compile(
     r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]"
     r"|\u00ab([^\u00ab\u00bb]*)\u00bb|\u00bb([^\u00ab\u00bb]*)\u00ab|\u2039([^\u2039\u203a]*)\u203a"
     r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\""
+    # Swedish and Finnish open and close with the same mark.
+    r"|(?<![^\s(\[\u2014\u2013])\u201d([^\s\u201c\u201d][^\u201c\u201d\n]*)\u201d|(?<![^\s(\[\u2014\u2013])\u00bb([^\s\u00ab\u00bb][^\u00ab\u00bb\n]*)\u00bb"
     # Single marks are apostrophes too: they open after a space and close before one.
     r"|(?<![^\s(\[\u2014\u2013])\u2018([^\u2018\n]*?\S)\u2019(?![^\W_])|(?<![^\s(\[\u2014\u2013])\u201a([^\u201a\n]*?\S)[\u2018\u2019](?![^\W_])"
     r"|(?<![^\s(\[\u2014\u2013])'(?=[^'\s])([^\n]*?[^\s'])'(?![^\W_])"
@@ -38,8 +42,14 @@ _SPACE: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"\w+")
 _BARE_WORD: Final = re.compile(r"\w+(?:[.,']\w+)*")
 _ENDS: Final = re.compile(r"[.!?,;:](?=\s|$)")
+# What stands before the opening mark of something that was said, at its end inside the marks, or behind the closing one.
+_SAID_BEFORE: Final = re.compile(r":\s*$")
+_SAID_INSIDE: Final = re.compile(r"\w[.!?,\u2026]$")
+_SAID_BEHIND: Final = re.compile(r"\s*,?\s*[\u2014\u2013-]\s")
 _LEAST_TRANSCRIPT: Final = 40
 _WORDS_A_MARK: Final = 60
+_LEAST_SAID_WORDS: Final = 2
+_LEAD: Final = 4
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ def _bare(text: str) -> str:
 
 
 def quotations(text: str) -> tuple[str, ...]:
-    """What is quoted, from `QUOTATION_LEAST` characters on: between marks, after an open one, as a block."""
+    """What is quoted: between marks, after an open one, as a block. Not what is too short to be one, see there."""
     if not any(mark in text for mark in _MARKS) and ">" not in text:
         return ()
     spans = [
@@ -90,7 +100,21 @@ def quotations(text: str) -> tuple[str, ...]:
             if not any(start <= match.start() <= end for start, end in closed)
         ]
     spans += [(match.start(1), match.group(1).strip(f"{_MARKS} ")) for match in _BLOCK.finditer(text)]
-    return tuple(words for _, words in sorted(spans) if len(words) >= QUOTATION_LEAST)
+    return tuple(words for start, words in sorted(spans) if _is_one(text, start, words))
+
+
+def _is_one(text: str, start: int, words: str) -> bool:
+    """Whether it is long enough, or has two words and is set as something that was said."""
+    if drawn_length(words) >= QUOTATION_LEAST:
+        return True
+    if len(_WORD.findall(words)) < _LEAST_SAID_WORDS:
+        return False
+    end = start + len(words) + 1
+    return bool(
+        _SAID_INSIDE.search(words)
+        or _SAID_BEFORE.search(text[max(start - _LEAD, 0) : start - 1])
+        or _SAID_BEHIND.match(text[end : end + _LEAD])
+    )
 
 
 def misquoted(draft: str, source: str) -> tuple[Misquoted, ...]:

@@ -73,6 +73,7 @@ def test_quotations_are_found_in_all_marks() -> None:
         "On a attendu.",
         "長い間ずっと待っていました",
         "It was so long.",
+        "So few.",
     )
 
 
@@ -83,6 +84,16 @@ def test_quotations_are_found_in_all_marks() -> None:
         ("“We haven’t waited,” she said.", "We haven't waited", ()),
         ("“We have waited longer”", "We have waited long", ("We have waited longer",)),
         ("“so-called”", "nothing", ()),
+        ("a “big deal” for all", "nothing", ()),
+        ("“We lied,” she said.", "nothing", ("We lied,",)),
+        ("”Vi har väntat länge”, säger hon.", "Vi väntar.", ("Vi har väntat länge",)),
+        ("”Vi har väntat länge”, säger hon.", "Hon säger: ”Vi har väntat länge.”", ()),
+        ("Hän sanoo: »Me odotimme kauan»", "Me odotamme.", ("Me odotimme kauan",)),
+        ("«Мы готовы», — сказала она.", "Мы ждали.", ("Мы готовы",)),
+        ("Она сказала: «Мы готовы»", "Мы ждали. Мы готовы.", ()),
+        ("Газета «Новый день» вышла.", "Мы ждали.", ()),
+        ("市長は「私は行きません」と述べた。", "市長は行く。", ("私は行きません",)),
+        ("市長は「安全」と述べた。", "市長は行く。", ()),
     ],
 )
 def test_quotations_have_to_stand_in_the_source(draft: str, source: str, strange: tuple[str, ...]) -> None:
