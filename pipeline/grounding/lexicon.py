@@ -143,6 +143,8 @@ _ES_HUNDREDS: Final = [
 _AMBIGUOUS: Final = frozenset(
     [
         "once",
+        # Polish, Czech and Slovak for "this".
+        "ten",
         "elf",
         "sept",
         "neuf",
@@ -198,8 +200,8 @@ def words_of(language: str) -> dict[str, tuple[str, int]]:
     """Each word with its role (`unit`, `ten`, `hundred`, `hundreds`, `scale`) and its value."""
     found: dict[str, tuple[str, int]] = {}
     if language == "":
-        others = {word: one for name in ("es", "fr", "de") for word, one in words_of(name).items()}
-        return {word: one for word, one in others.items() if word not in _AMBIGUOUS} | words_of("en")
+        every = {word: one for name in reversed(LANGUAGES) for word, one in words_of(name).items()}
+        return {word: one for word, one in every.items() if word not in _AMBIGUOUS}
     if language == "en":
         found |= {word: ("unit", value) for value, word in enumerate(_EN_UNITS)}
         found |= {word: ("ten", 20 + 10 * place) for place, word in enumerate(_EN_TENS)}

@@ -55,6 +55,16 @@ def test_other_numbers_are_named(draft: str, source: str, strange: tuple[str, ..
     assert ungrounded_numbers(draft, source) == strange
 
 
+def test_a_word_of_another_language_is_no_number() -> None:
+    source = (
+        "Nowy most otwarto w piątek. Miasto zapłaciło za niego 40 milionów złotych, a prace trwały trzy lata."
+    )
+    assert ungrounded_numbers("Ten most otwarto w piątek.", source) == ()
+    assert ungrounded_numbers("Ten cranes stand in the harbour.", "The cranes stand in the harbour.") == (
+        "Ten",
+    )
+
+
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("0123456789.,' "))))
 def test_text_is_grounded_in_itself(text: str) -> None:
     assert ungrounded_numbers(text, text) == ()
