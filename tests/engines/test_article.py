@@ -28,6 +28,23 @@ def test_slug_is_the_title_as_an_address_has_it(title: str, slug: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("title", "language", "slug"),
+    [
+        ("Die Wärmewende: Öl, Übermaß", "de", "die-waermewende-oel-uebermass"),
+        ("Wa\u0308rmewende", "de-AT", "waermewende"),
+        ("Wärmewende", "", "warmewende"),
+        ("Färjan går över sjön", "sv", "farjan-gar-over-sjon"),
+        ("Ærø får færger på øen", "da", "aeroe-faar-faerger-paa-oeen"),
+        ("Åpner på Tøyen", "nb_NO", "aapner-paa-toeyen"),
+    ],
+)
+def test_slug_has_the_letters_that_readers_of_its_language_write(
+    title: str, language: str, slug: str
+) -> None:
+    assert slug_of(title, language) == slug
+
+
+@pytest.mark.parametrize(
     ("text", "words"), [("", 0), ("It's a well-known tram.", 4), ("東京の電車", 3), ("Das 東京 Haus", 3)]
 )
 def test_words_are_counted_in_every_script(text: str, words: int) -> None:
