@@ -100,6 +100,20 @@ _NOBODY: Final = word_set(
     "he she it they we i you this that the a an his her their our my one some many er sie es wir ich il elle ils elles "
     "on nous je ella \u00e9l ellos nosotros yo lei lui noi io"
 )
+# "Coach Dan Wu", "the fire chief Mary O'Neil", in small letters: what they are and who.
+_TITLED: Final = re.compile(
+    r"(?:the )?(?P<title>[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*){0,2})(?: (?:Dr\.|[^\W\d_a-z](?:\.|[\w'\u2019-]*))(?: (?:van|von|de|der|den|del|di|da|la|le|al|bin|ibn))*){1,4}"
+)
+_CLOSES_SPEECH: Final = re.compile(r"[,.!?\u2026].$")
+_NO_TITLES: Final = (
+    _OPENS_NO_NAME
+    | _NOBODY
+    | word_set(
+        "and or but nor not as so yet if than then later earlier soon once today yesterday tonight again also too even only just "
+        "still now here there what which who whom whose when where while because since although though before until by like is was "
+        "were are had has have says said reads read y e et und och og en pero mais aber maar но и а"
+    )
+)
 _APPOSED: Final = re.compile(
     r"[^\s,]+(?: [^\s,]+){1,3}, (?P<name>[^\W\d_a-z][^\s,.;:]+(?: [^\W\d_a-z][^\s,.;:]+| van| von| de| der| del| da| di){1,4})(?=[.,;]|$)"
 )
@@ -130,7 +144,10 @@ def speech_in(sentence: str) -> Iterator[Speech]:
             # What was said before the name: with the rest it would be another sentence.
             words, speaker = within["first"], _name(within["name"], is_whole=True) or _role(within["name"])
         else:
-            speaker = _speaker(sentence[: match.start()], sentence[match.end() :])
+            before, after = sentence[: match.start()], sentence[match.end() :]
+            speaker = _speaker(before, after) or (
+                _titled(after) if _CLOSES_SPEECH.search(match.group()) or after[:1] == "," else ""
+            )
         if words and speaker:
             yield Speech(words, speaker)
 
@@ -169,6 +186,17 @@ def _role(words: str) -> str:
     return " ".join(phrase)
 
 
+def _titled(after: str) -> str:
+    """Who speaks where what they are comes before the name, and both before the verb; empty for anything else."""
+    told = _NAME_THEN_VERB.match(after)
+    match = _TITLED.fullmatch(told["name"]) if told else None
+    if match is None or any(
+        one in _NO_TITLES or one.endswith(("ly", "ing")) for one in match["title"].split()
+    ):
+        return ""
+    return match.group()
+
+
 def _name(words: str, *, is_whole: bool) -> str:
     """The capitalised words at the beginning; empty where there are none, or where other words follow a whole name."""
     taken: list[str] = []
@@ -185,6 +213,9 @@ def _name(words: str, *, is_whole: bool) -> str:
     while taken and taken[-1] in _PARTICLES:
         taken.pop()
     if not taken or (len(taken) == 1 and taken[0].casefold() in _NOBODY):
+        return ""
+    if is_whole and len(tokens) > 2 and taken[0].casefold() in _OPENS_NO_NAME:
+        # "In May coach Dan Wu said": May says nothing.
         return ""
     return (
         ""
