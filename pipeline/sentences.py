@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pipeline import hearsay
-from pipeline.wording import word_set
+from pipeline.wording import without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,12 +48,12 @@ _GERMAN_OPENERS = word_set(
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
 # German closes with the mark that opens in English; after a full stop it only closes.
-_CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb)\\]\u300d\u300f\uff09\u3011"
+_CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb\u05f4)\\]\u300d\u300f\uff09\u3011"
 _ENDER = re.compile(
     rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{_CLOSERS}]*(?=\s|$)|[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*)"
 )
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'\u2018\u201c\u00ab]+$")
-_FIRST_CHARACTER = re.compile(r"\s*[\"'\u2018\u201c\u00ab(\[]*(?P<word>\w*)")
+_FIRST_CHARACTER = re.compile(r"\s*[\"'\u2018\u201c\u00ab\u05f4(\[]*(?P<word>\w*)")
 _LINE_END = re.compile(r"\r\n?|[\n\u2028\u2029\f\v\x85]")
 _BULLET = re.compile(
     r"\s*(?:[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|#{1,6}\s|\[?\(?\d{1,2}:\d{2})"
@@ -65,13 +65,17 @@ _LEAD = re.compile(
 _WORD = re.compile(r"\S+")
 _ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
 _BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
-# Each style closes within the longest sentence; single marks are apostrophes too, so they open after a space and close
-# before one. What is never closed holds nothing together.
-_QUOTED = re.compile(
-    r"\u201c[^\u201c\u201d]{1,600}\u201d|\u201e[^\u201e\u201c\u201d]{1,600}[\u201c\u201d]"
-    r"|\u00ab[^\u00ab\u00bb]{1,600}\u00bb|\u00bb[^\u00ab\u00bb]{1,600}\u00ab|\u300c[^\u300c\u300d]{1,600}\u300d"
-    r"|\"[^\"]{1,600}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{0,598}?\S\u2019(?![^\W_])"
-    r"|\u201d[^\u201c\u201d]{1,600}\u201d"
+# Single marks are apostrophes too, so they open after a space and close before one. What is never closed holds nothing
+# together.
+_QUOTED, _QUOTED_AT_LENGTH = (
+    re.compile(
+        rf"\u201c[^\u201c\u201d]{{1,{most}}}\u201d|\u201e[^\u201e\u201c\u201d]{{1,{most}}}[\u201c\u201d]"
+        rf"|\u00ab[^\u00ab\u00bb]{{1,{most}}}\u00bb|\u00bb[^\u00ab\u00bb]{{1,{most}}}\u00ab|\u300c[^\u300c\u300d]{{1,{most}}}\u300d"
+        rf"|\"[^\"]{{1,{most}}}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{{0,{most - 2}}}?\S\u2019(?![^\W_])"
+        rf"|\u201d[^\u201c\u201d]{{1,{most}}}\u201d|\u05f4[^\u05f4]{{1,{most}}}\u05f4"
+    )
+    # Within the longest sentence, and what somebody says at length.
+    for most in (600, 5_000)
 )
 # What `canonical.seen_text` marks: rows of tables, code and captions, a line each.
 _MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
@@ -240,11 +244,12 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
     return (start, end) if start < end else None
 
 
-def _quotations(text: str, start: int, end: int) -> list[Span]:
-    """Where speech begins and ends, in order; straight marks of which one is left over tell neither."""
-    is_told = text.count('"', start, end) % 2 == 0
-    spans = (match.span() for match in _QUOTED.finditer(text, start, end))
-    return [span for span in spans if is_told or text[span[0]] != '"']
+def _quotations(text: str, start: int, end: int, pattern: re.Pattern[str] = _QUOTED) -> list[Span]:
+    """Where speech begins and ends, in order; marks without a direction, of which one is left over, tell neither."""
+    block = without_gershayim(text[start:end])
+    untold = {mark for mark in '"\u05f4' if block.count(mark) % 2}
+    spans = (match.span() for match in pattern.finditer(block))
+    return [(start + one, start + other) for one, other in spans if block[one] not in untold]
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
@@ -285,9 +290,10 @@ def statements_in(text: str) -> tuple[Span, ...]:
     """The sentences that say something by themselves, as `split_sentences` finds them.
 
     Not the rows of a table, nor code or a caption; an item of a list only where it ends as a sentence does; not
-    what is told as hearsay or is denied by what follows.
+    what is told as hearsay or is denied by what follows; not what somebody says without the marks that show it.
     """
     spans = tuple(_spans(text))
+    spoken = _speeches(text)
     unasserted = hearsay.unasserted([text[start:end] for _, (start, end) in spans])
     return tuple(
         (start, end)
@@ -295,6 +301,7 @@ def statements_in(text: str) -> tuple[Span, ...]:
         if place not in unasserted
         and not _MARKED.match(text, block_start)
         and (not _ITEM.match(text, block_start) or _ENDED.search(text, start, end))
+        and not any(one < start and end < other for one, other in spoken.get(block_start, ()))
     )
 
 
@@ -307,6 +314,15 @@ def _spans(text: str) -> Iterator[tuple[int, Span]]:
             span = _trimmed(text, start, end)
             if span is not None:
                 yield block_start, span
+
+
+def _speeches(text: str) -> dict[int, list[Span]]:
+    """What is said in blocks that are longer than a sentence, by where the block begins; in others it isn't parted."""
+    return {
+        start: _quotations(text, start, end, _QUOTED_AT_LENGTH)
+        for start, end in _signed_together(text)
+        if end - start > _LONGEST_SENTENCE
+    }
 
 
 def signature_in(text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:

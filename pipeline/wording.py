@@ -20,13 +20,18 @@ def word_set(words: str) -> frozenset[str]:
 _SPACE = re.compile(r"[^\S\u00a0\u202f\u2009]+")
 _LOOSE_MARK = re.compile(r" (?=[,.;:!?\u2026](?:\s|$))")
 _WHOLLY_QUOTED = re.compile(
-    r"[\"\u201c\u00ab\u201e\u300c][^\"\u201c\u201d\u00ab\u00bb\u300d]*[\"\u201c\u201d\u00bb\u300d][.!?]?$"
+    r"[\"\u201c\u00ab\u201e\u300c\u05f4][^\"\u201c\u201d\u00ab\u00bb\u300d\u05f4]*[\"\u201c\u201d\u00bb\u300d\u05f4][.!?]?$"
 )
-_OPENING = "\"'\u2018\u201c\u00ab\u201e([ "
+_OPENING = "\"'\u2018\u201c\u00ab\u201e\u05f4([ "
 _FIRST_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _DANGLING = word_set(
     "he she it they him her them his hers its their theirs this that these those such he's she's it's "
     "they're that's he'd she'd they'd he'll she'll it'll they'll they've"
+)
+# Of other languages, those that are no word of another one; a capital letter behind one makes it a name ("Han Kang").
+_DANGLING_ELSEWHERE = re.compile(
+    r"(?i:er|ihm|ihn|elles?|ils|celui|celles?|ceux|cela|il(?!\s(?:y|faut|s['\u2019]agit|existe|reste|est|pleut|suffit)\b)|él|ellos|ellas"
+    r"|ele|eles|elas|isso|hij|zij|han|hon|hun|hän|он|она|они|оно|він|вона|вони|הוא|היא|هو|هي)\s(?![A-ZÀ-ÖØ-ÞА-ЯЄІЇ])"
 )
 _CONNECTIVE = word_set(
     "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
@@ -48,6 +53,10 @@ _ENDS_COUNTING = re.compile(r"\s+\S*\d\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
 _UNSAFE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
     r"\ufff0-\uffff\U000e0000-\U000e007f]"
+)
+# Before the last letter, or after two or more: after one a name in quotation marks begins ("ב״הארץ״").
+_GERSHAYIM = re.compile(
+    '(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea](?![\u05d0-\u05ea]))|(?<=[\u05d0-\u05ea]{2})["\u05f4](?=[\u05d0-\u05ea])'
 )
 _PAIRS = (("\u201c", "\u201d"), ("(", ")"), ("[", "]"), ("\u300c", "\u300d"), ("\uff08", "\uff09"))
 
@@ -106,23 +115,30 @@ def is_clean(text: str) -> bool:
 
 def opens_dangling(sentence: str) -> bool:
     """Whether the first word points at something said before; an opening quotation mark is looked through."""
-    first = _FIRST_WORD.match(sentence.lstrip(_OPENING))
+    bare = sentence.lstrip(_OPENING)
+    first = _FIRST_WORD.match(bare)
     if first is None:
         return False
     word = first.group().lower().replace("\u2019", "'")
-    return word in _DANGLING or word in _CONNECTIVE
+    return word in _DANGLING or word in _CONNECTIVE or _DANGLING_ELSEWHERE.match(bare) is not None
+
+
+def without_gershayim(text: str) -> str:
+    """With the marks inside of Hebrew abbreviations, which look like those of quotations, as apostrophes: no place moves."""
+    return text if text.isascii() else _GERSHAYIM.sub("'", text)
 
 
 def is_balanced(sentence: str) -> bool:
     """Whether each quotation mark and bracket that is opened is closed."""
-    if sentence.count('"') % 2:
+    bare = without_gershayim(sentence)
+    if bare.count('"') % 2 or bare.count("\u05f4") % 2:
         return False
     return all(sentence.count(opening) == sentence.count(closing) for opening, closing in _PAIRS)
 
 
 def is_wholly_quoted(sentence: str) -> bool:
     """Whether it is somebody's speech from end to end, without the words that say whose."""
-    return _WHOLLY_QUOTED.match(sentence) is not None
+    return _WHOLLY_QUOTED.match(without_gershayim(sentence)) is not None
 
 
 def is_self_contained(sentence: str) -> bool:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from pipeline.sentences import split_sentences
-from pipeline.wording import drawn_length
+from pipeline.wording import count_words, drawn_length, without_gershayim
 
 QUOTATION_LEAST: Final = 12
 """Of usual width; a sign of Chinese, Japanese or Korean has twice as much. Shorter quoted stretches are names and single
@@ -20,7 +20,7 @@ _LEAST_SHARED: Final = 0.3
 _PAIRED: Final = re.compile(
     r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]"
     r"|\u00ab([^\u00ab\u00bb]*)\u00bb|\u00bb([^\u00ab\u00bb]*)\u00ab|\u2039([^\u2039\u203a]*)\u203a"
-    r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\""
+    r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\"|\u05f4([^\u05f4\n]*)\u05f4"
     # Swedish and Finnish open and close with the same mark.
     r"|(?<![^\s(\[\u2014\u2013])\u201d([^\s\u201c\u201d][^\u201c\u201d\n]*)\u201d|(?<![^\s(\[\u2014\u2013])\u00bb([^\s\u00ab\u00bb][^\u00ab\u00bb\n]*)\u00bb"
     # Single marks are apostrophes too: they open after a space and close before one.
@@ -32,10 +32,10 @@ _UNCLOSED: Final = re.compile(
     r"[\u201c\u201e\u00ab\u300c]([^\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\n]*)(?=\n|$)"
 )
 _BLOCK: Final = re.compile(r"^>[ \t]?(.*)$", re.MULTILINE)
-_MARKS: Final = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300d"
+_MARKS: Final = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\u05f4"
 _FOLDED: Final = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a\u201b`\u00b4", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"')
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u05f4", '"')
     | dict.fromkeys("\u2010\u2011", "-")
 )
 _SPACE: Final = re.compile(r"\s+")
@@ -45,7 +45,9 @@ _ENDS: Final = re.compile(r"[.!?,;:](?=\s|$)")
 # What stands before the opening mark of something that was said, at its end inside the marks, or behind the closing one.
 _SAID_BEFORE: Final = re.compile(r":\s*$")
 _SAID_INSIDE: Final = re.compile(r"\w[.!?,\u2026]$")
-_SAID_BEHIND: Final = re.compile(r"\s*,?\s*[\u2014\u2013-]\s")
+_SAID_BEHIND: Final = re.compile(
+    r"\s*,?\s*[\u2014\u2013-]\s|\s*,\s+[a-z\u00e0-\u00ff\u0430-\u045f\u05d0-\u05ea]|と(?:話|語|述|言|説|コメ|強調|振|訴|明)"
+)
 _LEAST_TRANSCRIPT: Final = 40
 _WORDS_A_MARK: Final = 60
 _LEAST_SAID_WORDS: Final = 2
@@ -87,8 +89,8 @@ def quotations(text: str) -> tuple[str, ...]:
     if not any(mark in text for mark in _MARKS) and ">" not in text:
         return ()
     spans = [
-        (match.start(group), match.group(group))
-        for match in _PAIRED.finditer(text)
+        (match.start(group), text[match.start(group) : match.end(group)])
+        for match in _PAIRED.finditer(without_gershayim(text))
         for group in (match.lastindex,)
         if group is not None
     ]
@@ -107,7 +109,7 @@ def _is_one(text: str, start: int, words: str) -> bool:
     """Whether it is long enough, or has two words and is set as something that was said."""
     if drawn_length(words) >= QUOTATION_LEAST:
         return True
-    if len(_WORD.findall(words)) < _LEAST_SAID_WORDS:
+    if count_words(words) < _LEAST_SAID_WORDS:
         return False
     end = start + len(words) + 1
     return bool(

@@ -59,7 +59,21 @@ def test_no_cut_changes_what_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "sentence", ["He left.", "“It's so,” she said.", "'That’s it'", "These rose.", "But yes.", "They’re in."]
+    "sentence",
+    [
+        "He left.",
+        "“It's so,” she said.",
+        "'That’s it'",
+        "These rose.",
+        "But yes.",
+        "They’re in.",
+        "Er sagte nichts.",
+        "Elle a dit non.",
+        "Il a dit non.",
+        "Hij zei niets.",
+        "Он сказал нет.",
+        "הוא אמר לא.",
+    ],
 )
 def test_dangling_openings_are_seen_through_quotation_marks(sentence: str) -> None:
     assert opens_dangling(sentence) is True
@@ -67,7 +81,19 @@ def test_dangling_openings_are_seen_through_quotation_marks(sentence: str) -> No
 
 
 @pytest.mark.parametrize(
-    "sentence", ["Heat rose.", "“We won,” said Ann.", "Italy voted.", "42 came.", "今日は晴れ。"]
+    "sentence",
+    [
+        "Heat rose.",
+        "“We won,” said Ann.",
+        "Italy voted.",
+        "42 came.",
+        "今日は晴れ。",
+        "Es gibt 40 Bäume.",
+        "Il y a 40 arbres.",
+        "Il faut 40 arbres.",
+        "Han Kang won.",
+        "Elle Macpherson won.",
+    ],
 )
 def test_other_openings_stand_alone(sentence: str) -> None:
     assert opens_dangling(sentence) is False

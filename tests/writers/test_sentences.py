@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.sentences import sentence_ends, split_sentences
+from pipeline.sentences import sentence_ends, split_sentences, statements_in
 
 
 def split(text: str) -> list[str]:
@@ -18,7 +18,7 @@ def split(text: str) -> list[str]:
 SAID = "You learn to wait. Is it slow? Water teaches you that"
 
 
-@pytest.mark.parametrize("marks", ["“”", "„“", "«»", "»«", "「」", '""', "‘’"])
+@pytest.mark.parametrize("marks", ["“”", "„“", "«»", "»«", "「」", '""', "‘’", "״״"])
 @pytest.mark.parametrize(
     ("before", "end", "after"),
     [
@@ -47,6 +47,24 @@ def test_what_is_said_in_several_sentences_stays_together(marks, before, end, af
 )
 def test_marks_that_close_late_or_never(text, expected):
     assert split(text) == expected
+
+
+def test_the_mark_in_a_hebrew_abbreviation_parts_no_quotation():
+    first = 'ח"כ דנה לוי ומנכ"לית העירייה בירכו את ראש ממשלת ארה"ב.'
+    said = '"חיכינו לקו שנים. צה"ל יעבור דירה. אנחנו שמחים", אמרה לוי.'
+
+    assert split(f"{first} {said}") == [first, said]
+
+
+@pytest.mark.parametrize("marks", ["“”", "„“", "«»", '""', "״״"])
+def test_what_is_said_at_length_states_nothing_without_its_marks(marks):
+    within = [f"We waited for ferry {number} on the old pier at night." for number in range(14)]
+    told = f"The town met. {marks[0]}{' '.join(within)}{marks[1]} said Ann Lee. It was late."
+    stated = [told[start:end] for start, end in statements_in(told)]
+
+    assert [one for one in stated if one in within] == []
+    assert [stated[0], stated[-1]] == ["The town met.", "It was late."]
+    assert split(told)[2] == within[1]
 
 
 @pytest.mark.parametrize(
