@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -82,8 +83,14 @@ def drafted(
 ) -> tuple[Draft, ...]:
     """The engine's drafts without a model.
 
-    Raises `Refused` as it does; where only the persona's rules stand in the way, the message names them.
+    A question is asked for the answer that follows it, so one is taken only where the persona wants it or too little else
+    is there. Raises `Refused` as the engine does; where only the persona's rules stand in the way, the message names them.
     """
+    told = replace(brief, facts=tuple(fact for fact in brief.facts if not _QUESTION.search(fact.text)))
+    wants_question = any(one.get("kind") == "ends_with_question" for one in persona.required_structures)
+    if told.facts and told.facts != brief.facts and not wants_question:
+        with suppress(Refused):
+            return engine.offline(told, persona, variants=variants, seed=seed)
     try:
         return engine.offline(brief, persona, variants=variants, seed=seed)
     except Refused as refused:
