@@ -21,14 +21,25 @@ EXCERPT: Final = "excerpt"
 _FOLDED: Final = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "þ": "th", "ð": "d"}
 )
+# Where a language writes its letters out, beside `_FOLDED`; elsewhere only the accent goes.
+_NORDIC: Final = str.maketrans({"ø": "oe", "å": "aa"})
+_WRITTEN_OUT: Final = {
+    "de": str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"}),
+    "da": _NORDIC,
+    "no": _NORDIC,
+    "nb": _NORDIC,
+    "nn": _NORDIC,
+}
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _NOT_SLUG: Final = re.compile(r"[\W_]+")
 _LATIN: Final = re.compile(r"[a-z]")
 
 
-def slug_of(title: str) -> str:
+def slug_of(title: str, language: str = "") -> str:
     """The title as the last part of an address: accents go from Latin letters, other scripts stay as they are."""
-    folded = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", title).casefold()).translate(_FOLDED)
+    written_out = _WRITTEN_OUT.get(language.partition("-")[0].lower(), {})
+    plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", title).casefold())
+    folded = plain.translate(written_out).translate(_FOLDED)
     if _LATIN.search(folded):
         bare = unicodedata.normalize("NFKD", folded)
         folded = "".join(sign for sign in bare if not unicodedata.combining(sign))

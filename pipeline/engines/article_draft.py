@@ -30,7 +30,7 @@ def draft_of_article(
 ) -> Draft:
     """`body` is Markdown; `form` says whether it is an article or an excerpt."""
     content = {
-        "slug": slug_of(title),
+        "slug": slug_of(title, language),
         "meta_description": description,
         "tags": list(tags),
         "canonical_url": canonical_url,

@@ -11,6 +11,20 @@ from pipeline.wording import count_words
 
 
 @pytest.mark.parametrize(
+    ("title", "language", "slug"),
+    [
+        ("Die Wärmewende in Köln-Süd", "de", "die-waermewende-in-koeln-sued"),
+        ("Grüße", "de-AT", "gruesse"),
+        ("Ærø får en ny færge", "da", "aeroe-faar-en-ny-faerge"),
+        ("Ärligt om Åre", "sv", "arligt-om-are"),
+    ],
+)
+def test_slug_writes_letters_out_as_its_language_does(title: str, language: str, slug: str) -> None:
+    assert slug_of(title, language) == slug
+    assert slug_of(slug) == slug
+
+
+@pytest.mark.parametrize(
     ("title", "slug"),
     [
         ("Why our repair café stopped counting!", "why-our-repair-cafe-stopped-counting"),
