@@ -88,6 +88,11 @@ _WITHIN: Final = re.compile(
     rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{_SAYS})\s+(?P<name>[^.,!?\u2014]+)[.,]\s*\u2014\s*(?P<rest>.+)$",
     re.DOTALL,
 )
+# What somebody is, and their name: "coach Dan Wu", "the head nurse Ann-Marie O'Neill".
+_CALLED: Final = re.compile(
+    r"(?:the )?(?!(?:and|but|as|when|while|then|if|because|though|since|so|or|after|before|once|where|until) )"
+    r"[a-z][a-z-]+(?: [a-z][a-z-]+)?(?: [A-Z][\w\u2019'-]+){2,3}"
+)
 _LONGEST_SPEAKER: Final = 60
 _OPENS_NO_NAME: Final = word_set(
     "he she it they we i you er sie es wir ich il elle ils elles on nous je ella él ellos yo lei lui noi io он она они мы я "
@@ -139,7 +144,7 @@ def _speaker(before: str, after: str) -> str:
     for pattern, beside in ((_VERB_THEN_NAME, after), (_NAME_THEN_VERB, after), (_BEFORE_SPEECH, before)):
         match = pattern.match(beside)
         name = _name(match["name"], is_whole=pattern is not _VERB_THEN_NAME) if match else ""
-        if not name and match and pattern is _VERB_THEN_NAME:
+        if not name and match and (pattern is _VERB_THEN_NAME or _CALLED.fullmatch(match["name"])):
             name = _role(match["name"])
         if name:
             return name
