@@ -48,7 +48,7 @@ _GERMAN_OPENERS = word_set(
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
 # German closes with the mark that opens in English; after a full stop it only closes.
-_CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb)\\]\u300d\u300f\uff09\u3011"
+_CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb)\\]\u300d\u300f\uff09\u3011\u05f4"
 _ENDER = re.compile(
     rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{_CLOSERS}]*(?=\s|$)|[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*)"
 )
@@ -67,10 +67,16 @@ _ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
 _BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
 # Each style closes within the longest sentence; single marks are apostrophes too, so they open after a space and close
 # before one. What is never closed holds nothing together.
+_HEBREW = "[\u05d0-\u05ea]"
+_WITHIN_HEBREW = rf"(?<={_HEBREW})[\"\u05f4](?={_HEBREW})"
+_ABBREVIATED_HEBREW = re.compile(_WITHIN_HEBREW)
 _QUOTED = re.compile(
     r"\u201c[^\u201c\u201d]{1,600}\u201d|\u201e[^\u201e\u201c\u201d]{1,600}[\u201c\u201d]"
     r"|\u00ab[^\u00ab\u00bb]{1,600}\u00bb|\u00bb[^\u00ab\u00bb]{1,600}\u00ab|\u300c[^\u300c\u300d]{1,600}\u300d"
-    r"|\"[^\"]{1,600}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{0,598}?\S\u2019(?![^\W_])"
+    # Hebrew writes both marks within its abbreviations too.
+    rf"|(?<!{_HEBREW})\"(?:[^\"]|{_WITHIN_HEBREW}){{1,600}}\"(?!{_HEBREW})"
+    rf"|(?<!{_HEBREW})\u05f4(?:[^\u05f4]|{_WITHIN_HEBREW}){{1,600}}\u05f4(?!{_HEBREW})"
+    r"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{0,598}?\S\u2019(?![^\W_])"
     r"|\u201d[^\u201c\u201d]{1,600}\u201d"
 )
 # What `canonical.seen_text` marks: rows of tables, code and captions, a line each.
@@ -242,7 +248,8 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 
 def _quotations(text: str, start: int, end: int) -> list[Span]:
     """Where speech begins and ends, in order; straight marks of which one is left over tell neither."""
-    is_told = text.count('"', start, end) % 2 == 0
+    abbreviated = sum(text[found.start()] == '"' for found in _ABBREVIATED_HEBREW.finditer(text, start, end))
+    is_told = (text.count('"', start, end) - abbreviated) % 2 == 0
     spans = (match.span() for match in _QUOTED.finditer(text, start, end))
     return [span for span in spans if is_told or text[span[0]] != '"']
 

@@ -23,6 +23,8 @@ _PAIRED: Final = re.compile(
     r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\""
     # Swedish and Finnish open and close with the same mark.
     r"|(?<![^\s(\[\u2014\u2013])\u201d([^\s\u201c\u201d][^\u201c\u201d\n]*)\u201d|(?<![^\s(\[\u2014\u2013])\u00bb([^\s\u00ab\u00bb][^\u00ab\u00bb\n]*)\u00bb"
+    # Those of Hebrew stand within its abbreviations too.
+    r"|(?<!\w)\u05f4((?:[^\u05f4\n]|(?<=\w)\u05f4(?=\w))+)\u05f4(?!\w)"
     # Single marks are apostrophes too: they open after a space and close before one.
     r"|(?<![^\s(\[\u2014\u2013])\u2018([^\u2018\n]*?\S)\u2019(?![^\W_])|(?<![^\s(\[\u2014\u2013])\u201a([^\u201a\n]*?\S)[\u2018\u2019](?![^\W_])"
     r"|(?<![^\s(\[\u2014\u2013])'(?=[^'\s])([^\n]*?[^\s'])'(?![^\W_])"
@@ -32,10 +34,10 @@ _UNCLOSED: Final = re.compile(
     r"[\u201c\u201e\u00ab\u300c]([^\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d\n]*)(?=\n|$)"
 )
 _BLOCK: Final = re.compile(r"^>[ \t]?(.*)$", re.MULTILINE)
-_MARKS: Final = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300d"
+_MARKS: Final = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300d\u05f4"
 _FOLDED: Final = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a\u201b`\u00b4", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"')
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u05f4", '"')
     | dict.fromkeys("\u2010\u2011", "-")
 )
 _SPACE: Final = re.compile(r"\s+")
