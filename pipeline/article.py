@@ -21,27 +21,25 @@ EXCERPT: Final = "excerpt"
 _FOLDED: Final = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "þ": "th", "ð": "d"}
 )
-_GERMAN: Final = {"ä": "ae", "ö": "oe", "ü": "ue"}
-_NORDIC: Final = {"å": "aa", "ø": "oe"}
-_IN_LANGUAGE: Final = {
-    tag: str.maketrans(letters)
-    for letters, tags in ((_GERMAN, ("de", "gsw", "nds")), (_NORDIC, ("da", "no", "nb", "nn")))
-    for tag in tags
+# Where a language writes its letters out, beside `_FOLDED`; elsewhere only the accent goes.
+_NORDIC: Final = str.maketrans({"ø": "oe", "å": "aa"})
+_WRITTEN_OUT: Final = {
+    "de": str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"}),
+    "da": _NORDIC,
+    "no": _NORDIC,
+    "nb": _NORDIC,
+    "nn": _NORDIC,
 }
-"""What readers of a language write for a letter where they have none of their own."""
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _NOT_SLUG: Final = re.compile(r"[\W_]+")
 _LATIN: Final = re.compile(r"[a-z]")
 
 
 def slug_of(title: str, language: str = "") -> str:
-    """The title as the last part of an address: accents go from Latin letters, other scripts stay as they are.
-
-    A German or Danish letter becomes the two that its readers write for it, where `language` says which it is.
-    """
-    small = unicodedata.normalize("NFKC", title).casefold()
-    own = _IN_LANGUAGE.get(re.split("[-_]", language.lower(), maxsplit=1)[0], {})
-    folded = _APOSTROPHE.sub("", small).translate(own).translate(_FOLDED)
+    """The title as the last part of an address: accents go from Latin letters, other scripts stay as they are."""
+    written_out = _WRITTEN_OUT.get(language.partition("-")[0].lower(), {})
+    plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", title).casefold())
+    folded = plain.translate(written_out).translate(_FOLDED)
     if _LATIN.search(folded):
         bare = unicodedata.normalize("NFKD", folded)
         folded = "".join(sign for sign in bare if not unicodedata.combining(sign))

@@ -61,6 +61,9 @@ PROOFS = {
     "first-day": ["tests/first_day", "tests/stages/test_first_day.py"],
     "properties": [
         "tests/analytics",
+        "tests/engines",
+        "tests/grounding",
+        "tests/writers",
         "tests/stages/test_paid_once.py",
         "tests/stages/test_simulation.py",
         "tests/stages/planning",

@@ -125,7 +125,8 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
 
 
 def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
-    known = f"{strip_invisible(source.title)}\n|\n{source.text}"
+    # A draft has the title in one line.
+    known = f"{strip_invisible(collapse(source.title))}\n|\n{source.text}"
     wrong = [
         (place, one) for place, part in enumerate(parts, 1) for one in misquoted(strip_invisible(part), known)
     ]

@@ -16,7 +16,8 @@ _SPOKEN: Final = re.compile(
     r"\u201c(?P<curly>[^\u201c\u201d]+)\u201d|\u201e(?P<low>[^\u201e\u201c\u201d]+)[\u201c\u201d]"
     r"|\u00ab(?P<angled>[^\u00ab\u00bb]+)\u00bb|\u00bb(?P<reversed>[^\u00ab\u00bb]+)\u00ab|\"(?P<straight>[^\"]+)\"|\u300c(?P<corner>[^\u300c\u300d]+)\u300d"
     # As Swedes and Finns write them, and the single ones of the British and the Dutch.
-    r"|(?<![\u05d0-\u05ea])\u05f4(?P<hebrew>[^\u05f4]+)\u05f4|\u201d(?P<swedish>[^\u201d]+)\u201d|(?<!\w)\u2018(?P<single>[^\u2018]+?)\u2019(?!\w)"
+    r"|\u201d(?P<swedish>[^\u201d]+)\u201d|(?<!\w)\u2018(?P<single>[^\u2018]+?)\u2019(?!\w)"
+    r"|(?<!\w)\u05f4(?P<hebrew>(?:[^\u05f4]|(?<=\w)\u05f4(?=\w))+)\u05f4(?!\w)"
 )
 _SAYS: Final = (
     r"said|says|told|tells|added|adds|explained|explains|wrote|writes|warned|warns|argued|argues|noted|notes|recalled"

@@ -44,6 +44,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _FIGURE = re.compile(r"\d")
 _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
+_ASKS = re.compile(r"[?\uff1f\u061f][\"'\u2019\u201d\u00bb)\u300d]*$")
 _LEFT_OPEN = re.compile(r"[^\W_]$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
 _BOILERPLATE = re.compile(
@@ -118,9 +119,8 @@ def _score(quote: str, order: int, count: int, nearness: float, words: int) -> f
         score += 0.06
     if opens_dangling(quote) or is_wholly_quoted(quote):
         score -= 0.2
-    if quote.endswith("?"):
-        score -= 0.05
-    if is_boilerplate(quote):
+    # A question is told without its answer.
+    if is_boilerplate(quote) or _ASKS.search(quote):
         score -= 0.3
     return score
 

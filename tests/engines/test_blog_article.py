@@ -447,6 +447,7 @@ def test_picture_is_drawn_again_for_another_title_alone() -> None:
 )
 @example("", "0/0", "")
 @example("", "00\r00000", "")
+@example("", "00000\x1f\u0378\u0e5c\u0e5c", "")
 def test_whatever_the_source_holds_excerpts_pass_every_check(text: str, title: str, url: str) -> None:
     source = SourceText(title, f"{text}\n\n{ESSAY.text}\n\n{text[::-1]}", url)
     brief = WRITER.brief(source).brief

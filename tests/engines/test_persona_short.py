@@ -16,7 +16,7 @@ from pipeline.render import narration
 from pipeline.render.plan import Media, Words
 from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import HOOK, faults, outside
-from pipeline.render.video.telling import CALL_SECONDS, HOOK_SECONDS
+from pipeline.render.video.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS
 from pipeline.stages.generate.reading import draft_from
 from pipeline.voices.system import PLUGIN as VOICE
 from pipeline.writers.approved import NEEDS_AI, approved_drafts
@@ -236,11 +236,15 @@ def lines(*changes):
         ({"body": lines((1, "Boats \U00012000 sail."))}, "glyphs", "no glyphs for"),
         ({"body": lines((1, "It has 987 boats."))}, "numbers", "987"),
         ({"content": {"caption": 5, "tags": []}}, "content", "of a Persona Short is a caption, tags"),
-        ({"body": lines((0, "W" * 72))}, "fits", "The hook doesn't fit into 810 × 260 pixels"),
     ],
 )
 def test_what_breaks_a_rule_is_stopped(changes, code, message):
     assert message in told(draft(**changes))[code]
+
+
+def test_a_hook_that_does_not_fit_is_stopped(monkeypatch):
+    monkeypatch.setitem(SLOTS, "hook", dataclasses.replace(SLOTS["hook"], height=60.0))
+    assert "The hook doesn't fit into 810 × 60 pixels" in told(draft(body=lines((0, "W" * 72))))["fits"]
 
 
 def test_a_story_that_is_too_short_to_be_good_is_shown_to_a_person():

@@ -225,11 +225,11 @@ def test_what_breaks_a_rule_is_stopped(changes, code, message):
     assert message in failed(draft(**changes))[code]
 
 
-def test_words_too_wide_for_their_slot_are_refused_and_never_cut():
-    wide = "W" * 72
-    one = draft(body=lines((0, wide)))
+def test_words_too_wide_for_their_slot_are_refused_and_never_cut(monkeypatch):
+    monkeypatch.setitem(SLOTS, "title", dataclasses.replace(SLOTS["title"], height=60.0))
+    one = draft(body=lines((0, "W" * 72)))
 
-    assert failed(one)["fits"].startswith("The title doesn't fit into 810 × 260 pixels at 56 pixels")
+    assert failed(one)["fits"].startswith("The title doesn't fit into 810 × 60 pixels at 40 pixels")
     with pytest.raises(Refused, match="The title doesn't fit"):
         PLUGIN.film(one, ANN, Media())
 

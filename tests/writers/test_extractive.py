@@ -62,6 +62,15 @@ def test_what_the_lead_says_comes_first_and_dangling_sentences_later() -> None:
     assert facts[-1].text == "It will run every seven minutes in the busiest hours of the day."
 
 
+def test_a_question_comes_after_what_is_said() -> None:
+    text = (
+        "Who pays for the new tram line of 14 kilometres? "
+        "The state pays 60 percent of the tram line. The city council voted for the tram on Monday."
+    )
+    facts = find_facts(text, title="Who pays for the new tram line")
+    assert facts[-1].text == "Who pays for the new tram line of 14 kilometres?"
+
+
 def test_near_copies_come_after_what_is_new() -> None:
     text = (
         "The council approved the new tram line to the harbour on Tuesday evening. "

@@ -36,6 +36,13 @@ def test_what_is_said_in_several_sentences_stays_together(marks, before, end, af
     assert split(f"It rained. {spoken} The mill is old.") == ["It rained.", *expected, "The mill is old."]
 
 
+@pytest.mark.parametrize("mark", ['"', "״"])
+def test_a_hebrew_abbreviation_neither_opens_nor_closes_speech(mark):
+    said = f"דובר צה{mark}ל אמר: {mark}חיכינו לצה{mark}ל זמן רב. הוא ישנה את העיר.{mark}"
+    text = f"{said} המועצה הצביעה ביום שני."
+    assert [text[start:end] for start, end in split_sentences(text)] == [said, "המועצה הצביעה ביום שני."]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

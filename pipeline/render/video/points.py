@@ -49,7 +49,7 @@ POINTS: Final = 3
 
 
 SLOTS: Final[Mapping[str, Slot]] = {
-    "title": Slot(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 56),
+    "title": Slot(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
     "point": Slot(110, ROOM, 620.0, 104, 52),
     "end": Slot(72, ROOM, 300.0, 84, 44),
 }

@@ -63,10 +63,10 @@ CALL_SECONDS: Final = 4.0
 CALL_WORDS: Final = 11
 SECONDS: Final = (15.0, 60.0)
 SLOTS: Final[Mapping[str, Slot]] = {
-    "hook": Slot(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 56),
+    "hook": Slot(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
     "passage": Slot(420, ROOM, 0.0, 0, 0),
-    "call": Slot(80, ROOM, 300.0, 92, 48),
-    "end": Slot(72, ROOM, 150.0, 64, 36),
+    "call": Slot(80, ROOM, 300.0, 92, 40),
+    "end": Slot(72, ROOM, 150.0, 64, 28),
 }
 _HOOK_LEAST: Final = 1.6
 _LEAD: Final = 0.08
@@ -276,7 +276,7 @@ class Film(Parts):
 
     def _kicker(self, span: tuple[float, float], look: Look) -> Iterator[Overlay]:
         """What the film is about, and whose it is, for whoever comes later."""
-        title = self.set("hook", Slot(72, ROOM, 110.0, 42, 30), self._telling.hook, _KICKER)
+        title = self.set("hook", Slot(72, ROOM, 110.0, 42, 24), self._telling.hook, _KICKER)
         yield Overlay(
             *span,
             (Words(float(LEFT), 276.0, title, look.faint, look.faint),),
