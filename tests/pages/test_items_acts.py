@@ -11,6 +11,7 @@ from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models import AuditEntry
 from config.ground.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
 from pipeline.stages import review, variants
@@ -82,6 +83,21 @@ def test_approving_names_who_and_which_revision(editor, item, bob):
     row = reread(item)
     assert (row.approved_by, row.approved_revision, said(answer)) == (bob.email, 1, ["Approved."])
     assert answer["Location"] == at(item, "item_page")
+
+
+def test_warnings_are_read_before_they_are_overruled(editor, item, stage, bob):
+    warning = {"code": "names", "outcome": "warning", "message": "Vera Lind isn't named in the source."}
+    GeneratedItem.everywhere.filter(pk=item.pk).update(checks=[warning])
+    for name in ("item_page", "item_publish", "review_card"):
+        html = editor.get(at(item, name)).content.decode()
+        assert "Vera Lind isn&#x27;t named" in html, name
+        assert "either lets the warnings pass" in html, name
+    page = editor.get(at(item, "item_page")).content.decode()
+    assert page.index("Approve despite the warnings") < page.index("How it will look")
+    editor.post(at(item, "item_approve"), {"version": reread(item).version})
+    (entry,) = AuditEntry.everywhere.filter(action="checks.overruled")
+    assert (entry.actor, entry.details["checks"]) == (bob.email, ["names"])
+    assert "Approve despite the warnings" not in editor.get(at(item, "item_page")).content.decode()
 
 
 def test_what_changed_meanwhile_isnt_approved_unseen(editor, item):

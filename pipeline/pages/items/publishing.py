@@ -17,7 +17,7 @@ from config.ground.ids import decode, encode
 from config.ground.states import Overtaken
 from pipeline.connection import buckets_of
 from pipeline.models import GeneratedItem, Outlet, Publication
-from pipeline.pages.items import fits
+from pipeline.pages.items import fits, words
 from pipeline.pages.items.acts import changed_meanwhile
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.items.one import find_item, head
@@ -62,6 +62,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "form": form,
         "has_outlets": bool(outlets),
         "rehearsed": rehearsed,
+        "checks": words.checks_of(row),
     }
     return render(request, "pages/item_publish.html", context)
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from pipeline.models import Angle, GeneratedItemStatus
+from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,8 +113,9 @@ class Checks:
     passed: tuple[CheckSeen, ...]
     is_missing: bool = False
     """There are words, and nothing has checked them as they are now."""
+    is_edited: bool = False
     leads: bool = False
-    """A person has changed the words, and something was found in them: whoever decides reads it first."""
+    """It can still be decided on, and something was found in it or nothing was looked for: that is read first."""
 
     def __len__(self) -> int:
         return len(self.failed) + len(self.warning) + len(self.passed) + self.is_missing
@@ -127,14 +129,14 @@ def checks_of(item: GeneratedItem) -> Checks:
         label = str(_CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
         seen = CheckSeen(label, str(one.get("message", "")))
         grouped.setdefault(str(one.get("outcome")), []).append(seen)
-    is_edited = item.revision > 1
     is_missing = item.revision > 0 and not item.is_checked
     return Checks(
         failed=tuple(grouped["failed"]),
         warning=tuple(grouped["warning"]),
         passed=tuple(grouped["passed"]),
         is_missing=is_missing,
-        leads=is_missing or (is_edited and bool(grouped["failed"] or grouped["warning"])),
+        is_edited=item.revision > 1,
+        leads=item.status in EDITABLE and (is_missing or bool(grouped["failed"] or grouped["warning"])),
     )
 
 
