@@ -144,6 +144,35 @@ def test_a_failed_item_is_made_again(editor, item):
 # --- Variants --------------------------------------------------------------------------------------------------------
 
 
+def test_what_would_fail_the_same_again_offers_another_variant_and_names_no_id(editor, item):
+    key = encode("gen", item.pk)
+    error = {
+        "code": "checks_failed",
+        "message": f"It repeats {key}: 80% of it.",
+        "retryable": False,
+        "action": "Do.",
+    }
+    # Nothing of it changed since, so that it stays final.
+    GeneratedItem.everywhere.filter(pk=item.pk).update(status="failed", error=error)
+    page = editor.get(at(item, "item_page")).content.decode()
+    assert f'It repeats <a href="{at(item, "item_page")}">another item</a>: 80% of it.' in page
+    assert f'href="{at(item, "item_regenerate")}"' in page
+    assert "Try another variant" in page
+    for name in ("failures", "items_page"):
+        text = editor.get(reverse(name, kwargs={"ws": item.workspace_id})).content.decode()
+        assert "It repeats another item: 80% of it." in text, name
+    assert (
+        f'href="{at(item, "item_regenerate")}"'
+        in editor.get(reverse("failures", kwargs={"ws": item.workspace_id})).content.decode()
+    )
+    answer = act(editor, item, "item_regenerate", once="a")
+    assert answer["Location"] != at(item, "item_page")
+    # Of what is gone no variant is made either.
+    error |= {"code": "source_deleted"}
+    GeneratedItem.everywhere.filter(pk=item.pk).update(error=error)
+    assert "Try another variant" not in editor.get(at(item, "item_page")).content.decode()
+
+
 def test_another_variant_is_made_once_however_often_it_is_clicked(editor, item):
     first = act(editor, item, "item_regenerate", once="showing")
     variant = GeneratedItem.everywhere.exclude(pk=item.pk).get()

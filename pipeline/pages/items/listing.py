@@ -110,7 +110,7 @@ def _shown(row: dict[str, Any], picture: str) -> dict[str, Any]:
         "icon": icon,
         "label": label,
         "hold": HOLDS.get(row["held"], row["held"]),
-        "reason": str((row["error"] or {}).get("message", "")),
+        "reason": words.without_ids(str((row["error"] or {}).get("message", ""))),
         "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
         "at_is": "published" if is_out else "due" if row["publish_at"] else "made",
         "variant": row["variant_index"] + 1 if row["variant_index"] else 0,

@@ -6,15 +6,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from config.ground.ids import decode
 from pipeline.models import Angle, GeneratedItemStatus
 from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from uuid import UUID
 
     from django.utils.functional import _StrPromise
 
@@ -100,10 +105,31 @@ def stage_of(item: GeneratedItem) -> str:
     return " ".join(filter(None, (waits_for, str(STAGES.get(run.stage, "")))))
 
 
+_ID: Final = re.compile(r"\bgen_[0-9a-z]{26}\b")
+
+
+def without_ids(message: str) -> str:
+    """A sentence as people read it: an item that it names by its id is `another item`."""
+    return _ID.sub(_("another item"), message)
+
+
+def with_links(message: str, workspace: UUID) -> SafeString:
+    """The same as HTML, with a link to that item."""
+
+    def link_of(named: re.Match[str]) -> str:
+        key = decode("gen", named[0])
+        if key is None:
+            return named[0]
+        address = reverse("item_page", kwargs={"ws": workspace, "gen": key})
+        return format_html('<a href="{}">{}</a>', address, _("another item"))
+
+    return mark_safe(_ID.sub(link_of, conditional_escape(message)))  # noqa: S308  escaped, with our own links
+
+
 @dataclass(frozen=True)
 class CheckSeen:
     label: str
-    message: str
+    message: SafeString
 
 
 @dataclass(frozen=True)
@@ -127,7 +153,7 @@ def checks_of(item: GeneratedItem) -> Checks:
     for one in item.present_checks:
         code = str(one.get("code", ""))
         label = str(_CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
-        seen = CheckSeen(label, str(one.get("message", "")))
+        seen = CheckSeen(label, with_links(str(one.get("message", "")), item.workspace_id))
         grouped.setdefault(str(one.get("outcome")), []).append(seen)
     is_missing = item.revision > 0 and not item.is_checked
     return Checks(

@@ -125,7 +125,7 @@ def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[
         icon=icon,
         label=label,
         words=item.body,
-        error=str((item.error or {}).get("message", "")),
+        error=words.without_ids(str((item.error or {}).get("message", ""))),
         pictures=tuple(one for one in pictures if one.kind == "image"),
         documents=tuple(one for one in pictures if one.kind == "document"),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
