@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.messages import get_messages
+from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from accounts.models import AuditEntry
 from config.ground.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
 from pipeline.stages import review, variants
+from pipeline.stages.publish.item_status import refresh_item
 from tests.stages.steps import MINUTE, make_items, make_stage, promise, reread, send
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -444,6 +446,41 @@ def test_a_failed_publication_is_said_in_words_and_tried_again(editor, item, fai
     again = editor.post(at(item, "publication_retry", pub=failed.pk))
     assert (again["Location"], said(again)) == (at(item, "item_page"), ["Strict is tried again."])
     assert reread(failed).status == "scheduled"
+
+
+def test_what_is_out_on_some_outlets_says_on_how_many_and_what_to_do_on_the_others(
+    editor, item, stage, failed
+):
+    send(promise(item, stage))
+
+    def shown():
+        page, listed = (
+            editor.get(address)
+            for address in (at(item, "item_page"), reverse("items_page", kwargs={"ws": item.workspace_id}))
+        )
+        (row,) = listed.context["rows"]
+        text = page.content.decode()
+        return page.context["label"], row["label"], 0 < text.find('id="sent"') < text.find('id="look-head"')
+
+    assert status(item) == "partially_published"
+    assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True)
+    for (name, label), values in {
+        ("publication_retry", "Failed"): {"status": "failed"},
+        ("publication_reconcile", "Outcome not known"): {"status": "unknown"},
+        ("package", "Yours to post"): {"status": "publishing", "step": Publication.BY_HAND, "wake_at": None},
+    }.items():
+        Publication.everywhere.filter(pk=failed.pk).update(**values)
+        with transaction.atomic():
+            refresh_item(reread(item), now=timezone.now())
+        assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True), name
+        page = editor.get(at(item, "item_page"))
+        ways = [one.way.address for one in page.context["obstacles"] if one.outlets == "Strict"]
+        assert ways == [at(item, name, pub=failed.pk)]
+        assert "under way" not in page.content.decode()
+        assert [one.label for one in page.context["sent"]][1:] == [label], name
+    # Nothing is out, and what is open is a person's.
+    Publication.everywhere.exclude(pk=failed.pk).delete()
+    assert shown()[:2] == ("Yours to post", "Yours to post")
 
 
 def test_an_unknown_outcome_is_looked_up(editor, item, newsroom):

@@ -92,6 +92,24 @@ def state_of(item: GeneratedItem) -> tuple[str, str, str]:
     return tone, icon, _("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label)
 
 
+SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
+"""Statuses of an item whose outlets may be at different points."""
+
+
+def state_of_spread(status: str, spread: Mapping[str, int]) -> tuple[str, str, str]:
+    """The same as `state_of` by how many of its outlets are how far; `spread` as `sendings.spread_of` gives it."""
+    tone, icon, label = STATES[status]
+    out, count = spread.get("published", 0), sum(spread.values())
+    needs_somebody = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
+    if status in SPREADING and 0 < out < count:
+        tone, icon = ("warn", "circle-alert") if needs_somebody else (tone, icon)
+        return tone, icon, _("Published to %(out)d of %(count)d") % {"out": out, "count": count}
+    if status == "publishing" and not spread.get("publishing") and needs_somebody:
+        label = _("Yours to post") if spread.get("by_hand") else _("Outcome not known")
+        return "warn", "circle-alert", label
+    return tone, icon, str(label)
+
+
 def stage_of(item: GeneratedItem) -> str:
     """How far the run of an item is that is being made, and what it waits for; empty for any other."""
     if item.status != "generating":
