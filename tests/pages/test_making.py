@@ -239,6 +239,15 @@ def test_progress_is_followed_until_all_is_there(editor, newsroom):
         assert editor.get(address).status_code == 200
 
 
+def test_words_with_marks_are_shown_as_plain_text(editor, newsroom):
+    raw = push_raw(newsroom, engines=["Newsletter Issue"]).raw_item
+    hands.work_all_due("pipeline.generate")
+    item = GeneratedItem.everywhere.get(raw_item=raw)
+    assert "](https://" in item.body
+    text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
+    assert ["](" in text, "##" in text, "Read more" in text] == [False, False, True]
+
+
 def test_slides_are_shown_and_their_document_is_handed_out(editor, newsroom):
     raw = push_raw(newsroom, engines=["Carousel"]).raw_item
     hands.work_all_due("pipeline.generate")
