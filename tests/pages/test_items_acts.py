@@ -278,7 +278,10 @@ def publishing(item, stage, **changes):
 def test_it_is_published_now(editor, item, stage, bob):
     answer = editor.post(at(item, "item_publish"), publishing(item, stage, once="a"))
     row = Publication.everywhere.get()
-    assert (answer["Location"], said(answer)) == (at(item, "item_page"), ["It goes out to Stage now."])
+    assert (answer["Location"], said(answer)) == (
+        at(item, "item_page"),
+        ["It is being published to Stage now."],
+    )
     assert (row.status, row.requested_by, row.outlet) == ("scheduled", bob.email, stage)
     assert send(row).status == "published"
     again = editor.post(at(item, "item_publish"), publishing(item, stage, once="a"))

@@ -120,7 +120,7 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     )
     names = ", ".join(one.outlet.name for one in promised)
     if form.cleaned_data["when"] == NOW:
-        messages.success(request, _("It goes out to %(outlets)s now.") % {"outlets": names})
+        messages.success(request, _("It is being published to %(outlets)s now.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
     said = _("It is scheduled for %(outlets)s.") % {"outlets": names}
     clock = form.cleaned_data.get("clock")

@@ -105,8 +105,11 @@ def state_of_spread(status: str, spread: Mapping[str, int]) -> tuple[str, str, s
         tone, icon = ("warn", "circle-alert") if needs_somebody else (tone, icon)
         return tone, icon, _("Published to %(out)d of %(count)d") % {"out": out, "count": count}
     if status == "publishing" and not spread.get("publishing") and needs_somebody:
-        label = _("Yours to post") if spread.get("by_hand") else _("Outcome not known")
-        return "warn", "circle-alert", label
+        return (
+            "warn",
+            "circle-alert",
+            _("Yours to post") if spread.get("by_hand") else _("Outcome not known"),
+        )
     return tone, icon, str(label)
 
 

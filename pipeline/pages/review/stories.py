@@ -55,7 +55,10 @@ FIELDS: Final = (
 
 def fields_of(rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem, dict[str, Any]]:
     """What `stacked` reads of each."""
-    return rows.values(*FIELDS, checks_came_to=ChecksOutcome("checks"))
+    found: QuerySet[GeneratedItem, dict[str, Any]] = rows.values(
+        *FIELDS, checks_came_to=ChecksOutcome("checks")
+    )
+    return found
 
 
 @dataclass(frozen=True)
