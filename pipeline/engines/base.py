@@ -78,6 +78,8 @@ class PersonaCard:
     reference_posts: tuple[str, ...] = ()
     approved_lines: tuple[str, ...] = ()
     brand: Mapping[str, Any] = field(default_factory=dict)
+    is_brand: bool = False
+    """It bears the workspace's name: it speaks for the brand, and is nobody who said something."""
 
 
 @dataclass(frozen=True)

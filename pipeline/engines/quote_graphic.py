@@ -103,7 +103,7 @@ A Quote Graphic shows one quotation from the source, large, on a picture that st
 
 @dataclass(frozen=True)
 class Quotation:
-    """What stands on the picture; `by` may be empty in what a person has edited."""
+    """What stands on the picture; `by` is empty for a brand's own line, and may be in what a person has edited."""
 
     words: str
     by: str
@@ -165,7 +165,7 @@ class QuoteGraphic(Engine):
             said.append(words)
             claim = Claim(text=quote.words, quote=fact.quote, start=fact.start, end=fact.end)
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
-        if not drafts and not _origin(brief, persona):
+        if not drafts and brief.lane is None and not _origin(brief, persona):
             message = (
                 "No quotation was found here that stands alone beside the name of who said it, and the item has no address on "
                 "a named site that its sentences could be quoted from. Push it with such an address or quotation."
@@ -188,7 +188,7 @@ class QuoteGraphic(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Where no speaker is named, the source itself is."""
+        """Where no speaker is named, the source itself is; for a brand's own line nobody."""
         words = _bare(collapse(answer["quote"]))
         by = collapse(answer["speaker"]).lstrip("\u2013\u2014- ") or _origin(brief, persona)
         language = brief.language or persona.language
@@ -236,7 +236,9 @@ def _quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation,
     sentences = [
         (Quotation(words, origin), fact)
         for fact in brief.facts
-        if origin and is_self_contained(words := collapse(fact.quote)) and not signature_in(words)
+        if (origin or brief.lane is not None)
+        and is_self_contained(words := collapse(fact.quote))
+        and not signature_in(words)
     ]
     plain = [
         one for one in sentences if not any(mark in one[0].words for mark in '"\u201c\u201e\u00ab\u300c')
@@ -265,9 +267,12 @@ def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
 
 
 def _origin(brief: Brief, persona: PersonaCard) -> str:
-    """Who stands behind words that nobody is named for: of the persona's own it, of a source its site; else nobody."""
+    """Who stands behind words that nobody is named for: of the persona's own it, of a source its site; else nobody.
+
+    A brand says nothing as a person does: the picture's foot has its name.
+    """
     if brief.lane is not None:
-        return persona.name.strip()
+        return "" if persona.is_brand else persona.name.strip()
     try:
         host = (urlsplit(brief.url.strip()).hostname or "").lower()
     except ValueError:
@@ -367,6 +372,8 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
     said = _said_by(source).replace("\n", " ")
     # Numbers have a check of their own.
     forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
+    if not forms[0] and brief.lane is not None:
+        return Check("attribution", "passed", "The line is the persona's own, whose name stands at the foot.")
     if not forms[0]:
         return Check("attribution", "failed", "Nobody is named for the quotation.")
     if known.intersection(form.casefold() for form in forms):

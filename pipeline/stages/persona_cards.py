@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.engines.base import PersonaCard
 from pipeline.models import Persona, PersonaVersion
 from pipeline.models.persona import CONTENT
+from pipeline.wording import collapse
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
     """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
-    persona: Persona | None = Persona.everywhere.filter(pk=persona_id).first() if persona_id else None
+    rows = Persona.everywhere.select_related("workspace")
+    persona: Persona | None = rows.filter(pk=persona_id).first() if persona_id else None
     if persona is None:
         return PersonaCard(name="")
     kept = (
@@ -35,6 +37,7 @@ def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
         reference_posts=tuple(content["reference_posts"]),
         approved_lines=tuple(content["approved_lines"]),
         brand=content["brand"],
+        is_brand=collapse(content["name"]) == collapse(persona.workspace.name),
     )
 
 

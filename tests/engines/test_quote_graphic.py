@@ -174,6 +174,18 @@ def test_line_without_a_source_is_the_personas_own() -> None:
     assert ENGINE.offline(lane, ANN, variants=1, seed="s")[0].body.endswith("\n– Ann Whitfield")
 
 
+def test_a_brands_own_line_is_signed_by_nobody_as_if_a_person_had_said_it() -> None:
+    brief, source = brief_of(VOTE, MAYOR, url="")
+    lane = dataclasses.replace(brief, lane=Lane("tram"))
+    brand = PersonaCard("Demo", is_brand=True)
+
+    spoken, own = ENGINE.offline(lane, brand, variants=2, seed="s")
+    assert (spoken.body, own.body) == (f"{QUOTE}", f"“{VOTE}”")
+    assert ENGINE.draft_from(answer(VOTE), lane, brand, "story").body == own.body
+    assert [check.code for check in ENGINE.check(own, lane, source, brand) if check.outcome == "failed"] == []
+    assert "attribution" in outcomes(own.body)
+
+
 def test_caption_has_the_address_and_the_claim_its_place() -> None:
     brief, _ = brief_of(VOTE, MAYOR)
     (draft,) = ENGINE.offline(brief, ANN, variants=1, seed="s")

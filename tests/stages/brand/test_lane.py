@@ -208,6 +208,19 @@ def test_evidence_of_a_topic_is_said_as_its_notes_are(workspace):
     assert all(claim["quote"] in NOTES for item in items for claim in item.claims)
 
 
+@pytest.mark.parametrize("is_brand", [True, False])
+def test_a_quote_graphic_names_a_persona_and_not_the_workspace(workspace, is_brand):
+    name = workspace.name if is_brand else "Ann Whitfield"
+    make_persona(workspace, name=name)
+    make_topics(workspace, 1, notes=NOTES)
+    source = add_lane(workspace, engines=("Quote Graphic",))
+    work_slot(source)
+    [item] = write_all(source)
+
+    signed = item.body.partition("\n")[2]
+    assert (item.status, signed) == ("ready", "" if is_brand else f"– {name}")
+
+
 def test_engine_for_which_the_topic_says_too_little_is_left_out_and_told(workspace):
     make_persona(workspace)
     make_topics(workspace, 1, notes=split(NOTES)[0])
