@@ -65,11 +65,11 @@ _LEAD = re.compile(
 _WORD = re.compile(r"\S+")
 _ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
 _BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
-# Each style closes within the longest sentence; single marks are apostrophes too, so they open after a space and close
-# before one. What is never closed holds nothing together.
 _HEBREW = "[\u05d0-\u05ea]"
 _WITHIN_HEBREW = rf"(?<={_HEBREW})[\"\u05f4](?={_HEBREW})"
 _ABBREVIATED_HEBREW = re.compile(_WITHIN_HEBREW)
+# Each style closes within the longest sentence; single marks are apostrophes too, so they open after a space and close
+# before one. What is never closed holds nothing together.
 _QUOTED = re.compile(
     r"\u201c[^\u201c\u201d]{1,600}\u201d|\u201e[^\u201e\u201c\u201d]{1,600}[\u201c\u201d]"
     r"|\u00ab[^\u00ab\u00bb]{1,600}\u00bb|\u00bb[^\u00ab\u00bb]{1,600}\u00ab|\u300c[^\u300c\u300d]{1,600}\u300d"
