@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from config.ground.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
 from pipeline.canonical import plain_text, strip_invisible
 from pipeline.sources.base import Entry, Media, Note
+from pipeline.sources.page_words import ONLY_LINKS, ONLY_TITLE, why_nothing_said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,10 @@ _SENTENCES: Final = {
         "address of the site's feed."
     ),
     "no_text": "The page has no text that could be told from its menus and frames.",
+    ONLY_LINKS: (
+        "This page holds only links, and no text of its own. Give the address of an article, or of the site's feed."
+    ),
+    ONLY_TITLE: "This page holds nothing beyond its title. Give the address of a page with text.",
 }
 
 
@@ -65,6 +70,8 @@ def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note |
         code = "needs_javascript"
     elif not page.body.strip():
         code = "login_required" if page.has_password else "no_text"
+    else:
+        code = why_nothing_said(page)
     return Note(code, _SENTENCES[code]) if code else None
 
 

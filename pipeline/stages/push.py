@@ -264,6 +264,11 @@ def _step_back(row: RawItem, mark: RawPrint) -> Pushed:
     return Pushed(RawItem.everywhere.get(pk=holder.values("pk")[:1]), "duplicate")
 
 
+def format_of(body: str) -> str:
+    """That of a body whose sender doesn't say it: HTML where it has tags, else Markdown."""
+    return "html" if _MARKUP.search(body) else "markdown"
+
+
 def source_text(row: RawItem, body: RawBody) -> SourceText:
     """What an engine is told of it."""
     return SourceText(
@@ -450,7 +455,7 @@ def _rows(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
     content = footage.with_words(workspace.pk, content)
-    body_format = content.body_format or ("html" if _MARKUP.search(content.body) else "markdown")
+    body_format = content.body_format or format_of(content.body)
     body_hash = content.body_hash or content_hash(content.title, content.body)
     # What a source calls its entry is the source's: a page's heading may be its site's name.
     title = content.title or ("" if content.is_fetched else title_in(content.body, body_format))

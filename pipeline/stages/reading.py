@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
+from config.ground import limits
 from pipeline import plugins, way_out
+from pipeline.canonical import seen_text, title_in
 from pipeline.plugins import ConfigInvalid, PluginError
 from pipeline.sources.base import Source
+from pipeline.stages import push
 from pipeline.stages.availability import environment_of_source
+from pipeline.writers.headings import find_headings
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,6 +28,17 @@ class Read:
 
     entry: Entry | None
     message: str = ""
+
+
+def headline_of(words: str) -> str:
+    """What pasted words call themselves: their heading, as a push without a title reads it, or a first line that stands
+    alone, short and without an end mark, over a paragraph; else empty.
+    """
+    body_format = push.format_of(words)
+    text = seen_text(words, body_format).strip()
+    first = next(iter(find_headings(text)), (1, 1))
+    found = title_in(words, body_format) or (text[slice(*first)] if first[0] == 0 else "")
+    return found[: limits.TITLE_CHARACTERS]
 
 
 def read_page(url: str, *, now: datetime) -> Read:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TRY_AGAIN: Final = "Try it again."
 _OTHER_WORDS: Final = "Push the item again with more text, or give the workspace a key for a model, which writes in words of its own."
 _OTHER_FILES: Final = "Upload the files again in a format that is listed, and push the item with them."
-_OUR_FAULT: Final = "Without a model the same words are made each time. Tell the operator; another format of this item may do."
+_OUR_FAULT: Final = "Without a model the same words are made each time. Make another variant, or another format of it; where none goes well, tell the operator."
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,11 @@ def with_current_errors(workspace: Workspace, rows: Sequence[Mapping[str, Any]])
 def current_error(workspace: Workspace, item: GeneratedItem) -> dict[str, Any] | None:
     """The error of one item as `current_errors` has it; None where it hasn't failed."""
     return current_errors(workspace, {item.pk: item.error})[item.pk] if item.status == "failed" else None
+
+
+def can_variant_differ(error: Mapping[str, Any] | None) -> bool:
+    """True of a final failure of the words alone: another variant says other things of the same source."""
+    return error is not None and is_final(error) and RULES.get(error["code"], _PASSING).action == _OUR_FAULT
 
 
 def refuse_final(error: Mapping[str, Any] | None) -> None:

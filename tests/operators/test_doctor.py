@@ -155,7 +155,7 @@ def test_dead_and_late_rows_are_told(workspace):
     dead.status = "gone"
     dead.save(force_insert=True)
     assert verdict("dead sources") == ("warn", "1.")
-    assert verdict("late rows")[1].startswith("pipeline.collect: 1 due, the oldest for 300 s")
+    assert verdict("late rows")[1].startswith("pipeline.collect: 1 due, the oldest for 30")
     assert rows.dead_counts() == {
         "sources": 1,
         "raw_items": 0,

@@ -8,12 +8,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.messages import get_messages
+from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models import AuditEntry
 from config.ground.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
 from pipeline.stages import review, variants
+from pipeline.stages.publish.item_status import refresh_item
 from tests.stages.steps import MINUTE, make_items, make_stage, promise, reread, send
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -84,6 +87,21 @@ def test_approving_names_who_and_which_revision(editor, item, bob):
     assert answer["Location"] == at(item, "item_page")
 
 
+def test_warnings_are_read_before_they_are_overruled(editor, item, stage, bob):
+    warning = {"code": "names", "outcome": "warning", "message": "Vera Lind isn't named in the source."}
+    GeneratedItem.everywhere.filter(pk=item.pk).update(checks=[warning])
+    for name in ("item_page", "item_publish", "review_card"):
+        html = editor.get(at(item, name)).content.decode()
+        assert "Vera Lind isn&#x27;t named" in html, name
+        assert "either lets the warnings pass" in html, name
+    page = editor.get(at(item, "item_page")).content.decode()
+    assert page.index("Approve despite the warnings") < page.index("How it will look")
+    editor.post(at(item, "item_approve"), {"version": reread(item).version})
+    (entry,) = AuditEntry.everywhere.filter(action="checks.overruled")
+    assert (entry.actor, entry.details["checks"]) == (bob.email, ["names"])
+    assert "Approve despite the warnings" not in editor.get(at(item, "item_page")).content.decode()
+
+
 def test_what_changed_meanwhile_isnt_approved_unseen(editor, item):
     review.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
     answer = act(editor, item, "item_approve", version=item.version)
@@ -126,6 +144,35 @@ def test_a_failed_item_is_made_again(editor, item):
 
 
 # --- Variants --------------------------------------------------------------------------------------------------------
+
+
+def test_what_would_fail_the_same_again_offers_another_variant_and_names_no_id(editor, item):
+    key = encode("gen", item.pk)
+    error = {
+        "code": "checks_failed",
+        "message": f"It repeats {key}: 80% of it.",
+        "retryable": False,
+        "action": "Do.",
+    }
+    # Nothing of it changed since, so that it stays final.
+    GeneratedItem.everywhere.filter(pk=item.pk).update(status="failed", error=error)
+    page = editor.get(at(item, "item_page")).content.decode()
+    assert f'It repeats <a href="{at(item, "item_page")}">another item</a>: 80% of it.' in page
+    assert f'href="{at(item, "item_regenerate")}"' in page
+    assert "Try another variant" in page
+    for name in ("failures", "items_page"):
+        text = editor.get(reverse(name, kwargs={"ws": item.workspace_id})).content.decode()
+        assert "It repeats another item: 80% of it." in text, name
+    assert (
+        f'href="{at(item, "item_regenerate")}"'
+        in editor.get(reverse("failures", kwargs={"ws": item.workspace_id})).content.decode()
+    )
+    answer = act(editor, item, "item_regenerate", once="a")
+    assert answer["Location"] != at(item, "item_page")
+    # Of what is gone no variant is made either.
+    error |= {"code": "source_deleted"}
+    GeneratedItem.everywhere.filter(pk=item.pk).update(error=error)
+    assert "Try another variant" not in editor.get(at(item, "item_page")).content.decode()
 
 
 def test_another_variant_is_made_once_however_often_it_is_clicked(editor, item):
@@ -231,7 +278,10 @@ def publishing(item, stage, **changes):
 def test_it_is_published_now(editor, item, stage, bob):
     answer = editor.post(at(item, "item_publish"), publishing(item, stage, once="a"))
     row = Publication.everywhere.get()
-    assert (answer["Location"], said(answer)) == (at(item, "item_page"), ["It goes out to Stage now."])
+    assert (answer["Location"], said(answer)) == (
+        at(item, "item_page"),
+        ["It is being published to Stage now."],
+    )
     assert (row.status, row.requested_by, row.outlet) == ("scheduled", bob.email, stage)
     assert send(row).status == "published"
     again = editor.post(at(item, "item_publish"), publishing(item, stage, once="a"))
@@ -399,6 +449,41 @@ def test_a_failed_publication_is_said_in_words_and_tried_again(editor, item, fai
     again = editor.post(at(item, "publication_retry", pub=failed.pk))
     assert (again["Location"], said(again)) == (at(item, "item_page"), ["Strict is tried again."])
     assert reread(failed).status == "scheduled"
+
+
+def test_what_is_out_on_some_outlets_says_on_how_many_and_what_to_do_on_the_others(
+    editor, item, stage, failed
+):
+    send(promise(item, stage))
+
+    def shown():
+        page, listed = (
+            editor.get(address)
+            for address in (at(item, "item_page"), reverse("items_page", kwargs={"ws": item.workspace_id}))
+        )
+        (row,) = listed.context["rows"]
+        text = page.content.decode()
+        return page.context["label"], row["label"], 0 < text.find('id="sent"') < text.find('id="look-head"')
+
+    assert status(item) == "partially_published"
+    assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True)
+    for (name, label), values in {
+        ("publication_retry", "Failed"): {"status": "failed"},
+        ("publication_reconcile", "Outcome not known"): {"status": "unknown"},
+        ("package", "Yours to post"): {"status": "publishing", "step": Publication.BY_HAND, "wake_at": None},
+    }.items():
+        Publication.everywhere.filter(pk=failed.pk).update(**values)
+        with transaction.atomic():
+            refresh_item(reread(item), now=timezone.now())
+        assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True), name
+        page = editor.get(at(item, "item_page"))
+        ways = [one.way.address for one in page.context["obstacles"] if one.outlets == "Strict"]
+        assert ways == [at(item, name, pub=failed.pk)]
+        assert "under way" not in page.content.decode()
+        assert [one.label for one in page.context["sent"]][1:] == [label], name
+    # Nothing is out, and what is open is a person's.
+    Publication.everywhere.exclude(pk=failed.pk).delete()
+    assert shown()[:2] == ("Yours to post", "Yours to post")
 
 
 def test_an_unknown_outcome_is_looked_up(editor, item, newsroom):

@@ -11,6 +11,7 @@ from config.ground.errors import Invalid
 from config.ground.ids import encode
 from pipeline import article
 from pipeline.models import Asset, GeneratedItem, Revision, WorkspaceDefaults
+from pipeline.pages.items.differences import differences
 from pipeline.stages import review
 from tests.pages.test_items_acts import undone
 from tests.stages.steps import make_items, make_stage, reread
@@ -248,6 +249,30 @@ def test_who_was_overtaken_keeps_what_they_typed(editor, item):
     assert reread(item).title == "Of Bob"
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "found"),
+    [
+        ("The tram rolls.", "The tram rolls.", [("", "The tram rolls.")]),
+        ("The red tram rolls", "The tram rolls", [("", "The"), ("mine", " red"), ("", " tram rolls")]),
+        ("", "New.", [("theirs", "New.")]),
+        ("One\n\nTwo", "One\n\nTwo more", [("", "One\n\nTwo"), ("theirs", " more")]),
+    ],
+)
+def test_words_that_two_versions_dont_share_are_told_apart(mine, theirs, found):
+    pieces = differences(mine, theirs)
+    assert [(one.side, one.text) for one in pieces] == found
+    assert "".join(one.text for one in pieces if one.side != "theirs") == mine
+    assert "".join(one.text for one in pieces if one.side != "mine") == theirs
+
+
+def test_long_texts_that_differ_in_one_place_are_shown_around_it():
+    long = "\n".join(f"Line {number} of the text." for number in range(5_000))
+    pieces = differences(long, long.replace("Line 2500 ", "Verse 2500 "))
+    assert [one.side for one in pieces] == ["", "mine", "theirs", ""]
+    assert [one.text for one in pieces[1:3]] == ["Line 2500 of the text.\n", "Verse 2500 of the text.\n"]
+    assert max(len(one.text) for one in pieces) < 330
+
+
 def test_saving_over_another_takes_back_nothing_that_was_never_touched(editor, item):
     content = {"slug": "old", "meta_description": "Old.", "tags": ["a"]}
     item = become(item, bucket="blog", title="Old", body="Old.", body_format="markdown", content=content)
@@ -257,8 +282,8 @@ def test_saving_over_another_takes_back_nothing_that_was_never_touched(editor, i
     mine = {"body": "Of Bob.", "content_slug": "of-bob"}
     answer = editor.post(at(item, "item_edit"), {**form, **mine})
     shown = answer.context["form"]
-    assert list(shown.differing) == [("Address", "of-vera")]
-    assert ">of-vera</p>" in answer.content.decode()
+    assert [label for label, _pieces in shown.differing] == ["Words, as Markdown", "Address"]
+    assert "<del>of-bob</del><ins>of-vera</ins>" in answer.content.decode()
     again = {name: shown[name].value() or "" for name in shown.fields}
     assert (again["title"], again["content_tags"], again["body"]) == ("Of Vera", "b", "Of Bob.")
     assert editor.post(at(item, "item_edit"), {**again, "save": ""}).status_code == 302

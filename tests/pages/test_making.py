@@ -85,6 +85,26 @@ def test_text_is_shown_with_its_price_and_nothing_is_made(editor, newsroom):
     assert (RawItem.everywhere.count(), LedgerEntry.everywhere.filter(kind="reserve").count()) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("first", "title"),
+    [
+        ("Harbour ferry leaves earlier\n\n", "Harbour ferry leaves earlier"),
+        ("\n# Harbour *ferry* leaves earlier\n\n", "Harbour ferry leaves earlier"),
+        ("<h1>Harbour ferry leaves earlier</h1>\n\n", "Harbour ferry leaves earlier"),
+        ("Does the ferry leave earlier?\n\n", "Does the ferry leave earlier?"),
+        ("Harbour ferry leaves earlier.\n\n", ""),
+        ("Harbour ferry leaves earlier\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_pasted_headline_is_the_title(editor, newsroom, first, title):
+    words = first + TEXT
+    form = paste(editor, newsroom, words).context["form"]
+    assert (form["title"].value() or "", form["body"].value()) == (title, words.strip())
+    file = SimpleUploadedFile("words.txt", words.encode(), "text/plain")
+    assert (paste(editor, newsroom, file=file).context["form"]["title"].value() or "") == title
+
+
 def test_it_is_made_once_however_often_it_is_sent(editor, newsroom, bob):
     form = form_of(newsroom)
     first = editor.post(at(newsroom), form)
@@ -217,6 +237,15 @@ def test_progress_is_followed_until_all_is_there(editor, newsroom):
         assert item.status == "ready"
     for address in re.findall(r'<img src="(/media/[^"]+)"', text):
         assert editor.get(address).status_code == 200
+
+
+def test_words_with_marks_are_shown_as_plain_text(editor, newsroom):
+    raw = push_raw(newsroom, engines=["Newsletter Issue"]).raw_item
+    hands.work_all_due("pipeline.generate")
+    item = GeneratedItem.everywhere.get(raw_item=raw)
+    assert "](https://" in item.body
+    text = editor.get(at(newsroom, "made", raw=raw.pk)).content.decode()
+    assert ["](" in text, "##" in text, "Read more" in text] == [False, False, True]
 
 
 def test_slides_are_shown_and_their_document_is_handed_out(editor, newsroom):

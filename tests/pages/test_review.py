@@ -273,6 +273,17 @@ def test_false_words_of_a_person_are_warned_of_before_anything_else(editor, item
     )
 
 
+def test_formats_that_nobody_has_open_say_that_their_checks_warn(editor, item):
+    assert "Its checks warn" not in editor.get(at(item)).content.decode()
+    beside = copies(item, 1, raw_item_id=item.raw_item_id)[0]
+    warning = {"code": "names", "outcome": "warning", "message": "Vera Lind isn't named in the source."}
+    GeneratedItem.everywhere.filter(pk=beside.pk).update(checks=[warning])
+    story = editor.get(at(item)).context["card"]["story"]
+    assert {one.id: one.warns for one in story.items} == {item.pk: False, beside.pk: True}
+    # In the tab and in the list, where several are approved at once.
+    assert editor.get(at(item)).content.decode().count('title="Its checks warn"') == 2
+
+
 def test_words_that_nobody_checked_are_called_so(editor, item):
     """As a release before this one leaves them."""
     assert item.checks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from pipeline.plugins import Refused, TryLater
 from pipeline.sources import page_text, page_visit, scraper
 from pipeline.sources.base import Entry, Media
 from pipeline.sources.limited_child import LimitedChild
+from pipeline.sources.page_words import why_nothing_said
 from pipeline.sources.scraper import PLUGIN
 
 from .fake_site import FakeSite, reply
@@ -544,7 +546,27 @@ def page_trouble():
             "needs_javascript",
         ),
         (reply("<form><input type=password></form>"), "login_required"),
+        (reply("<title>Wheat</title><p>Wheat</p>"), "only_title"),
+        (reply(PYTHON_INDEX), "only_links"),
+        (reply(APACHE_INDEX), "only_links"),
+        (reply(NGINX_INDEX), "only_links"),
+        (reply(NEWS_LIST), "only_links"),
     ]
+
+
+PYTHON_INDEX = """<title>Directory listing for /</title><h1>Directory listing for /</h1><hr><ul>
+<li><a href="a.html">a.html</a></li><li><a href="b/">b/</a></li></ul><hr>"""
+APACHE_INDEX = """<title>Index of /pub</title><h1>Index of /pub</h1><table><tr><th><a href="?C=N">Name</a></th>
+<th>Last modified</th><th>Size</th></tr><tr><td><a href="/">Parent Directory</a></td><td>&nbsp;</td><td>-</td></tr>
+<tr><td><a href="foo.zip">foo.zip</a></td><td>2026-01-02 12:00</td><td>12K</td></tr></table>
+<address>Apache/2.4 Server at blog.example Port 80</address>"""
+NGINX_INDEX = """<title>Index of /pub/</title><h1>Index of /pub/</h1><hr><pre><a href="../">../</a>
+<a href="a.txt">a.txt</a>             01-Jan-2026 10:00       1234
+</pre><hr>"""
+NEWS_LIST = "<title>News</title><h1>News</h1><ul>" + "".join(
+    f'<li><a href="/n/{number}">The council decided on the matter {number} today.</a></li>'
+    for number in range(3)
+)
 
 
 @pytest.mark.parametrize(
@@ -557,6 +579,29 @@ def test_page_that_cannot_be_read_is_left_out_and_the_others_go_on(answer, code)
     assert left_out(first) == {post("wheat"): code}
     assert sorted(entry.title for entry in first.entries if not entry.left_out) == ["oats", "rye"]
     assert again(site, first).entries == ()
+
+
+def test_front_page_that_is_a_servers_index_is_left_out():
+    found = fetch(FakeSite({HOME: PYTHON_INDEX}))
+    assert left_out(found) == {HOME: "only_links"}
+    assert "only links" in found.entries[0].left_out.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "The ferry leaves at nine. See [the table](https://x.example/table).",
+        "Closed today.",
+        "- 2 eggs\n- flour, one cup\n- a pinch of salt",
+        "\u5e02\u8b70\u4f1a\u306f\u3001\u6c34\u66dc\u65e5\u306b\u65b0\u3057\u3044\u8def\u7dda\u3092\u627f\u8a8d\u3057\u305f",
+        "[Alpha](https://x.example/a)\n\nThe council approved a line to the harbour",
+        "Alpha\nBeta\nOpen from nine to five, but not on Sundays",
+    ],
+)
+def test_page_that_says_little_but_something_is_read(body):
+    links = tuple(page_text.Link(f"https://x.example/{text}", text, "") for text in ("Alpha", "Beta"))
+    page = SimpleNamespace(title="Wheat", body=f"Wheat\n{body}", links=links)
+    assert why_nothing_said(page) == ""
 
 
 @pytest.mark.slow

@@ -255,7 +255,9 @@ SECTIONS: Final[Mapping[str, Kind]] = {
     "items": Kind(
         "items",
         gettext_lazy("Could not be made"),
-        gettext_lazy("Trying again makes them anew, in a run of its own."),
+        gettext_lazy(
+            "Try again makes one in a new run. Where that would end the same, what helps stands with it."
+        ),
         _not_made,
         {forms.MAKING: _ANY},
         "updated_at",

@@ -87,7 +87,7 @@ def _by_api(method: str, path: str, body: Mapping[str, object] | None = None) ->
 
 
 def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
-    return str((error or {}).get("message", "")) or otherwise
+    return words.without_ids(str((error or {}).get("message", ""))) or otherwise
 
 
 def _what_helps(error: Mapping[str, Any] | None) -> str:
@@ -234,6 +234,9 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Row:
         advice=_what_helps(error),
         token="" if is_final else _token("gen", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
+        way=Way(_("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
+        if retry_rules.can_variant_differ(error)
+        else None,
         call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
     )
 

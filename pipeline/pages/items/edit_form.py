@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from config.ground import limits
 from pipeline.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower
+from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from config.ground.errors import AppError
     from pipeline.models import Asset, GeneratedItem
+    from pipeline.pages.items.differences import Piece
 
 _HIDDEN: Final = frozenset({"version", "began"})
 _PART: Final = "part_"
@@ -117,12 +119,12 @@ class EditForm(VersionedForm):
         self.data = again
 
     @property
-    def differing(self) -> Iterator[tuple[str, str]]:
-        """Label and newest words of each field in which something else was typed; without title and body."""
+    def differing(self) -> Iterator[tuple[str, tuple[Piece, ...]]]:
+        """Label and differences of each field in which something else was typed than stands there now."""
         for name in self._written():
-            newest = self._newest(name)
-            if name not in {"title", "body"} and _lines(str(self[name].value() or "")) != _lines(newest):
-                yield str(self[name].label), newest
+            typed, newest = _lines(str(self[name].value() or "")), _lines(self._newest(name))
+            if typed != newest:
+                yield str(self[name].label), differences(typed, newest)
 
     def _add_words(self) -> None:
         parts = _parts(self.item)

@@ -13,11 +13,11 @@ from config.ground import limits
 from config.ground.ids import decode, encode
 from pipeline.models import Asset, GeneratedItem
 from pipeline.overview import HOLDS
-from pipeline.pages.items import words
+from pipeline.pages.items import sendings, words
 from pipeline.pages.items.forms import ItemFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
@@ -52,6 +52,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     found = _found(request, place, form) if is_understood else []
     shown = found[:ROWS]
     pictures = _pictures(place, [row["id"] for row in shown])
+    spread = sendings.spread_of(place.workspace, [(row["id"], row["status"]) for row in shown])
     query = request.GET.copy()
     query.pop("before", None)
     newest = query.urlencode()
@@ -60,7 +61,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "place": place,
         "filter": form,
-        "rows": [_shown(row, pictures.get(row["id"], "")) for row in shown],
+        "rows": [_shown(row, pictures.get(row["id"], ""), spread.get(row["id"], {})) for row in shown],
         "older": query.urlencode() if len(found) > ROWS else "",
         "newest": newest,
         "is_first_page": "before" not in request.GET,
@@ -96,8 +97,8 @@ def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
     return found
 
 
-def _shown(row: dict[str, Any], picture: str) -> dict[str, Any]:
-    tone, icon, label = words.STATES[row["status"]]
+def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
+    tone, icon, label = words.state_of_spread(row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
     is_out = row["status"] in {"published", "partially_published", "removed"}
     return {
@@ -110,7 +111,7 @@ def _shown(row: dict[str, Any], picture: str) -> dict[str, Any]:
         "icon": icon,
         "label": label,
         "hold": HOLDS.get(row["held"], row["held"]),
-        "reason": str((row["error"] or {}).get("message", "")),
+        "reason": words.without_ids(str((row["error"] or {}).get("message", ""))),
         "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
         "at_is": "published" if is_out else "due" if row["publish_at"] else "made",
         "variant": row["variant_index"] + 1 if row["variant_index"] else 0,

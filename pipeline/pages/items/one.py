@@ -76,6 +76,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "checks": words.checks_of(row),
         "siblings": siblings,
         "sent": sent,
+        "sent_leads": any(one.needs_somebody for one in sent),
         "returns": returns.returns_of(place, row),
         "obstacles": ways.obstacles_of(place, row, now=now) if sent or row.held else (),
         "revisions": _revisions(place, row),
@@ -89,6 +90,10 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
 def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """What every page of an item begins with."""
     tone, icon, label = words.state_of(row)
+    if row.status in words.SPREADING:
+        spread = sendings.spread_of(place.workspace, [(row.pk, row.status)])
+        tone, icon, label = words.state_of_spread(row.status, spread[row.pk])
+    failure = retry_rules.current_error(place.workspace, row)
     return {
         "place": place,
         "item": row,
@@ -98,7 +103,9 @@ def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "icon": icon,
         "label": label,
         "made_by": words.made_by(row),
-        "failure": retry_rules.current_error(place.workspace, row),
+        "failure": failure,
+        "error": words.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
+        "can_differ": retry_rules.can_variant_differ(failure),
         "hold": HOLDS.get(row.held, row.held),
         "flag": FLAGS.get(row.flagged, ""),
         "variant": row.variant_index + 1 if row.variant_index else 0,

@@ -17,7 +17,7 @@ from config.ground.ids import decode, encode
 from config.ground.states import Overtaken
 from pipeline.connection import buckets_of
 from pipeline.models import GeneratedItem, Outlet, Publication
-from pipeline.pages.items import fits
+from pipeline.pages.items import fits, words
 from pipeline.pages.items.acts import changed_meanwhile
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.items.one import find_item, head
@@ -62,6 +62,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "form": form,
         "has_outlets": bool(outlets),
         "rehearsed": rehearsed,
+        "checks": words.checks_of(row),
     }
     return render(request, "pages/item_publish.html", context)
 
@@ -119,7 +120,7 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     )
     names = ", ".join(one.outlet.name for one in promised)
     if form.cleaned_data["when"] == NOW:
-        messages.success(request, _("It goes out to %(outlets)s now.") % {"outlets": names})
+        messages.success(request, _("It is being published to %(outlets)s now.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
     said = _("It is scheduled for %(outlets)s.") % {"outlets": names}
     clock = form.cleaned_data.get("clock")

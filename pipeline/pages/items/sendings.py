@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.translation import gettext as _
 
 from config.ground.moments import read_moment
 from pipeline.connection import platform_if_known
 from pipeline.models import Attempt, Publication
+from pipeline.pages.items import words
 from pipeline.pages.outlets import words as outlet_words
 from pipeline.stages import publish
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
+    from accounts.models import Workspace
     from accounts.pages.place import Place
     from pipeline.models import GeneratedItem
 
@@ -59,8 +63,26 @@ class Sending:
     is_open: bool
 
     @property
+    def needs_somebody(self) -> bool:
+        return self.can_retry or self.can_reconcile or self.is_by_hand
+
+    @property
     def can_anything(self) -> bool:
-        return self.can_retry or self.can_reconcile or self.can_remove or self.is_by_hand
+        return self.needs_somebody or self.can_remove
+
+
+def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mapping[UUID, Counter[str]]:
+    """How many outlets of each item are how far, of those whose status may hide it: publications by status, and
+    `by_hand` what waits for a person. `items` are ids with statuses; no statement where none is of that kind.
+    """
+    found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
+    keys = [key for key, status in items if status in words.SPREADING]
+    if keys:
+        rows = Publication.objects.of(workspace).filter(item_id__in=keys).exclude(status="cancelled")
+        for key, status, step in rows.values_list("item_id", "status", "step"):
+            is_by_hand = status == "publishing" and step == Publication.BY_HAND
+            found[key]["by_hand" if is_by_hand else status] += 1
+    return found
 
 
 def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
@@ -77,6 +99,9 @@ def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
 def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     platform = platform_if_known(row.platform)
     tone, label = outlet_words.status_of(row.status)
+    is_by_hand = publish.is_handed_over(row)
+    if is_by_hand:
+        tone, label = "warn", _("Yours to post")
     error: Mapping[str, Any] = row.error or {}
     return Sending(
         publication=row,
@@ -90,7 +115,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         waits=str((row.waits_for or {}).get("message", "")),
         calls=tuple(_call(one) for one in calls),
         metrics=tuple((name, value) for name, value in (row.metrics or {}).items() if isinstance(value, int)),
-        is_by_hand=publish.is_handed_over(row),
+        is_by_hand=is_by_hand,
         can_retry=row.status == "failed",
         can_reconcile=row.status == "unknown",
         can_remove=(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accounts.pages.place import Place
-    from pipeline.models import GeneratedItem
+    from pipeline.models import GeneratedItem, Publication
     from pipeline.stages.publish.standing import Call
 
 # What is no obstacle to a person: it is out, or nobody has asked for it yet.
@@ -47,15 +47,24 @@ def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[O
     """The item comes with its workspace and its raw item."""
     found = publish.explain(item, now=now)
     told = [(blocker, "") for blocker in found.blockers]
-    for row, blockers in found.publications:
-        told += [(blocker, row.outlet.name) for blocker in blockers]
     seen: dict[Obstacle, list[str]] = {}
+    for row, blockers in found.publications:
+        if publish.is_handed_over(row):
+            seen.setdefault(_by_hand(place, row), []).append(row.outlet.name)
+        else:
+            told += [(blocker, row.outlet.name) for blocker in blockers]
     for one, outlet in told:
         if one.code not in _NO_OBSTACLE:
             since = None if one.until else one.since
             obstacle = Obstacle(one.message, "", since, one.until, way_of(place, item, one.clears))
             seen.setdefault(obstacle, []).append(outlet)
     return tuple(replace(one, outlets=", ".join(filter(None, names))) for one, names in seen.items())
+
+
+def _by_hand(place: Place, row: Publication) -> Obstacle:
+    message = _("It waits for a person to post it, and to say what became of it.")
+    way = Way(_("Post it"), place.address("package", pub=row.pk), is_post=False) if place.may_edit else None
+    return Obstacle(message, "", row.due_at, None, way)
 
 
 def way_of(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:

@@ -6,14 +6,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from config.ground.ids import decode
 from pipeline.models import Angle, GeneratedItemStatus
+from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from uuid import UUID
 
     from django.utils.functional import _StrPromise
 
@@ -86,6 +92,27 @@ def state_of(item: GeneratedItem) -> tuple[str, str, str]:
     return tone, icon, _("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label)
 
 
+SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
+"""Statuses of an item whose outlets may be at different points."""
+
+
+def state_of_spread(status: str, spread: Mapping[str, int]) -> tuple[str, str, str]:
+    """The same as `state_of` by how many of its outlets are how far; `spread` as `sendings.spread_of` gives it."""
+    tone, icon, label = STATES[status]
+    out, count = spread.get("published", 0), sum(spread.values())
+    needs_somebody = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
+    if status in SPREADING and 0 < out < count:
+        tone, icon = ("warn", "circle-alert") if needs_somebody else (tone, icon)
+        return tone, icon, _("Published to %(out)d of %(count)d") % {"out": out, "count": count}
+    if status == "publishing" and not spread.get("publishing") and needs_somebody:
+        return (
+            "warn",
+            "circle-alert",
+            _("Yours to post") if spread.get("by_hand") else _("Outcome not known"),
+        )
+    return tone, icon, str(label)
+
+
 def stage_of(item: GeneratedItem) -> str:
     """How far the run of an item is that is being made, and what it waits for; empty for any other."""
     if item.status != "generating":
@@ -99,10 +126,31 @@ def stage_of(item: GeneratedItem) -> str:
     return " ".join(filter(None, (waits_for, str(STAGES.get(run.stage, "")))))
 
 
+_ID: Final = re.compile(r"\bgen_[0-9a-z]{26}\b")
+
+
+def without_ids(message: str) -> str:
+    """A sentence as people read it: an item that it names by its id is `another item`."""
+    return _ID.sub(_("another item"), message)
+
+
+def with_links(message: str, workspace: UUID) -> SafeString:
+    """The same as HTML, with a link to that item."""
+
+    def link_of(named: re.Match[str]) -> str:
+        key = decode("gen", named[0])
+        if key is None:
+            return named[0]
+        address = reverse("item_page", kwargs={"ws": workspace, "gen": key})
+        return format_html('<a href="{}">{}</a>', address, _("another item"))
+
+    return mark_safe(_ID.sub(link_of, conditional_escape(message)))  # noqa: S308  escaped, with our own links
+
+
 @dataclass(frozen=True)
 class CheckSeen:
     label: str
-    message: str
+    message: SafeString
 
 
 @dataclass(frozen=True)
@@ -112,8 +160,9 @@ class Checks:
     passed: tuple[CheckSeen, ...]
     is_missing: bool = False
     """There are words, and nothing has checked them as they are now."""
+    is_edited: bool = False
     leads: bool = False
-    """A person has changed the words, and something was found in them: whoever decides reads it first."""
+    """It can still be decided on, and something was found in it or nothing was looked for: that is read first."""
 
     def __len__(self) -> int:
         return len(self.failed) + len(self.warning) + len(self.passed) + self.is_missing
@@ -125,16 +174,16 @@ def checks_of(item: GeneratedItem) -> Checks:
     for one in item.present_checks:
         code = str(one.get("code", ""))
         label = str(_CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
-        seen = CheckSeen(label, str(one.get("message", "")))
+        seen = CheckSeen(label, with_links(str(one.get("message", "")), item.workspace_id))
         grouped.setdefault(str(one.get("outcome")), []).append(seen)
-    is_edited = item.revision > 1
     is_missing = item.revision > 0 and not item.is_checked
     return Checks(
         failed=tuple(grouped["failed"]),
         warning=tuple(grouped["warning"]),
         passed=tuple(grouped["passed"]),
         is_missing=is_missing,
-        leads=is_missing or (is_edited and bool(grouped["failed"] or grouped["warning"])),
+        is_edited=item.revision > 1,
+        leads=item.status in EDITABLE and (is_missing or bool(grouped["failed"] or grouped["warning"])),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 
 from config.ground.ids import encode
+from pipeline.canonical import plain_text
 from pipeline.models import Asset, GeneratedItem
 from pipeline.overview import FLAGS, HOLDS, Call, looked_at
 from pipeline.pages.items import words
@@ -124,8 +125,8 @@ def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[
         tone=tone,
         icon=icon,
         label=label,
-        words=item.body,
-        error=str((item.error or {}).get("message", "")),
+        words=plain_text(item.body, item.body_format),
+        error=words.without_ids(str((item.error or {}).get("message", ""))),
         pictures=tuple(one for one in pictures if one.kind == "image"),
         documents=tuple(one for one in pictures if one.kind == "document"),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",

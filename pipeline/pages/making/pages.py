@@ -79,6 +79,8 @@ def _take(place: Place, form: PasteForm) -> _Taken:
         message = _("These are more than %(most)s characters; take a part of it, or send it to POST /v1/raw.")
         field = "file" if form.cleaned_data["file"] else "what"
         raise Invalid.one(field, "too_long", message % {"most": f"{WORDS_CHARACTERS:,}"})
+    if not taken.initial.get("title"):
+        taken.initial["title"] = reading.headline_of(taken.initial.get("body", ""))
     return taken
 
 

@@ -107,7 +107,7 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
     asked = asked_in(place, request.GET)
     shown = versions_in(request.GET.get("shown", "").split(",")[:WATCHED_MOST])
     rows = stories.all_of(place).filter(pk__in=list(shown))
-    states = [stories.stacked(row) for row in rows.values(*stories.FIELDS)]
+    states = [stories.stacked(row) for row in stories.fields_of(rows)]
     first = _key_in(request, "first")
     return JsonResponse(
         {

@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef, Q
 from config.ground.ids import encode
 from config.ground.prepared import Prepared
 from pipeline.models import GeneratedItem
+from pipeline.models.generated_item import ChecksOutcome
 from pipeline.overview import COUNTED_MOST, Count
 from pipeline.pages.items import words
 
@@ -47,7 +48,17 @@ FIELDS: Final = (
     "topic__title",
     "source__name",
     "created_at",
+    "revision",
+    "checks_revision",
 )
+
+
+def fields_of(rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem, dict[str, Any]]:
+    """What `stacked` reads of each."""
+    found: QuerySet[GeneratedItem, dict[str, Any]] = rows.values(
+        *FIELDS, checks_came_to=ChecksOutcome("checks")
+    )
+    return found
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,8 @@ class Stacked:
     tone: str
     state: str
     waits: bool
+    warns: bool
+    """It waits, and its checks warn, or nothing has checked its words."""
     group: UUID
     bucket: str
 
@@ -93,6 +106,10 @@ class Story:
     @property
     def waiting(self) -> tuple[Stacked, ...]:
         return tuple(one for one in self.items if one.waits)
+
+    @property
+    def warns(self) -> bool:
+        return any(one.warns for one in self.items)
 
     @property
     def firsts(self) -> tuple[Stacked, ...]:
@@ -143,19 +160,16 @@ def stories(
     # Two questions in place of one with OR, so that each is answered by an index of its own.
     rows = rows.exclude(Exists(newer.filter(raw_item_id=OuterRef("raw_item_id"))))
     rows = rows.exclude(Exists(newer.filter(variant_group=OuterRef("variant_group"))))
-    leads = list(rows.order_by("-id").values(*FIELDS)[: ROWS + 1])
+    leads = list(fields_of(rows.order_by("-id"))[: ROWS + 1])
     shown = leads[:ROWS]
     beside = _beside(place, shown)
     return [_story(lead, beside) for lead in shown], len(leads) > ROWS
 
 
 _STACK: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda workspace, **key: (
-        GeneratedItem.objects.of(workspace)
-        .filter(deleted_at=None, test=False, **key)
-        .order_by("-id")
-        .values(*FIELDS)[:STACKED_MOST]
-    )
+    lambda workspace, **key: fields_of(
+        GeneratedItem.objects.of(workspace).filter(deleted_at=None, test=False, **key).order_by("-id")
+    )[:STACKED_MOST]
 )
 
 
@@ -166,7 +180,7 @@ def story_of(place: Place, row: GeneratedItem) -> Story:
     lead = next((one for one in found if one["id"] == row.pk), None)
     if lead is None:
         # It stands beyond the newest that are shown.
-        lead = all_of(place).values(*FIELDS).get(pk=row.pk)
+        lead = fields_of(all_of(place)).get(pk=row.pk)
         found.append(lead)
     return _told(lead, found)
 
@@ -191,7 +205,7 @@ def _beside(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dic
     wanted = Q(raw_item_id__in=raws) if raws else Q()
     if groups:
         wanted |= Q(variant_group__in=groups)
-    for one in all_of(place).filter(wanted).order_by("-id").values(*FIELDS)[: ROWS * STACKED_MOST]:
+    for one in fields_of(all_of(place).filter(wanted).order_by("-id"))[: ROWS * STACKED_MOST]:
         found[_key(one)].append(one)
     return found
 
@@ -220,7 +234,7 @@ def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> Story:
 
 
 def stacked(row: dict[str, Any]) -> Stacked:
-    """Of a row with `FIELDS`."""
+    """Of a row as `fields_of` gives it."""
     tone, icon, state = words.STATES[row["status"]]
     waits = row["status"] == "ready" and (row["approved_at"] is None or bool(row["held"]))
     if row["status"] == "ready" and not waits:
@@ -236,6 +250,7 @@ def stacked(row: dict[str, Any]) -> Stacked:
         tone=tone,
         state=str(state),
         waits=waits,
+        warns=waits and (bool(row["checks_came_to"]) or row["checks_revision"] != row["revision"]),
         group=row["variant_group"],
         bucket=row["bucket"],
     )

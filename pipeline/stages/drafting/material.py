@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 POSTS_READ: Final = 40
 """Newest entries of a feed that are looked at."""
 # Reasons of a page to be left out that say nothing against what else was given.
-_HARMLESS: Final = frozenset({"no_text", "needs_javascript"})
+_HARMLESS: Final = frozenset({"no_text", "needs_javascript", "only_links", "only_title"})
 
 
 def gather(url: str, posts: Sequence[str], *, now: datetime) -> Material:
