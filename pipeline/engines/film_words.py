@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ from pipeline.render.clusters import missing, named
 from pipeline.render.typeset import typeset
 from pipeline.render.video.parts import Cast
 from pipeline.render.video.storyboard import faults, outside
-from pipeline.wording import collapse, drawn_length, drop_asides, is_clean
+from pipeline.wording import collapse, drawn_length, drop_asides, first_words, is_clean, is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,14 +67,21 @@ def alt_text_of(draft: Draft) -> str:
 
 
 def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, most: int) -> str | None:
-    """The source's title; where it is too long or isn't there, the first of the sentences that is short enough."""
+    """The source's title; where it is too long or isn't there, the first of the sentences that is short enough.
+
+    Where none is, the first words of the title or of the first sentence; None where there is nothing to take them from.
+    """
     whole = collapse(brief.title.replace("\n", " "))
     # What leads away isn't taken for an aside.
     is_harmless = is_clean(whole) and not find_links(whole) and is_allowed(whole, brief, persona)
-    for title in (whole, drop_asides(whole)) if is_harmless else ():
-        if title and drawn_length(title) <= most and not missing(typeset(title, brief.language)):
-            return title
-    return next((one for one in sentences if drawn_length(one) <= most), None)
+    titles = [
+        title
+        for title in ((whole, drop_asides(whole)) if is_harmless else ())
+        if title and not missing(typeset(title, brief.language))
+    ]
+    short = (one for one in (*titles, *sentences) if drawn_length(one) <= most)
+    cut = (first_words(one, most // 2 if is_wide(one) else most) for one in (*titles[:1], *sentences[:1]))
+    return next(chain(short, cut), None)
 
 
 def end_of(brief: Brief, persona: PersonaCard, language: str) -> str:

@@ -22,10 +22,10 @@ _DESCENT: Final = 0.2412109375
 """Inter's own, in units of the size; every line is set on its baseline, whatever font stands on it."""
 _ARABIC_LEADING: Final = 1.14
 """Arabic reaches further up and down than Latin."""
-_VOWELLED_MOST: Final = 1.9
-"""The same with two signs over a high letter; what writes no vowels by signs over letters has no use for more."""
+_LEADING_MOST: Final = 1.9
+"""With two signs over a high Arabic letter; no word of any script has use for more, and what piles up higher is refused."""
 _OVERSHOOT: Final = 0.18
-"""How far ink may leave its line above or below, in units of the size; what piles up higher is refused."""
+"""How far ink may leave its line above or below, in units of the size."""
 _RAGGED: Final = 0.03
 _SMALLER: Final = (0.96, 0.92, 0.88, 0.84)
 _FOR_SMALLER: Final = 0.15
@@ -55,22 +55,23 @@ class Shape:
         self.language = language
         has_arabic = any(fonts.ARABIC in paragraph.fonts for paragraph in paragraphs)
         self.leading = style.line_height * (_ARABIC_LEADING if has_arabic else 1.0)
-        if has_arabic:
-            self.leading = max(self.leading, min(self._vowelled(), _VOWELLED_MOST))
+        self.leading = max(self.leading, min(self._least_leading(), _LEADING_MOST))
         self.measured = [self._measure(paragraph, paragraph.pieces) for paragraph in paragraphs]
 
-    def _vowelled(self) -> float:
-        """The height of a line, in units of the size, in which the vowel signs of Arabic words stay."""
-        pen = self._pen(fonts.ARABIC, 1, _MEASURED_AT)
-        tops = [
-            -ink_of(_drawn(paragraph.clusters[start:end]), pen)[1] / _MEASURED_AT
-            for paragraph in self.paragraphs
-            for part in paragraph.pieces
-            for start, end in self._spans(paragraph, part.start, part.end)
-            if paragraph.fonts[start] == fonts.ARABIC
-            and any(len(cluster) > 1 for cluster in paragraph.clusters[start:end])
-        ]
-        return 2 * (max(tops, default=0.0) - _ASCENT - _OVERSHOOT) + _ASCENT + _DESCENT + 0.01
+    def _least_leading(self) -> float:
+        """The height of a line, in units of the size, in which every word stays: no smaller size makes up for less."""
+        least = 0.0
+        for paragraph in self.paragraphs:
+            for part in paragraph.pieces:
+                for start, end in self._spans(paragraph, part.start, part.end):
+                    words, font = _drawn(paragraph.clusters[start:end]), paragraph.fonts[start]
+                    if font == fonts.EMOJI or words.isascii():
+                        continue
+                    _, top, _, bottom = ink_of(words, self._pen(font, paragraph.levels[start], _MEASURED_AT))
+                    above = -top / _MEASURED_AT - _OVERSHOOT - _ASCENT
+                    below = bottom / _MEASURED_AT - _OVERSHOOT - _DESCENT
+                    least = max(least, 2 * max(above, below) + _ASCENT + _DESCENT + 0.01)
+        return least
 
     def _measure(self, paragraph: Paragraph, parts: Sequence[Piece]) -> list[wrap.Measured]:
         measured = []

@@ -152,6 +152,30 @@ def lane(lines, kind=APPROVED):
     return dataclasses.replace(made, facts=tuple(dataclasses.replace(one, kind=kind) for one in made.facts))
 
 
+@pytest.mark.parametrize("title", ["The ferries of Lindholm run on batteries " * 3, ""])
+def test_a_hook_is_cut_at_words_where_nothing_is_short_enough(title):
+    long = tuple(f"{one[:-1]}, as the harbour master of the old town of Lindholm says." for one in SENTENCES)
+    (one,) = PLUGIN.offline(brief(long, title=title), ANN, variants=1, seed="s")
+    hook = telling_of(one).hook
+
+    assert hook.endswith("\u2026")
+    assert len(hook) <= SLOTS["hook"].characters
+    assert hook[:-1] in (title or " ".join(long))
+    assert PLUGIN.film(one, ANN, Media()).scenes
+
+
+@pytest.mark.parametrize(
+    ("language", "hook"),
+    [
+        ("ar", "البلدي في المستشفى على الميناء القديم في المدينة"),
+        ("hi", "मैं यहाँ हूँ और पुस्तक पढ़ रहा हूँ"),
+        ("vi", "CHẾ ĐỘ MỚI Ễ ĐẾN BẾN CẢNG"),
+    ],
+)
+def test_a_hook_fits_in_every_script(language, hook):
+    assert PLUGIN.film(draft(body=lines((0, hook)), language=language), ANN, Media()).scenes
+
+
 def test_a_brand_lane_is_told_from_approved_lines_or_needs_a_model():
     lines = tuple(f"We build boats: {one[0].lower()}{one[1:]}" for one in SENTENCES[:6])
     [one] = approved_drafts(PLUGIN, lane(lines), ANN, variants=1, seed="s", judge=None)

@@ -426,3 +426,27 @@ def test_vowel_signs_over_high_letters_have_room(word: str) -> None:
     style = Style(weight=800, optical=32, line_height=1.12, align="center")
 
     assert lines(lay(word, (720, 189), style=style, largest=84, smallest=54, language="ar")) == [word]
+
+
+@pytest.mark.parametrize(
+    ("language", "word"),
+    [
+        ("ar", "في"),
+        ("ar", "البلدي"),
+        ("ar", "يِ"),
+        ("hi", "द्धू"),
+        ("hi", "हूँ"),
+        ("th", "ฎฺู"),
+        ("vi", "Ễ"),
+        ("da", "Ǻ"),
+    ],
+)
+@pytest.mark.parametrize("line_height", [1.0, 1.08, 1.2])
+def test_what_reaches_far_below_or_above_its_line_has_room(
+    language: str, word: str, line_height: float
+) -> None:
+    """No smaller size would help: what leaves a line leaves it at each."""
+    style = Style(weight=800, optical=32, line_height=line_height)
+    block = lay(word, (810, 260), style=style, largest=112, smallest=112, language=language)
+
+    assert lines(block) == [word]
