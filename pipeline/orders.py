@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pipeline.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Iterator
 
     from pipeline.sentences import Span
 
@@ -29,19 +28,14 @@ _SECRET: Final = (
 
 
 class _Kind(NamedTuple):
-    """`pattern` is only looked for in texts that hold one of the stems, in small letters: it is slow.
-
-    Of one that `ends` with its sentence, the paragraph may go on with what the text is about; after others it may say as
-    a statement what a machine is to believe.
-    """
+    """`pattern` is only looked for in texts that hold one of the stems, in small letters: it is slow."""
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
-    ends: bool
 
 
-def _kind(stems: str, *patterns: str, ends: bool = False) -> _Kind:
-    return _Kind(tuple(stems.split("|")), re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE), ends)
+def _kind(stems: str, *patterns: str) -> _Kind:
+    return _Kind(tuple(stems.split("|")), re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE))
 
 
 _KINDS: Final = (
@@ -54,7 +48,6 @@ _KINDS: Final = (
         r"\b(?:instructions?|prompts?|rules|guidelines|directions)\b(?!\s+(?:on|of|for|in|at)\b)",
         r"\b(?:ignore|disregard|forget)\b[^.\n]{0,12}\b(?:everything|anything|all|what)\b[^.\n]{0,20}"
         r"\b(?:above|before|said so far|told|previously)\b",
-        ends=True,
     ),
     _kind(
         "ignorier|vergiss|vergess|missacht|umgeh",
@@ -62,7 +55,6 @@ _KINDS: Final = (
         r"\b(?:bisherigen?|vorherigen?|vorigen?|obigen?|alle[nr]?|deine[nr]?|früheren?)\b[^.\n]{0,30}"
         r"\b(?:anweisung|regel|vorgabe|befehl|instruktion|prompt)\w*",
         r"\bignoriere\b[^.\n]{0,40}\b(?:anweisungen|regeln)\b",
-        ends=True,
     ),
     _kind(
         "ignor|oubli|pas compte|olvid|desobede|dimentic|trascur|esque|desconsider",
@@ -76,7 +68,6 @@ _KINDS: Final = (
         r"\b(?:instructions|consignes|instrucciones|istruzioni|instruções)\b[^.\n]{0,12}"
         r"\b(?:précédent\w*|antérieur\w*|ci-dessus|anterior\w*|previ[oa]s|precedent\w*)\b",
         r"\bignore[zr]?\b[^.\n]{0,40}\b(?:consignes|instrucciones)\b",
-        ends=True,
     ),
     # You are a machine, or somebody else.
     _kind(
@@ -110,12 +101,10 @@ _KINDS: Final = (
         r"\b(?:new|updated|real|following|additional|neue|nouvelles|nuevas|nuove) "
         r"(?:system )?(?:instructions?|anweisung(?:en)?|consignes|instrucciones|istruzioni)\s?:",
         r"\b(?:begin|end) (?:of )?system prompt\b",
-        ends=True,
     ),
     _kind(
         "user|reader|human|reviewer",
         r"\b(?:do not|don't|never) (?:tell|mention|reveal|show)\b[^.\n]{0,30}\b(?:users?|readers?|humans?|reviewers?)\b",
-        ends=True,
     ),
     # The marks of a conversation with a machine.
     _kind(
@@ -141,35 +130,6 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:[-_'\u2019][^\W_]+)*")
 _QUOTED: Final = re.compile(
     r"[\"\u201c\u201e\u00ab\u2018]\s?([^\"\u201c\u201d\u201e\u00ab\u00bb\u2019\n]{4,200}?)\s?[\"\u201d\u201c\u00bb\u2019]"
 )
-# How a statement begins that asks for nothing, and what none may hold that stays beside an order: whom it asks, what is to
-# be written, that it has to be.
-_STATES: Final = re.compile(
-    r"(?:(?:the|an?|its|their|der|die|das|eine?|les?|la|une?|des|el|los|las|una|il|lo|gli|uno|\d[\d.,]*)\s|l['\u2019])(?P<rest>.*)[.!]$",
-    re.IGNORECASE | re.DOTALL,
-)
-_PRONOUN: Final = re.compile(
-    r"(?:it|he|she|they|er|es|elle|ils?|elles)\s(?P<rest>.*)[.!]$", re.IGNORECASE | re.DOTALL
-)
-_ASKS: Final = re.compile(
-    r"\b(?:you|yours?|yourself|du|dir|dich|dein\w*|ihr|euch|euer\w*|tu|te|toi|ton|ta|tes|vous|votre|vos|t\u00fa|tus?|ti|usted\w*|vosotr\w*"
-    r"|tuo|tua|tuoi|tue|voi|vostr\w*|answer\w*|repl(?:y|ies)|respon\w+|outputs?|writ\w+|print\w*|say|tell|mention\w*|includ\w+|append\w*|links?"
-    r"|headlines?|titles?|sentences?|words?|texts?|posts?|articles?|summar\w+|readers?|users?|assistants?|models?|bots?|ai|prompts?|instruct\w*"
-    r"|rules?|orders?|guidelines?|must|shall|should|ha(?:s|ve) to|needs? to|(?:is|are) to|instead|always|never|from now on"
-    r"|antwort\w*|schreib\w*|sag\w*|nenn\w*|erw\u00e4hn\w*|\u00fcberschrift\w*|s\u00e4tze?\w*|satz\w*|wort\w*|w\u00f6rter\w*|beitr\w*|artikel\w*|leser\w*|nutzer\w*|ki"
-    r"|anweis\w*|regel\w*|m\u00fcss\w*|muss|soll\w*|stattdessen|immer|nie|niemals|ab sofort"
-    r"|r\u00e9pon\w*|\u00e9cri\w*|dis|dites|mentionn\w*|titres?|phrases?|mots?|textes?|lecteurs?|lectrices?|doi(?:t|s|vent)|devr\w*|faut|consignes?|r\u00e8gles?|ia|toujours|jamais"
-    r"|escrib\w*|menciona\w*|t\u00edtul\w*|titular\w*|frases?|palabras?|textos?|art\u00edculos?|lector\w*|deb(?:e|en|es|emos|\u00e9is)|hay que|reglas?|instrucc\w*|siempre|nunca"
-    r"|rispo\w*|scriv\w*|menzion\w*|titol\w*|parol\w*|test[oi]|articol\w*|lettor\w*|dev(?:e|i|ono|ete)|bisogna|regol\w*|istruz\w*|sempre)\b",
-    re.IGNORECASE,
-)
-_ODD: Final = re.compile(
-    r"[\"\u201c\u201d\u201e\u00ab\u00bb<>{}\[\]()|#@*_`:\n]|://|www\.|\b[^\W\d_a-z]{4,}\b|\d[^\W\d_]|[^\W\d_]\d|\bSie\b|\bIhre?\w?\b"
-)
-"""Quotations, marks, addresses, codes and capitals, and the German way to speak to somebody."""
-_LEAST_SHARED: Final = 4
-"""Letters of a word that an order and what stands beside it must not share."""
-_PARTED_MOST: Final = 20
-"""Orders in a paragraph: one with more is nothing but orders."""
 _RUN: Final = 6
 """As many words in a row are no chance."""
 _LEAST_SHOUTED: Final = 4
@@ -180,12 +140,12 @@ def gives_orders(text: str) -> bool:
     return any(True for _ in _orders(text))
 
 
-def _orders(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Where the telling words stand, not in order, and whether such an order ends with its sentence."""
+def _orders(text: str) -> Iterator[Span]:
+    """Where the telling words stand, not in order."""
     small = text.lower()
     for kind in _KINDS:
         if any(stem in small for stem in kind.stems):
-            yield from ((*match.span(), kind.ends) for match in kind.pattern.finditer(text))
+            yield from (match.span() for match in kind.pattern.finditer(text))
 
 
 def is_suspicious(text: str) -> bool:
@@ -199,63 +159,20 @@ def shows_signs(text: str) -> bool:
 
 
 def orders_in(text: str) -> tuple[Span, ...]:
-    """Each sentence that gives orders with the rest of its paragraph, which says what is to be done: `text[start:end]`.
-
-    Of that rest, plain statements that ask for nothing stay.
-    """
+    """Each sentence that gives orders with the rest of its paragraph, which says what is to be done: `text[start:end]`."""
     found: list[Span] = []
     start = 0
     breaks = iter([*(one.span() for one in _PARAGRAPH.finditer(text)), (len(text), len(text))])
     end, following = next(breaks)
-    orders = sorted(_orders(text))
-    for place, (begun, ended, _) in enumerate(orders):
+    for begun, ended in sorted(_orders(text)):
         if found and begun < found[-1][1]:
             continue
         while end <= begun and end < len(text):
             start, (end, following) = following, next(breaks)
         sentences = split_sentences(text[start:ended])
-        first = start + max((one for one, _ in sentences if start + one <= begun), default=0)
-        last = max(end, ended)
-        here = [one for one in orders[place : place + _PARTED_MOST + 1] if one[0] < last]
-        found += _parted(text, (first, last), here)
+        first = max((one for one, _ in sentences if start + one <= begun), default=0)
+        found.append((start + first, max(end, ended)))
     return tuple(found)
-
-
-def _parted(text: str, span: Span, orders: Sequence[tuple[int, int, bool]]) -> list[Span]:
-    """What of a paragraph's rest belongs to its orders; all of it where that can't be told for sure."""
-    if len(orders) > _PARTED_MOST or not all(ends for *_, ends in orders):
-        return [span]
-    gone: list[Span] = []
-    known: set[str] = set()
-    goes_on = False
-    for one, other in split_sentences(text[slice(*span)]):
-        start, end = span[0] + one, span[0] + other
-        sentence = text[start:end]
-        is_order = any(begun < end and start < ended for begun, ended, _ in orders)
-        if is_order and ":" in sentence:
-            return [span]
-        goes_on = not is_order and _is_beside(sentence, known, goes_on=goes_on)
-        if not goes_on:
-            known.update(word for word in _TOKEN.findall(sentence.casefold()) if len(word) >= _LEAST_SHARED)
-            if not gone:
-                start = span[0]
-            elif not text[gone[-1][1] : start].strip():
-                start = gone.pop()[0]
-            gone.append((start, end))
-    are_gone = all(any(start <= begun and ended <= end for start, end in gone) for begun, ended, _ in orders)
-    if not are_gone:
-        return [span]
-    if not text[gone[-1][1] : span[1]].strip():
-        gone[-1] = (gone[-1][0], span[1])
-    return gone
-
-
-def _is_beside(sentence: str, ordered: AbstractSet[str], *, goes_on: bool) -> bool:
-    """Whether it is a plain statement that shares no word with the orders; `goes_on`: after another such one."""
-    stated = _STATES.match(sentence) or (_PRONOUN.match(sentence) if goes_on else None)
-    if stated is None or _ODD.search(sentence) or _ASKS.search(stated["rest"]):
-        return False
-    return ordered.isdisjoint(_TOKEN.findall(sentence.casefold()))
 
 
 def without_orders(text: str) -> tuple[str, tuple[str, ...]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
 
-from pipeline.sources.page_render import BROWSERS
+from pipeline.plugins import Refused
+from pipeline.sources.page_render import find_browser
 
 MISSING = (
     "There is no Chromium: install Debian's package chromium-headless-shell, or name a program in CHROMIUM."
@@ -16,9 +16,10 @@ MISSING = (
 
 def find() -> str:
     """Its path. Where there is none the test is skipped, or fails with REQUIRE_SERVICES=1."""
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found:
-        return found
+    try:
+        return find_browser({"CHROMIUM_PATH": os.environ.get("CHROMIUM", "")})
+    except Refused:
+        pass
     if os.environ.get("REQUIRE_SERVICES") == "1":
         pytest.fail(MISSING)
     pytest.skip(MISSING)

@@ -372,9 +372,11 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
     said = _said_by(source).replace("\n", " ")
     # Numbers have a check of their own.
     forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
-    if not forms[0] and brief.lane is not None:
-        return Check("attribution", "passed", "The line is the persona's own, whose name stands at the foot.")
     if not forms[0]:
+        if brief.lane is not None and not _origin(brief, persona):
+            return Check(
+                "attribution", "passed", "The line is the brand's own, whose name stands at the foot."
+            )
         return Check("attribution", "failed", "Nobody is named for the quotation.")
     if known.intersection(form.casefold() for form in forms):
         return Check("attribution", "passed", "The picture names where the quotation is from.")

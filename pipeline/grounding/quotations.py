@@ -51,7 +51,8 @@ _SAID_BEHIND: Final = re.compile(
 _LEAST_TRANSCRIPT: Final = 40
 _WORDS_A_MARK: Final = 60
 _LEAST_SAID_WORDS: Final = 2
-_LEAD: Final = 4
+_BESIDE: Final = 4
+"""Characters looked at on each side of a quotation."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _bare(text: str) -> str:
 
 
 def quotations(text: str) -> tuple[str, ...]:
-    """What is quoted: between marks, after an open one, as a block. Not what is too short to be one, see there."""
+    """What is quoted: between marks, after an open one, as a block; what is too short by `QUOTATION_LEAST` is left out."""
     if not any(mark in text for mark in _MARKS) and ">" not in text:
         return ()
     spans = [
@@ -114,8 +115,8 @@ def _is_one(text: str, start: int, words: str) -> bool:
     end = start + len(words) + 1
     return bool(
         _SAID_INSIDE.search(words)
-        or _SAID_BEFORE.search(text[max(start - _LEAD, 0) : start - 1])
-        or _SAID_BEHIND.match(text[end : end + _LEAD])
+        or _SAID_BEFORE.search(text[max(start - _BESIDE, 0) : start - 1])
+        or _SAID_BEHIND.match(text[end : end + _BESIDE])
     )
 
 

@@ -184,6 +184,9 @@ def test_a_brands_own_line_is_signed_by_nobody_as_if_a_person_had_said_it() -> N
     assert ENGINE.draft_from(answer(VOTE), lane, brand, "story").body == own.body
     assert [check.code for check in ENGINE.check(own, lane, source, brand) if check.outcome == "failed"] == []
     assert "attribution" in outcomes(own.body)
+    # A person's own line is signed.
+    failed = {check.code for check in ENGINE.check(own, lane, source, ANN) if check.outcome == "failed"}
+    assert "attribution" in failed
 
 
 def test_caption_has_the_address_and_the_claim_its_place() -> None:

@@ -148,14 +148,14 @@ def test_a_migration_that_is_not_applied(monkeypatch):
     assert verdict("migrations") == ("FAIL", "Not applied: 1 (x.0009_y).")
 
 
-def test_dead_and_late_rows_are_told(workspace):
+def test_dead_and_late_rows_are_told(workspace, one_minute):
     long_ago = datetime.now(UTC) - timedelta(minutes=5)
     Source.everywhere.create(workspace=workspace, name="Old", type="rss", wake_at=long_ago)
     dead = Source(workspace=workspace, name="Gone", type="rss")
     dead.status = "gone"
     dead.save(force_insert=True)
     assert verdict("dead sources") == ("warn", "1.")
-    assert verdict("late rows")[1].startswith("pipeline.collect: 1 due, the oldest for 30")
+    assert verdict("late rows")[1].startswith("pipeline.collect: 1 due, the oldest for 300 s")
     assert rows.dead_counts() == {
         "sources": 1,
         "raw_items": 0,
