@@ -296,6 +296,8 @@ class Engine(ABC):
     """In which `plan` lays it out, in pixels, the preferred one first; none for what isn't drawn."""
     least_lines: ClassVar[int] = 1
     """How many approved lines one draft without a model is made of at least; 0 where none can be made of them."""
+    takes_stretches: ClassVar[bool] = False
+    """Whether it takes sentences as they follow one another, a question with its answer."""
 
     @abstractmethod
     def why_not(self, source: SourceText) -> str | None:

@@ -78,6 +78,7 @@ class ClippedShort(Engine):
     sizes = (SIZE,)
     draft_tokens = 3_000
     least_lines = 0
+    takes_stretches = True
 
     def why_not(self, source: SourceText) -> str | None:
         material = source.material

@@ -83,22 +83,38 @@ def drafted(
 ) -> tuple[Draft, ...]:
     """The engine's drafts without a model.
 
-    A question is asked for the answer that follows it, so one is taken only where the persona wants it or too little else
-    is there. Raises `Refused` as the engine does; where only the persona's rules stand in the way, the message names them.
+    A question is asked for the answer that follows it, so one is taken only where the persona wants it or there are fewer
+    drafts without. Raises `Refused` as the engine does; where only the persona's rules stand in the way, the message names
+    them.
     """
-    told = replace(brief, facts=tuple(fact for fact in brief.facts if not _QUESTION.search(fact.text)))
-    wants_question = any(one.get("kind") == "ends_with_question" for one in persona.required_structures)
-    if told.facts and told.facts != brief.facts and not wants_question:
+    told = brief if _wants_questions(engine, persona) else _without_questions(brief)
+    answers: tuple[Draft, ...] = ()
+    if told.facts and told != brief:
         with suppress(Refused):
-            return engine.offline(told, persona, variants=variants, seed=seed)
+            answers = engine.offline(told, persona, variants=variants, seed=seed)
+        if len(answers) == variants:
+            return answers
     try:
-        return engine.offline(brief, persona, variants=variants, seed=seed)
+        drafts = engine.offline(brief, persona, variants=variants, seed=seed)
     except Refused as refused:
+        if answers:
+            return answers
         kept_out = kept_out_by(engine, brief, persona, variants=1, seed=seed)
         if kept_out is None:
             raise
         message = f"The source's sentences don't keep the persona's rules as a {engine.name}: {kept_out}"
         raise Refused(message, code=refused.code) from refused
+    return drafts if len(drafts) > len(answers) else answers
+
+
+def _wants_questions(engine: Engine, persona: PersonaCard) -> bool:
+    return engine.takes_stretches or any(
+        one.get("kind") == "ends_with_question" for one in persona.required_structures
+    )
+
+
+def _without_questions(brief: Brief) -> Brief:
+    return replace(brief, facts=tuple(fact for fact in brief.facts if not _QUESTION.search(fact.text)))
 
 
 def kept_out_by(

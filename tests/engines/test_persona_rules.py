@@ -128,6 +128,9 @@ def test_a_question_is_left_to_its_answer_where_enough_else_is_there():
 
     (thin,) = drafted(THREAD, brief(QUESTION, *ANSWERS[:2]), PersonaCard("Ada"), variants=1, seed="x")
     assert QUESTION in thin.body
+    # Two posts can be made of one answer and the question only.
+    both = drafted(SHORT_POST, brief(QUESTION, ANSWERS[0]), PersonaCard("Ada"), variants=2, seed="x")
+    assert {QUESTION in post.body for post in both} == {True, False}
     wants = persona({"kind": "ends_with_question"})
     (asked,) = drafted(SHORT_POST, brief(QUESTION, *ANSWERS), wants, variants=1, seed="x")
     assert QUESTION in asked.body
