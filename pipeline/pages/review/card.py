@@ -37,6 +37,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "token": stories.token_of([this], siblings),
         "rest": stories.token_of(rest, [one for one in story.waiting if one.group != row.variant_group]),
         "rest_count": len(rest),
+        "rest_warned": sum(one.warns for one in rest),
         "position": story.items.index(this),
         "look": look,
         "is_shown": is_shown,
