@@ -14,9 +14,15 @@ import pytest
 
 from tests.faults.instance import Instance
 from tests.faults.world import Neighbour, World, serve
-from tests.sizes import size
+from tests.sizes import IS_PROOF, size
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.alone,
+    pytest.mark.timeout(300),
+    # Its claim is worked out on both in tests/ground/test_due.py.
+    pytest.mark.both_databases if IS_PROOF else pytest.mark.postgres_if_there,
+]
 
 ROWS = size(3_000, 5_000)
 MOST_SECONDS = 2.0
