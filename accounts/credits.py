@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -19,7 +19,7 @@ from config.ground.clock import utc_now
 from config.ground.errors import AppError, Detail
 from config.ground.ids import encode
 from config.ground.moments import as_z
-from config.ground.prepared import insert
+from config.ground.prepared import Prepared, insert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
 Kind = LedgerEntry.Kind
 _REASON_MOST: Final = 200
+_BALANCE: Final[Prepared[CreditBalance]] = Prepared(
+    lambda workspace: CreditBalance.everywhere.select_for_update().filter(workspace_id=workspace)
+)
+_ENTRIES: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda workspace, subject: LedgerEntry.everywhere.filter(
+        workspace_id=workspace, subject=subject, kind__in=[Kind.RESERVE, Kind.SETTLE, Kind.RELEASE]
+    ).values("kind", "reserved_change")
+)
 
 
 class QuotaExceeded(AppError):
@@ -224,11 +232,10 @@ def _close(workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: date
     with transaction.atomic():
         # The lock comes before the look: of two workers that close the same subject the second sees the first's entry.
         balance = _locked_balance(workspace_id, now)
-        entries = dict(
-            LedgerEntry.everywhere.filter(
-                workspace_id=workspace_id, subject=subject, kind__in=[Kind.RESERVE, Kind.SETTLE, Kind.RELEASE]
-            ).values_list("kind", "reserved_change")
-        )
+        entries = {
+            entry["kind"]: entry["reserved_change"]
+            for entry in _ENTRIES.ask(workspace=workspace_id, subject=subject)
+        }
         reserved = entries.pop(Kind.RESERVE, None)
         if reserved is None or entries:
             return False
@@ -342,7 +349,7 @@ def _locked_balance(workspace_id: UUID, now: datetime) -> CreditBalance:
     """The balance, locked until the commit, in the month of `now`; turns the month where nobody has yet."""
     # The lock makes the turn happen once, and orders settlements of one workspace. On SQLite the transaction's write
     # lock does.
-    balance: CreditBalance = CreditBalance.everywhere.select_for_update().get(workspace_id=workspace_id)
+    (balance,) = _BALANCE.ask(workspace=workspace_id)
     if balance.period_start < month_of(now):
         _turn_month(balance, now)
     return balance

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from config.ground.prepared import Prepared
 from pipeline.engines.base import PersonaCard
 from pipeline.models import Persona, PersonaVersion
 from pipeline.models.persona import CONTENT
@@ -12,19 +13,22 @@ from pipeline.wording import collapse
 if TYPE_CHECKING:
     from uuid import UUID
 
+_PERSONA: Final[Prepared[Persona]] = Prepared(
+    lambda pk: Persona.everywhere.select_related("workspace").filter(pk=pk)
+)
+_VERSION: Final[Prepared[PersonaVersion]] = Prepared(
+    lambda persona, number: PersonaVersion.everywhere.filter(persona_id=persona, number=number)
+)
+
 
 def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
     """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
-    rows = Persona.everywhere.select_related("workspace")
-    persona: Persona | None = rows.filter(pk=persona_id).first() if persona_id else None
-    if persona is None:
+    personas = _PERSONA.ask(pk=persona_id) if persona_id else []
+    if not personas:
         return PersonaCard(name="")
-    kept = (
-        PersonaVersion.everywhere.filter(persona=persona, number=version).first()
-        if version is not None
-        else None
-    )
-    content = kept.content if kept is not None else persona_content(persona)
+    (persona,) = personas
+    kept = _VERSION.ask(persona=persona.pk, number=version) if version is not None else []
+    content = kept[0].content if kept else persona_content(persona)
     return PersonaCard(
         name=content["name"],
         handle=content["handle"],

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from config.ground.crash import crash_point
-from pipeline.models import GeneratedItem
-from pipeline.stages.generate.starting import variants_wanted
+from pipeline.stages.generate.starting import wanted
 from pipeline.stages.generate.storing import store
 
 if TYPE_CHECKING:
@@ -26,15 +25,16 @@ def draft(
     client: Any,
     judge: Judge,
 ) -> None:
+    variants, hint = wanted(generation)
     drafted = writer.draft(
         engine,
         brief,
         persona,
-        variants=variants_wanted(generation),
+        variants=variants,
         seed=generation.pk.hex,
         client=client,
         judge=judge,
-        hint=_hint(generation),
+        hint=hint,
     )
     store(
         generation,
@@ -43,9 +43,3 @@ def draft(
         draft_usage=asdict(drafted.usage),
     )
     crash_point("generate.drafted")
-
-
-def _hint(generation: Generation) -> str:
-    """What was asked of the item when somebody wanted another variant; empty for nearly all."""
-    asked = GeneratedItem.everywhere.filter(generation=generation, deleted_at=None).exclude(hint="")
-    return asked.values_list("hint", flat=True).first() or ""

@@ -10,6 +10,7 @@ from accounts import credits as credit_account
 from config.ground import states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
+from config.ground.prepared import Prepared
 from pipeline import events, payloads
 from pipeline.models import GeneratedItem, Generation, RawItem
 from pipeline.stages import batches, model_account, outcomes, pictures, retry_rules
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Engine
 
-
+_RUNS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda raw_item: Generation.everywhere.filter(raw_item_id=raw_item).values("status")
+)
+_MADE: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda raw_item: (
+        GeneratedItem.everywhere.filter(raw_item_id=raw_item).exclude(status="failed").values("id")[:1]
+    )
+)
 REDRAW: Final = "redraw"
 """Where a run that only draws keeps what a person has said with the words: the next try needs it."""
 
@@ -132,11 +140,10 @@ def settle(generation: Generation, engine: Engine | None, made: int, now: dateti
 
 def finish_raw_item(raw: RawItem, now: datetime) -> None:
     """`processed` or `failed` once its last run is over; the raw item's lock makes two last ones take turns."""
-    runs = list(Generation.everywhere.filter(raw_item=raw).values_list("status", flat=True))
-    if raw.status not in {"queued", "processing"} or any(status in {"queued", "running"} for status in runs):
+    is_under_way = any(run["status"] in {"queued", "running"} for run in _RUNS.ask(raw_item=raw.pk))
+    if raw.status not in {"queued", "processing"} or is_under_way:
         return
-    is_made = GeneratedItem.everywhere.filter(raw_item=raw).exclude(status="failed").exists()
-    if is_made:
+    if _MADE.ask(raw_item=raw.pk):
         states.move(raw, "processed", reason=None, updated_at=now)
         return
     last = Generation.everywhere.filter(raw_item=raw).order_by("-id").first()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from config.ground.prepared import Prepared
 from pipeline import plugins
 from pipeline.canonical import read_body
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, Lane, SourceText, Story
@@ -15,6 +16,12 @@ from pipeline.stages import footage
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
+
+_BODY: Final[Prepared[RawBody]] = Prepared(
+    lambda raw_item, number: RawBody.everywhere.select_related("raw_item").filter(
+        raw_item_id=raw_item, number=number
+    )
+)
 
 
 def source_text(generation: Generation) -> SourceText:
@@ -29,12 +36,11 @@ def source_text(generation: Generation) -> SourceText:
 
 def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
     """A version of a raw item; raises `Refused` where its content was deleted."""
-    body = (
-        RawBody.everywhere.select_related("raw_item").filter(raw_item_id=raw_item_id, number=version).first()
-    )
-    if body is None:
+    bodies = _BODY.ask(raw_item=raw_item_id, number=version)
+    if not bodies:
         message = "The raw item's content was deleted."
         raise Refused(message, code="source_deleted")
+    (body,) = bodies
     raw: RawItem = body.raw_item
     seen, hidden = read_body(body.body, body.body_format)
     return SourceText(

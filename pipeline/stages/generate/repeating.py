@@ -8,6 +8,7 @@ from django.db.models.functions import Left
 
 from config.ground import limits
 from config.ground.ids import encode
+from config.ground.prepared import Prepared
 from pipeline.engines.base import Check
 from pipeline.engines.grounded import without_added
 from pipeline.likeness import grams, jaccard, may_be_like, opening, plain_words
@@ -15,7 +16,6 @@ from pipeline.models import GeneratedItem
 from pipeline.writers.approved import REPETITION
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from uuid import UUID
 
     from django.db.models import QuerySet
@@ -25,6 +25,26 @@ if TYPE_CHECKING:
 
 COPYING: Final = "copying"
 _TIMES_AS_LONG: Final = 10
+
+
+def _newest(
+    workspace: UUID, run: UUID | None, group: UUID | None, raw_item: UUID | None, *, test: bool
+) -> QuerySet[Any, Any]:
+    rows = (
+        GeneratedItem.objects.of(workspace).filter(test=test, revision__gt=0, deleted_at=None).order_by("-id")
+    )
+    if run is not None:
+        of_run = GeneratedItem.everywhere.filter(generation_id=run).values("variant_group")
+        rows = rows.exclude(variant_group__in=of_run)
+    if group is not None:
+        rows = rows.exclude(variant_group=group)
+    if raw_item is not None:
+        rows = rows.exclude(raw_item_id=raw_item)
+    words = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
+    return words.values("id", "words")[: limits.REPETITION_ITEMS]
+
+
+_NEWEST: Final[Prepared[dict[str, Any]]] = Prepared(_newest)
 
 
 class OwnWords:
@@ -39,13 +59,17 @@ class OwnWords:
         *,
         test: bool,
         raw_item_id: UUID | None,
-        groups: QuerySet[GeneratedItem, Any] | Collection[UUID],
+        run_id: UUID | None = None,
+        group: UUID | None = None,
         is_verbatim: bool,
     ) -> None:
-        self._workspace_id = workspace_id
-        self._test = test
-        self._raw_item_id = raw_item_id
-        self._groups = groups
+        self._beside = {
+            "workspace": workspace_id,
+            "test": test,
+            "run": run_id,
+            "group": group,
+            "raw_item": raw_item_id,
+        }
         self._is_verbatim = is_verbatim
         self._said: list[tuple[UUID, str]] | None = None
 
@@ -56,7 +80,7 @@ class OwnWords:
             run.workspace_id,
             test=run.test,
             raw_item_id=run.raw_item_id,
-            groups=GeneratedItem.everywhere.filter(generation=run).values("variant_group"),
+            run_id=run.pk,
             is_verbatim=is_verbatim,
         )
 
@@ -67,7 +91,7 @@ class OwnWords:
             item.workspace_id,
             test=item.test,
             raw_item_id=item.raw_item_id,
-            groups=[item.variant_group],
+            group=item.variant_group,
             is_verbatim=is_verbatim,
         )
 
@@ -108,16 +132,7 @@ class OwnWords:
 
     def _read(self) -> list[tuple[UUID, str]]:
         if self._said is None:
-            rows = (
-                GeneratedItem.objects.of(self._workspace_id)
-                .filter(test=self._test, revision__gt=0, deleted_at=None)
-                .exclude(variant_group__in=self._groups)
-                .order_by("-id")
-            )
-            if self._raw_item_id is not None:
-                rows = rows.exclude(raw_item_id=self._raw_item_id)
-            newest = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
-            self._said = list(newest.values_list("id", "words")[: limits.REPETITION_ITEMS])
+            self._said = [(row["id"], row["words"]) for row in _NEWEST.ask(**self._beside)]
         return self._said
 
 

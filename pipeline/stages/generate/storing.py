@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.db.models import F, Sum
 
-from pipeline.models import ModelCall
+from config.ground.prepared import update
+from pipeline.models import Generation, ModelCall
 from pipeline.stages.model_account import LostLease
-
-if TYPE_CHECKING:
-    from pipeline.models import Generation
 
 WAITS: Final = "waits"
 """Where a run keeps since when, and how often, it has waited for the model."""
@@ -56,7 +54,8 @@ def try_to_store(generation: Generation, stage: str, **answers: Any) -> bool:
     # What was waited for has come: the next outage is counted from its own beginning.
     generation.answers.pop(WAITS, None)
     generation.stage = stage
-    return bool(generation.under_lease().update(answers=as_json(generation.answers), stage=stage))
+    ours = {"pk": generation.pk, "lease_token": generation.lease_token}
+    return bool(update(Generation, ours, {"answers": as_json(generation.answers), "stage": stage}))
 
 
 def as_json(value: Any) -> Any:

@@ -10,10 +10,11 @@ from django.db import transaction
 from config.ground import states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
+from config.ground.prepared import Prepared
 from pipeline import plugins
 from pipeline.canonical import plain_text
 from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
-from pipeline.models import GeneratedItem, Generation, RawItem, Revision
+from pipeline.models import GeneratedItem, Generation, RawItem, Revision, Source
 from pipeline.stages import pictures
 from pipeline.stages.acceptance import NO_MORE_SENTENCES
 from pipeline.stages.generate import gathering
@@ -23,7 +24,7 @@ from pipeline.stages.generate.gates import gates_of
 from pipeline.stages.generate.judging import judge_shown
 from pipeline.stages.generate.picks import conclude
 from pipeline.stages.generate.reading import draft_from
-from pipeline.stages.generate.starting import items_of
+from pipeline.stages.generate.starting import items_of, lock_raw_item
 from pipeline.stages.generate.storing import EARLIER, as_json
 from pipeline.stages.holding import standing_of
 from pipeline.writers.base import Usage
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from pipeline.stages.generate.repeating import OwnWords
 
 EXCERPT_CHARACTERS: Final = 300
+_SOURCE: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda pk: Source.everywhere.filter(pk=pk).values("autopilot")
+)
 
 
 def write(
@@ -61,11 +65,7 @@ def write(
     drawn_by_index = generation.answers.get("pictures", {})
     now = utc_now()
     with transaction.atomic():
-        raw = (
-            RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
-            if generation.raw_item_id
-            else None
-        )
+        raw = lock_raw_item(generation)
         gathering.lock_told(brief)
         end(generation, now)
         items = items_of(generation)
@@ -116,7 +116,8 @@ def write(
             conclude(generation, made, now)
         else:
             finish_raw_item(raw, now)
-        fly(generation, made, now)
+        if is_flown:
+            fly(generation, made, now)
         # Credits are locked last, everywhere.
         settle(generation, engine, len(made), now)
         crash_point("generate.written")
@@ -176,8 +177,8 @@ def _ready(
 
 
 def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
-    source = items[0].source if items else None
-    return source is not None and source.autopilot
+    source_id = items[0].source_id if items else None
+    return source_id is not None and any(one["autopilot"] for one in _SOURCE.ask(pk=source_id))
 
 
 def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:

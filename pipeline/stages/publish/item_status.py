@@ -24,6 +24,13 @@ _LOCKED: Final[Prepared[GeneratedItem]] = Prepared(
         GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk)
     )
 )
+_OF_GROUPS: Final[Prepared[GeneratedItem]] = Prepared(
+    lambda groups: (
+        GeneratedItem.everywhere.select_for_update(of=("self",))
+        .filter(variant_group__in=groups)
+        .order_by("id")
+    )
+)
 _PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda item: (
         Publication.everywhere.filter(item_id=item).order_by("id").values(*payloads.PUBLICATION_FIELDS)
@@ -41,11 +48,7 @@ def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
     """Every variant of these groups, locked in the order of ids: two that are published at once must not wait for
     each other in a circle.
     """
-    return list(
-        GeneratedItem.everywhere.select_for_update(of=("self",))
-        .filter(variant_group__in=groups)
-        .order_by("id")
-    )
+    return _OF_GROUPS.ask(groups=list(groups))
 
 
 def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:
