@@ -207,7 +207,7 @@ def _what_works() -> str:
         "server": "**Real server**, in `make test-real`",
         "software": "**Stand-in and software that others wrote**",
         "documents": "**Stand-in only**, written from the vendor's documents",
-        "none": "**Nothing outside to ask**",
+        "none": "**No other server involved**",
     }
     rows = [
         (heading, *(_named([one for one in family if one.evidence.level == level]) for family in families))
