@@ -86,7 +86,14 @@ def _bare(text: str) -> str:
 
 
 def quotations(text: str) -> tuple[str, ...]:
-    """What is quoted: between marks, after an open one, as a block; what is too short by `QUOTATION_LEAST` is left out."""
+    """What is quoted: between marks, after an open one, as a block; what is too short by `QUOTATION_LEAST` is left out.
+
+    None reaches from one part of a draft into the next (a title, a section): those are handed over with a line "|" between.
+    """
+    return tuple(words for part in text.split("\n|\n") for words in _quotations_of(part))
+
+
+def _quotations_of(text: str) -> tuple[str, ...]:
     if not any(mark in text for mark in _MARKS) and ">" not in text:
         return ()
     spans = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 
 from pipeline.canonical import seen_text
@@ -200,8 +201,19 @@ PERSONAS = st.builds(PersonaCard, NAMES, HANDLES)
 WRITTEN = [engine for engine in ENGINES if "text" in engine.made_from]
 
 
+@pytest.mark.timeout(size(120, 1_800))
 @hypothesis.settings(max_examples=size(25, 2_000), derandomize=True)
 @hypothesis.given(SOURCES, PERSONAS)
+@hypothesis.example(
+    # Its subject ends within the quotation, and the text below closes one with the same mark.
+    SourceText(
+        "„We paid $12.4 million for it. Nobody asked us. It was 3 May 2027,“ said Ruth Okafor in Brackwater.",
+        "The council of Brackwater voted on 3 May 2027 for a plan of 3 people and spends $12.4 million on it. "
+        "“We paid $12.4 million for it. Nobody asked us. It was 3 May 2027,” said Ruth Okafor in Brackwater.",
+        "",
+    ),
+    PersonaCard("Harbour Desk"),
+)
 def test_no_engine_fails_its_own_draft(source, persona):
     brief = WRITER.brief(source).brief
     failed = {}

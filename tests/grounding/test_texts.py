@@ -115,3 +115,14 @@ def test_quotations_are_found_in_all_marks() -> None:
 )
 def test_quotations_have_to_stand_in_the_source(draft: str, source: str, strange: tuple[str, ...]) -> None:
     assert ungrounded_quotations(draft, source) == strange
+
+
+def test_a_quotation_that_is_cut_in_one_part_ends_there() -> None:
+    source = "„We paid for it. Nobody asked us. It was in May,“ she said. “It rained,” he said."
+    draft = "„We paid for it. Nobody asked us.…\n|\nIt rained in the end of the month, “It rained,” he said."
+    assert quotations(draft) == ("We paid for it. Nobody asked us.…", "It rained,")
+    assert ungrounded_quotations(draft, source) == ()
+    # What is cut is compared too.
+    assert ungrounded_quotations(draft.replace("paid", "begged"), source) == (
+        "We begged for it. Nobody asked us.…",
+    )
