@@ -175,7 +175,13 @@ class Carousel(Engine):
         as_post = dataclasses.replace(draft, body=shown, content={"parts": [shown]})
         judged = self._post.check(as_post, brief, source, persona)
         return (
-            _check_content(draft, slides, fault, caption_fault(draft, brief, source, persona)),
+            _check_content(
+                draft,
+                slides,
+                fault,
+                caption_fault(draft, brief, source, persona),
+                has_call=bool(brief.url or persona.name.strip() or handle_of(persona)),
+            ),
             _check_words(slides, fault),
             _check_body(draft),
             *(check for check in judged if check.code not in _OWN_CHECKS),
@@ -309,14 +315,15 @@ def _draft(
 
 
 def _check_content(
-    draft: Draft, slides: Sequence[Slide], refused: Refused | None, of_caption: str | None
+    draft: Draft, slides: Sequence[Slide], refused: Refused | None, of_caption: str | None, *, has_call: bool
 ) -> Check:
+    """`has_call` where there is a link to follow or a name to sign with: else the last point ends it."""
     fault = of_caption
     if refused is not None and refused.code != "too_many_words":
         fault = refused.message
     elif not _VISIBLE.search(draft.body):
         fault = "There are no words beside the slides."
-    elif slides and (slides[0].kind, slides[-1].kind) != (HOOK, CALL):
+    elif slides and (slides[0].kind != HOOK or (has_call and slides[-1].kind != CALL)):
         fault = "The first slide is the hook and the last one the call."
     return judged("content", f"There is a caption, and {len(slides)} slides from hook to call.", fault)
 

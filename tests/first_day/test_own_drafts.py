@@ -214,6 +214,17 @@ WRITTEN = [engine for engine in ENGINES if "text" in engine.made_from]
     ),
     PersonaCard("Harbour Desk"),
 )
+@hypothesis.example(
+    # Neither a link nor a name to end a carousel with.
+    SourceText(
+        "",
+        "Ruth Okafor counted 3 people in Brackwater before 3 May 2027, which is more than anybody had hoped for. "
+        "The council of Brackwater voted on 15.1.2027 for a plan of 3 people and spends $12.4 million on it. "
+        "The council of Brackwater voted on 3 May 2027 for a plan of 3 people and spends $12.4 million on it.",
+        "",
+    ),
+    PersonaCard(""),
+)
 def test_no_engine_fails_its_own_draft(source, persona):
     brief = WRITER.brief(source).brief
     failed = {}

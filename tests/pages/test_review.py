@@ -123,12 +123,12 @@ def test_a_story_is_one_card_with_its_formats_and_variants(editor, newsroom, sta
     for one in items:
         assert f'data-open="{public(one)}"' in shown
     assert "Approve all 2<" in shown
-    assert "with warnings" not in shown
+    assert "warnings" not in shown
     thread = next(one for one in items if one.engine_output == "Thread")
     warning = [{"code": "names", "outcome": "warning", "message": "Who?"}]
     GeneratedItem.everywhere.filter(pk=thread.pk).update(checks=warning)
     post = next(one for one in items if one.engine_output == "Short Post")
-    assert "1 with warnings" in editor.get(at(post, "review_card", gen=post.pk)).content.decode()
+    assert "1 of the others has warnings" in editor.get(at(post, "review_card", gen=post.pk)).content.decode()
 
 
 def test_what_was_decided_on_is_listed_no_more(editor, item):
