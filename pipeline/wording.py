@@ -54,6 +54,7 @@ _UNSAFE = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
     r"\ufff0-\uffff\U000e0000-\U000e007f]"
 )
+_ASKS = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)\u300d]*$")
 # Before the last letter, or after two or more: after one a name in quotation marks begins ("ב״הארץ״").
 _GERSHAYIM = re.compile(
     '(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea](?![\u05d0-\u05ea]))|(?<=[\u05d0-\u05ea]{2})["\u05f4](?=[\u05d0-\u05ea])'
@@ -121,6 +122,11 @@ def opens_dangling(sentence: str) -> bool:
         return False
     word = first.group().lower().replace("\u2019", "'")
     return word in _DANGLING or word in _CONNECTIVE or _DANGLING_ELSEWHERE.match(bare) is not None
+
+
+def is_question(text: str) -> bool:
+    """Whether it ends as a question does, in any script; what closes behind the mark is looked through."""
+    return _ASKS.search(text) is not None
 
 
 def without_gershayim(text: str) -> str:

@@ -325,7 +325,8 @@ def _check_content(
         fault = "There are no words beside the slides."
     elif slides and (slides[0].kind != HOOK or (has_call and slides[-1].kind != CALL)):
         fault = "The first slide is the hook and the last one the call."
-    return judged("content", f"There is a caption, and {len(slides)} slides from hook to call.", fault)
+    ends = "call" if slides and slides[-1].kind == CALL else "last point"
+    return judged("content", f"There is a caption, and {len(slides)} slides from hook to {ends}.", fault)
 
 
 def _check_words(slides: Sequence[Slide], refused: Refused | None) -> Check:

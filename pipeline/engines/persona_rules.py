@@ -12,7 +12,7 @@ from pipeline.canonical import strip_invisible
 from pipeline.engines.base import Check
 from pipeline.links import without_links
 from pipeline.plugins import Refused
-from pipeline.wording import count_words
+from pipeline.wording import count_words, is_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,6 @@ MOST_NAMED: Final = 5
 _SPACE: Final = re.compile(r"\s+")
 _HASHTAG: Final = re.compile(r"(?<![\w&/])[#\uff03]\w*[^\W\d_]\w*")
 _TRAILING_TAGS: Final = re.compile(r"(?:\s*[#\uff03]\w+)+\s*$")
-_QUESTION: Final = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)]*$")
 _EMOJI: Final = re.compile(
     # A flag is two letters; a sequence that is joined to one picture counts once.
     r"[\U0001f1e6-\U0001f1ff]{2}"
@@ -114,7 +113,7 @@ def _wants_questions(engine: Engine, persona: PersonaCard) -> bool:
 
 
 def _without_questions(brief: Brief) -> Brief:
-    return replace(brief, facts=tuple(fact for fact in brief.facts if not _QUESTION.search(fact.text)))
+    return replace(brief, facts=tuple(fact for fact in brief.facts if not is_question(fact.text)))
 
 
 def kept_out_by(
@@ -182,7 +181,7 @@ def _fault(structure: Mapping[str, object], words: str, core: str) -> str | None
     kind, text = str(structure.get("kind")), str(structure.get("text") or "")
     said, wanted = _folded(core), _folded(text)
     if kind == "ends_with_question":
-        return None if _QUESTION.search(core) else "It has to end with a question."
+        return None if is_question(core) else "It has to end with a question."
     if kind == "starts_with":
         return None if said.startswith(wanted) else f"It has to begin with \u201c{text}\u201d."
     if kind == "ends_with":

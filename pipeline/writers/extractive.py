@@ -12,7 +12,7 @@ from pipeline.engines.base import Brief, Fact
 from pipeline.engines.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.sentences import signature_in, statements_in
-from pipeline.wording import collapse, is_clean, is_wholly_quoted, opens_dangling, word_set
+from pipeline.wording import collapse, is_clean, is_question, is_wholly_quoted, opens_dangling, word_set
 from pipeline.writers.approved import approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
 from pipeline.writers.headings import find_headings
@@ -44,7 +44,6 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _FIGURE = re.compile(r"\d")
 _ANNOUNCES = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
-_ASKS = re.compile(r"[?\uff1f\u061f][\"'\u2019\u201d\u00bb)\u300d]*$")
 _LEFT_OPEN = re.compile(r"[^\W_]$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
 _BOILERPLATE = re.compile(
@@ -120,7 +119,7 @@ def _score(quote: str, order: int, count: int, nearness: float, words: int) -> f
     if opens_dangling(quote) or is_wholly_quoted(quote):
         score -= 0.2
     # A question is told without its answer.
-    if is_boilerplate(quote) or _ASKS.search(quote):
+    if is_boilerplate(quote) or is_question(quote):
         score -= 0.3
     return score
 

@@ -15,7 +15,7 @@ from pipeline import events, payloads
 from pipeline.models import GeneratedItem, Generation, RawItem
 from pipeline.stages import batches, model_account, outcomes, pictures, retry_rules
 from pipeline.stages.generate.picks import conclude
-from pipeline.stages.generate.starting import items_of
+from pipeline.stages.generate.starting import items_of, lock_raw_item
 from pipeline.stages.generate.storing import EARLIER
 
 if TYPE_CHECKING:
@@ -102,11 +102,7 @@ def fail(generation: Generation, code: str, message: str) -> None:
     now = utc_now()
     error = _error_of(generation, code, message)
     with transaction.atomic():
-        raw = (
-            RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
-            if generation.raw_item_id
-            else None
-        )
+        raw = lock_raw_item(generation)
         states.move(
             generation,
             "failed",
