@@ -13,12 +13,27 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
+# What stands before a name, as languages cut it short.
+_HONORIFICS = word_set(
+    "mr mrs ms mx messrs dr dres prof profa st sr sra sres sras srta mme mmes mlle mlles gen col sgt cpl capt lt cmdr maj sen "
+    "rep gov pres rev revd hon fr cllr coun supt dra doç dña excmo excma ilmo ilma mons gral cnel arq dott sig avv geom "
+    "dipl ing bgm hr frl frk dhr mevr drs med phil jur habil hab rer inż mgr ks abp płk ppłk mjr kpt sierż "
+    "mudr judr mvdr phdr rndr paeddr thdr plk ifj özv proff проф акад доц инж ген δρ καθ"
+)
+# In small letters, or among capitals alone, these are other words.
+_CAPITAL_HONORIFICS = word_set(
+    "Det Insp Const Adm Brig Ald Pte Pvt Bro Atty MM Pr Lic Arch On Eng Exmo Exma Dir Ir Ds Bc Doc Av Sn Bp Red Mag Mw Rag"
+)
+_HONORIFIC = (
+    rf"(?:(?i:{'|'.join(sorted(_HONORIFICS))})|{'|'.join(sorted(_CAPITAL_HONORIFICS))})(?:\.?-Ing)?\."
+)
+TITLE = rf"(?:[^\W\d_]\.|{_HONORIFIC})"
+"""A pattern for a title or an initial with its full stop: "Dr.", "Dr.-Ing.", "Cllr.", "J."."""
 # After these a full stop never ends a sentence: a name or a number follows.
-_TITLES = word_set(
-    "mr mrs ms mx dr prof st sr sra mme mlle gen col sgt capt lt cmdr maj sen rep gov pres rev hon fr "
-    "messrs vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
-    "univ vgl bspw inkl incl excl exkl zzgl bzgl med jur habil dipl rer ggf evtl sog tel hr geb ul św ул dott sig dhr mevr srta núm pág "
-    "inż mgr ks woj nám tř mudr judr mah bul doç av pça dra"
+_TITLES = _HONORIFICS | word_set(
+    "vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
+    "univ vgl bspw inkl incl excl exkl zzgl bzgl ggf evtl sog tel geb ul św ул núm pág "
+    "woj nám tř mah bul av pça"
 )
 # Before a number these don't end one either: what is counted in laws and books, and months.
 _BEFORE_NUMBERS = word_set(
@@ -29,7 +44,8 @@ _BEFORE_NUMBERS = word_set(
 _ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder jede jedes")
 _VOWEL = re.compile(r"[aeiouyà-æè-ïò-öù-ýаеёиоуыэюяієї\d]")
 # Amounts are cut short before what they count: "9,8 Mio. Euro".
-_AMOUNTS = word_set("mio mrd mill mld tsd tys mln тыс млн млрд")
+_AMOUNTS = word_set("mio mrd mill mil milj mld mlrd tsd tis tys mln тыс млн млрд хил")
+_CUT_SHORT = re.compile(rf"(?<!\w)(?:{_HONORIFIC}|\d\s(?:{'|'.join(sorted(_AMOUNTS))})\.)$", re.IGNORECASE)
 # After these it ends a sentence only where a word follows that usually opens one.
 _SHORT_FORMS = word_set(
     "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
@@ -85,7 +101,8 @@ _LONGEST_SIGNATURE = 90
 # "— Ida Berg, waste office", after a sentence's end.
 _SIGNATURE = re.compile(
     rf"[.!?\u2026\u061f\u0964\u3002\uff01\uff1f][{_CLOSERS}]*\s+(?:>\s*)?[\u2014\u2013\u2015]\s*"
-    r"(?P<by>(?:(?:Dr|Prof|Mr|Mrs|Ms|St)\.\s)?[^\W\d_a-z][^\s,;:!?]+(?:\s(?:[^\W\d_a-z][^\s,;:!?]*|van|von|de|der|den|del|di|da|la|le|al|bin))*"
+    rf"(?P<by>(?:{TITLE}\s)*"
+    r"[^\W\d_a-z][^\s,;:!?]+(?:\s(?:[^\W\d_a-z][^\s,;:!?]*|van|von|de|der|den|del|di|da|la|le|al|bin))*"
     r"\s[^\W\d_a-z][^\s,;:.!?]+(?:,\s[^\n.!?]{2,50})?)\s*$"
 )
 _NAME_ALONE = re.compile(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
@@ -138,6 +155,8 @@ def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
         return not word or text[max(0, match.start() - 3) : match.start() - 1].strip().isdigit()
     if name in _AMOUNTS:
         return not word or word.lower() in _OPENERS | _GERMAN_OPENERS
+    if last in _CAPITAL_HONORIFICS or re.split(r"[.-]", name)[-1] in _HONORIFICS:
+        return False
     if name in _TITLES:
         # "No." is a short form only before a number.
         return name in {"no", "p", "v", "art"} and not word[:1].isdigit()
@@ -187,6 +206,8 @@ def _separates(line: str, text: str, position: int) -> bool:
         return True
     if not line.strip() or not following.strip() or _LINE_END.match(following.lstrip(" \t\u00a0")):
         return True
+    if len(line) >= _HEADING_LENGTH and _CUT_SHORT.search(line.rstrip()) and not _BULLET.match(following):
+        return False
     if line.rstrip(f"{_CLOSERS} ")[-1:] in ".!?\u2026\u3002\uff01\uff1f\u061f\u0964" or _BULLET.match(
         following
     ):
@@ -323,6 +344,12 @@ def _speeches(text: str) -> dict[int, list[Span]]:
         for start, end in _signed_together(text)
         if end - start > _LONGEST_SENTENCE
     }
+
+
+def is_title(word: str) -> bool:
+    """Whether it only stands before a name, with its full stop or without: "Dr.", "Cllr", "J."."""
+    bare = word.rstrip(".")
+    return len(bare) == 1 or bare == "Me" or re.fullmatch(TITLE, f"{bare}.") is not None
 
 
 def signature_in(text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.sentences import signature_in
+from pipeline.sentences import TITLE, is_title, signature_in
 from pipeline.wording import collapse, word_set
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ _ONE_OF_THEM: Final = re.compile(
 )
 # Who speaks is named in the middle of the speech: "..., — сказала Анна Белова. — ...".
 _WITHIN: Final = re.compile(
-    rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{_SAYS})\s+(?P<name>[^.,!?\u2014]+)[.,]\s*\u2014\s*(?P<rest>.+)$",
+    rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{_SAYS})\s+(?P<name>(?:\b{TITLE}|[^.,!?\u2014])+)[.,]\s*\u2014\s*(?P<rest>.+)$",
     re.DOTALL,
 )
 _LONGEST_SPEAKER: Final = 60
@@ -96,14 +96,16 @@ _OPENS_NO_NAME: Final = word_set(
     "que che em no na w z we do в на о об при на что"
 )
 _PARTICLES: Final = word_set("van von de der den del della di da la le al bin ibn of y e")
-_ABBREVIATED: Final = re.compile(r"(?:[^\W\d_]|Dr|Prof|Mr|Mrs|Ms|St|Rev|Gen|Col|Sgt|Sen|Gov|Jr|Sr)\.")
+_ABBREVIATED: Final = re.compile(rf"{TITLE}|Jr\.")
+_UP_TO_MARK: Final = re.compile(rf"(?:\b{TITLE}|[^.,;:!?\u2026\u2013\u2014(\"])*")
 _NOBODY: Final = word_set(
     "he she it they we i you this that the a an his her their our my one some many er sie es wir ich il elle ils elles "
     "on nous je ella \u00e9l ellos nosotros yo lei lui noi io"
 )
 # "Coach Dan Wu", "the fire chief Mary O'Neil", in small letters: what they are and who.
 _TITLED: Final = re.compile(
-    r"(?:the )?(?P<title>[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*){0,2})(?: (?:Dr\.|[^\W\d_a-z](?:\.|[\w'\u2019-]*))(?: (?:van|von|de|der|den|del|di|da|la|le|al|bin|ibn))*){1,4}"
+    r"(?:the )?(?P<title>[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*){0,2})"
+    rf"(?: (?:{TITLE}|[^\W\d_a-z](?:\.|[\w'\u2019-]*))(?: (?:van|von|de|der|den|del|di|da|la|le|al|bin|ibn))*){{1,4}}"
 )
 _CLOSES_SPEECH: Final = re.compile(r"[,.!?\u2026].$")
 _NO_TITLES: Final = (
@@ -116,7 +118,8 @@ _NO_TITLES: Final = (
     )
 )
 _APPOSED: Final = re.compile(
-    r"[^\s,]+(?: [^\s,]+){1,3}, (?P<name>[^\W\d_a-z][^\s,.;:]+(?: [^\W\d_a-z][^\s,.;:]+| van| von| de| der| del| da| di){1,4})(?=[.,;]|$)"
+    rf"[^\s,]+(?: [^\s,]+){{1,3}}, (?P<name>(?:{TITLE} )*"
+    r"[^\W\d_a-z][^\s,.;:]+(?: [^\W\d_a-z][^\s,.;:]+| van| von| de| der| del| da| di){1,4})(?=[.,;]|$)"
 )
 _LONGEST_NAME: Final = 6
 """Words, with what stands before a name: "Mayor Ellen van der Berg"."""
@@ -175,14 +178,20 @@ def _speaker(before: str, after: str) -> str:
 
 def _role(words: str) -> str:
     """Who speaks where the name comes after what they are: "the architect Vera Melnikova", up to the next mark."""
-    first, *rest = re.split(r"[.,;:!?\u2026\u2013\u2014(\"]", words)
+    match = _UP_TO_MARK.match(words)
+    first = match.group() if match else ""
     phrase = first.split()
     # "the mayor, Ivo Prat."
     apposed = _APPOSED.match(words)
-    if rest and apposed and first.islower() and phrase[0].casefold() not in _OPENS_NO_NAME:
+    if apposed and first.islower() and phrase[0].casefold() not in _OPENS_NO_NAME:
         return apposed["name"]
     is_named = any(word[:1].isupper() for word in phrase)
-    if not is_named or len(phrase) > _LONGEST_NAME or phrase[0].casefold() in _OPENS_NO_NAME:
+    if (
+        not is_named
+        or all(map(is_title, phrase))
+        or len(phrase) > _LONGEST_NAME
+        or phrase[0].casefold() in _OPENS_NO_NAME
+    ):
         return ""
     return " ".join(phrase)
 
@@ -206,14 +215,14 @@ def _name(words: str, *, is_whole: bool) -> str:
         bare = token.rstrip(".,;:!?\u2026)")
         ends = bare != token and not _ABBREVIATED.fullmatch(token)
         word = bare if ends else token
-        if not (word[:1].isupper() or (taken and word in _PARTICLES)):
+        if not (word[:1].isupper() or (taken and (word in _PARTICLES or _ABBREVIATED.fullmatch(token)))):
             break
         taken.append(word)
         if ends or len(taken) == _LONGEST_NAME:
             break
     while taken and taken[-1] in _PARTICLES:
         taken.pop()
-    if not taken or (len(taken) == 1 and taken[0].casefold() in _NOBODY):
+    if all(map(is_title, taken)) or (len(taken) == 1 and taken[0].casefold() in _NOBODY):
         return ""
     if is_whole and len(tokens) > 2 and taken[0].casefold() in _OPENS_NO_NAME:
         # "In May coach Dan Wu said": May says nothing.
