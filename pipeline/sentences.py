@@ -64,7 +64,7 @@ _GERMAN_OPENERS = word_set(
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
 # German closes with the mark that opens in English; after a full stop it only closes.
-_CLOSERS = "\"'\u2019\u201c\u201d\u00ab\u00bb\u05f4)\\]\u300d\u300f\uff09\u3011"
+_CLOSERS = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb\u2039\u203a\u05f4)\\]\u300d\u300f\uff09\u3011"
 _ENDER = re.compile(
     rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{_CLOSERS}]*(?=\s|$)|[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*)"
 )
@@ -81,12 +81,19 @@ _LEAD = re.compile(
 _WORD = re.compile(r"\S+")
 _ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
 _BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
+SAYS_IN_CHINESE = r"说道?|說道?|表示|告诉|告訴|介绍|介紹|指出|强调|強調|坦言"
+# Who said it, behind speech that ends with a mark of its own: "« Il pleut. » – dit Anne", "“下雨了。”市长说".
+_SAID_BY = re.compile(
+    rf"\s*,?\s*[\u2013\u2014-]\s+[^\W\d_A-Z]|\s*,\s|[^\W\d_]{{2,14}}?(?:{SAYS_IN_CHINESE})[\u3002\uff0c,]"
+)
 # Single marks are apostrophes too, so they open after a space and close before one. What is never closed holds nothing
 # together.
 _QUOTED, _QUOTED_AT_LENGTH = (
     re.compile(
         rf"\u201c[^\u201c\u201d]{{1,{most}}}\u201d|\u201e[^\u201e\u201c\u201d]{{1,{most}}}[\u201c\u201d]"
+        rf"|\u201e[^\u201e\"\n]{{1,{most}}}\""
         rf"|\u00ab[^\u00ab\u00bb]{{1,{most}}}\u00bb|\u00bb[^\u00ab\u00bb]{{1,{most}}}\u00ab|\u300c[^\u300c\u300d]{{1,{most}}}\u300d"
+        rf"|\u300e[^\u300e\u300f]{{1,{most}}}\u300f|\u2039[^\u2039\u203a]{{1,{most}}}\u203a|\u203a[^\u2039\u203a]{{1,{most}}}\u2039"
         rf"|\"[^\"]{{1,{most}}}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{{0,{most - 2}}}?\S\u2019(?![^\W_])"
         rf"|\u201d[^\u201c\u201d]{{1,{most}}}\u201d|\u05f4[^\u05f4]{{1,{most}}}\u05f4"
     )
@@ -126,6 +133,12 @@ _SEGMENT_LEAST = 70
 def _ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
     """Whether the marks that `match` found end a sentence at `end`, by the word before them and the word after."""
     marks = match.group()
+    if (
+        text[end - 1] in _CLOSERS
+        and (said_by := _SAID_BY.match(text, end))
+        and not said_by.group()[-1].isupper()
+    ):
+        return False
     if marks[0] in "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f":
         return True
     following = _FIRST_CHARACTER.match(text, end)

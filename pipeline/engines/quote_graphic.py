@@ -78,6 +78,7 @@ _OPTICAL_CENTRE: Final = 0.44
 _MARKS: Final = (
     "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
 )
+_QUOTING: Final = '"\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300e'
 _BY_LINE: Final = re.compile(r"\s*[\u2013\u2014\u2015-]\s*(?P<by>\S.*?)\s*")
 _WORD: Final = re.compile(r"\w+")
 _VISIBLE: Final = re.compile(r"\w")
@@ -167,7 +168,7 @@ class QuoteGraphic(Engine):
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
         if not drafts and brief.lane is None and not _origin(brief, persona):
             message = (
-                "No quotation was found here that stands alone beside the name of who said it, and the item has no address on "
+                "No sentence here both quotes words that stand alone and names who said them, and the item has no address on "
                 "a named site that its sentences could be quoted from. Push it with such an address or quotation."
             )
             raise Refused(message, code="nothing_to_say")
@@ -240,9 +241,7 @@ def _quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation,
         and is_self_contained(words := collapse(fact.quote))
         and not signature_in(words)
     ]
-    plain = [
-        one for one in sentences if not any(mark in one[0].words for mark in '"\u201c\u201e\u00ab\u300c')
-    ]
+    plain = [one for one in sentences if not any(mark in one[0].words for mark in _QUOTING)]
     # Marks within marks only where there is nothing else.
     quoting = [one for one in sentences if one not in plain]
     for group in (spoken, plain, quoting):

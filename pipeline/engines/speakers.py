@@ -6,46 +6,63 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.sentences import TITLE, is_title, signature_in
-from pipeline.wording import collapse, word_set
+from pipeline.grounding import PAIRED
+from pipeline.sentences import SAYS_IN_CHINESE, TITLE, is_title, signature_in
+from pipeline.wording import collapse, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SPOKEN: Final = re.compile(
-    r"\u201c(?P<curly>[^\u201c\u201d]+)\u201d|\u201e(?P<low>[^\u201e\u201c\u201d]+)[\u201c\u201d]"
-    r"|\u00ab(?P<angled>[^\u00ab\u00bb]+)\u00bb|\u00bb(?P<reversed>[^\u00ab\u00bb]+)\u00ab|\"(?P<straight>[^\"]+)\"|\u300c(?P<corner>[^\u300c\u300d]+)\u300d"
-    # As Swedes and Finns write them, and the single ones of the British and the Dutch.
-    r"|\u201d(?P<swedish>[^\u201d]+)\u201d|(?<!\w)\u2018(?P<single>[^\u2018]+?)\u2019(?!\w)"
-    r"|(?<!\w)\u05f4(?P<hebrew>(?:[^\u05f4]|(?<=\w)\u05f4(?=\w))+)\u05f4(?!\w)"
-)
 _SAYS: Final = (
     r"said|says|told|tells|added|adds|explained|explains|wrote|writes|warned|warns|argued|argues|noted|notes|recalled"
+    r"|commented|stated|insisted|insists|replied|remarked|joked|concluded|declared"
     r"|sagte|sagt|erklärte|erklärt|meinte|meint|schrieb|schreibt|so|erzählte|erzählt|betonte|betont|ergänzte|ergänzt"
-    r"|berichtete|berichtet|warnte|warnt"
-    r"|dit|a dit|a déclaré|déclare|affirme|explique|raconte|assure|souligne|estime|précise|confie|ajoute|résume"
+    r"|berichtete|berichtet|warnte|warnt|versicherte|versichert|kritisierte|kritisiert|lobte|lobt"
+    r"|(?:a )?(?:dit|déclaré|affirmé|expliqué|raconté|assuré|souligné|estimé|précisé|confié|ajouté|résumé|indiqué|rappelé)"
+    r"|déclare|affirme|explique|raconte|assure|souligne|estime|précise|confie|ajoute|résume|rappelle"
     r"|dijo|dice|afirmó|afirma|explicó|explica|cuenta|contó|asegura|aseguró|señala|señaló|añade|añadió|recuerda"
-    r"|disse|dichiara|racconta|spiega|afferma|aggiunge|sostiene|ha detto|ha spiegato|diz|afirmou|explicou|conta|contou"
-    r"|powiedzia\u0142a?|m\u00f3wi|dodaje|doda\u0142a?|wyja\u015bnia|t\u0142umaczy|opowiada|podkre\u015bla"
-    r"|zei|zegt|vertelt|vertelde|schreef|säger|sade|berättar|siger|sagde|fortæller|sier|forteller"
+    r"|declaró|declara|comentó|subrayó|destacó|manifestó|apuntó|indicó|sostuvo|ha (?:dicho|explicado|afirmado|asegurado|declarado)"
+    r"|disse|dichiara|racconta|spiega|afferma|aggiunge|sostiene|commenta|sottolinea"
+    r"|ha (?:detto|spiegato|dichiarato|affermato|aggiunto|raccontato|commentato|sottolineato)"
+    r"|diz|afirmou|explicou|conta|contou|declarou|acrescentou|destacou|comentou"
+    r"|powiedział[ai]?|mówi|mówił[ai]?|dodaje|dodał[ai]?|wyjaśnia|wyjaśnił[ai]?|tłumaczy|opowiada|podkreśla|podkreślił[ai]?"
+    r"|stwierdził[ai]?|zaznaczył[ai]?|zapowiada|zapowiedział[ai]?|przyznał[ai]?|poinformował[ai]?|ocenia"
+    r"|řekl[ai]?|říká|uvedl[ai]?|dodal[ai]?|vysvětlil[ai]?|vysvětluje|popsal[ai]?|sdělil[ai]?|prohlásil[ai]?|doplnil[ai]?"
+    r"|povedal[ai]?|hovorí|uviedol|uviedla|vysvetlil[ai]?|vysvetľuje"
+    r"|zei|zegt|vertelt|vertelde|schreef|aldus|verklaart|verklaarde|benadrukt|säger|sade|berättar|berättade|förklarar|konstaterar"
+    r"|siger|sagde|fortæller|fortalte|forklarer|sier|forteller|sanoo|sanoi|kertoo|kertoi|toteaa|totesi"
+    r"|mondta|mondja|nyilatkozta|közölte|hangsúlyozta|magyarázta|jelentette ki|tette hozzá|emelte ki"
+    r"|a (?:spus|declarat|explicat|adăugat|precizat|afirmat)|spune"
+    r"|(?:rek(?:ao|la)|kaza(?:o|la)|izjavi(?:o|la)|istakn(?:uo|ula)|poruči(?:o|la)|doda(?:o|la)) je|kaže|ističe"
+    r"|δήλωσε|δηλώνει|είπε|λέει|τόνισε|τονίζει|ανέφερε|αναφέρει|πρόσθεσε|εξήγησε|εξηγεί|σημείωσε|υπογράμμισε"
     r"|сказала?|говорит|рассказала?|рассказывает|объяснила?|объясняет|заявила?|отметила?|считает|пояснила?|добавила?"
-    r"|сказав|каже|розповіла?|розповів|пояснив|заявив|додала?|додав"
+    r"|сообщила?|подчеркнула?|уточнила?|каза|казва|заяви|обясни|добави|посочи|подчерта"
+    r"|сказав|каже|розповіла?|розповів|пояснив|заявив|додала?|додав|зазначила?|зазначив|наголосила?|наголосив"
+    r"|dedi|diyor|diye konuştu|nói|cho biết|kata|ujar|tutur"
 )
-_VERB_THEN_NAME: Final = re.compile(rf"[\s,\u2013\u2014-]*(?:{_SAYS})\s+(?P<name>\S.*)$", re.DOTALL)
+# "powiedział w poniedziałek burmistrz", "a déclaré lundi la maire"; then the article of a Greek name.
+_WHEN: Final = (
+    r"(?:(?:w|we|v|ve|в|во|у)\s(?:poniedziałek|wtorek|środę|czwartek|piątek|sobot[ęu]|niedzielę|pondělí|úterý|středu|čtvrtek|pátek|neděli"
+    r"|понедельник|понеділок|вторник|вівторок|среду|середу|четверг|четвер|пятницу|п.ятницю|субботу|суботу|воскресенье|неділю)\s"
+    r"|(?:on|am)\s\w+(?:day|tag|woch|abend)\s|(?:lun|mar|mercre|jeu|vendre|same)di\s"
+    r"|(?:el|este)\s(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)\s|(?:today|yesterday|heute|gestern|dziś|wczoraj|dnes|včera|ayer|hoy|ieri|oggi)\s)?"
+    r"(?:[οη]\s(?=[Α-ΩΆ-Ώ]))?"
+)
+_VERB_THEN_NAME: Final = re.compile(rf"[\s,\u2013\u2014-]*(?:{_SAYS})\s+{_WHEN}(?P<name>\S.*)$", re.DOTALL)
 _NAME_THEN_VERB: Final = re.compile(rf"[\s,\u2013\u2014-]*(?P<name>\S.*?)\s+(?:{_SAYS})\b")
 _BEFORE_SPEECH: Final = re.compile(
     rf"^(?P<name>\S.*?)\s+(?:{_SAYS})\b[^\u201c\u201e\u00ab\"]{{0,40}}$", re.DOTALL
 )
 # Scripts without capital letters say by their verbs and particles where a name ends.
 _AFTER_SPEECH_ELSEWHERE: Final = re.compile(
-    r"\s*[\uff0c,]?\s*(?P<zh>[^\W\d_]{2,14}?)(?:说道?|表示|告诉|介绍|指出|說道?)"
+    rf"\s*[\uff0c,]?\s*(?P<zh>[^\W\d_]{{2,14}}?)(?:{SAYS_IN_CHINESE})"
     r"|と[、\s]*(?P<ja>[^\s、。「」]{2,24}?)(?:は|が)(?:話|語|述べ|言|説明|明か)"
     r"|(?:이?라)?고\s+(?P<ko>[^.,]{2,40}?)(?:이|가|은|는)\s*(?:말|밝|전|설명|강조|덧붙)"
     r"|[\s,]*(?:\u05d0\u05de\u05e8|\u05e1\u05d9\u05e4\u05e8|\u05d4\u05d5\u05e1\u05d9\u05e3|\u05d4\u05e1\u05d1\u05d9\u05e8)\u05d4?\s(?P<he>[\u05d0-\u05ea][^.,:]{2,50})"
     r"|\s+(?P<th>[\u0e00-\u0e7f]+(?: [\u0e00-\u0e7f]+){0,3}?)\s?(?:กล่าว|บอก|เล่า)"
 )
 _BEFORE_SPEECH_ELSEWHERE: Final = re.compile(
-    r"(?:.*[。！？])?(?P<zh>[^\W\d_]{2,14}?)(?:说道?|表示|告诉[^，：:]{1,6}|介绍|指出|說道?)[\uff0c,\uff1a:]\s*$"
+    rf"(?:.*[。！？])?(?P<zh>[^\W\d_]{{2,14}}?)(?:(?:告诉|告訴)[^，：:]{{1,6}}|{SAYS_IN_CHINESE})[\uff0c,\uff1a:]\s*$"
     r"|و?(?:قالت?|أضافت?|صر[ّ]?حت?|أكدت?|أوضحت?|يقول|تقول)\s+(?P<ar>[^:،.]{3,60}):\s*$"
     r"|(?:.*[.!?]\s+)?(?P<he>[\u05d0-\u05ea][^.,:]{2,50}?)\s(?:\u05d0\u05de\u05e8|\u05e1\u05d9\u05e4\u05e8|\u05d4\u05d5\u05e1\u05d9\u05e3|\u05d4\u05e1\u05d1\u05d9\u05e8)\u05d4?\s*[:,]\s*$",
     re.DOTALL,
@@ -82,7 +99,7 @@ _AROUND_SPEECH: Final = (
     ),
 )
 _ONE_OF_THEM: Final = re.compile(
-    r"\u4e00\u4eba$|\u4eba\u3005$|^\u5f7c|\u5ba2$|^\uadf8$|^\uadf8\ub140$|\u090f\u0915 "
+    r"\u4e00\u4eba$|\u4eba\u3005$|^[\u5f7c他她它我你您]|\u5ba2$|^\uadf8$|^\uadf8\ub140$|\u090f\u0915 "
 )
 # Who speaks is named in the middle of the speech: "..., — сказала Анна Белова. — ...".
 _WITHIN: Final = re.compile(
@@ -138,11 +155,11 @@ def speech_in(sentence: str) -> Iterator[Speech]:
     signature = signature_in(sentence)
     if signature is not None:
         words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
-        spoken = _SPOKEN.fullmatch(words)
-        yield Speech(next(filter(None, spoken.groups())) if spoken else words, collapse(signature["by"]))
+        spoken = PAIRED.fullmatch(without_gershayim(words))
+        yield Speech(_within(spoken, words) if spoken else words, collapse(signature["by"]))
         return
-    for match in _SPOKEN.finditer(sentence):
-        words = collapse(next(group for group in match.groups() if group is not None)).rstrip(",").rstrip()
+    for match in PAIRED.finditer(without_gershayim(sentence)):
+        words = _within(match, sentence).rstrip(",\uff0c").rstrip()
         within = _WITHIN.match(words)
         if within is not None:
             # What was said before the name: with the rest it would be another sentence.
@@ -156,10 +173,20 @@ def speech_in(sentence: str) -> Iterator[Speech]:
             yield Speech(words, speaker)
 
 
+def _within(match: re.Match[str], text: str) -> str:
+    """What stands between the marks; no-break spaces before them are typography."""
+    start, end = match.span(match.lastindex or 0)
+    return collapse(text[start:end].strip())
+
+
 def _speaker(before: str, after: str) -> str:
     for pattern, beside in ((_VERB_THEN_NAME, after), (_NAME_THEN_VERB, after), (_BEFORE_SPEECH, before)):
         match = pattern.match(beside)
-        name = _name(match["name"], is_whole=pattern is not _VERB_THEN_NAME) if match else ""
+        # "Speaking on Monday, Cllr. Dan Rowe said".
+        last = match["name"].rpartition(", ")[2] if match and pattern is _BEFORE_SPEECH else ""
+        name = _name(last, is_whole=True)
+        if not name or name != last:
+            name = _name(match["name"], is_whole=pattern is not _VERB_THEN_NAME) if match else ""
         if not name and match and pattern is _VERB_THEN_NAME:
             name = _role(match["name"])
         if name:
@@ -167,7 +194,7 @@ def _speaker(before: str, after: str) -> str:
     for pattern, beside in ((_AFTER_SPEECH_ELSEWHERE, after), (_BEFORE_SPEECH_ELSEWHERE, before)):
         match = pattern.match(beside)
         name = collapse(next(filter(None, match.groups()), "")) if match else ""
-        if name and len(name) <= _LONGEST_SPEAKER:
+        if name and len(name) <= _LONGEST_SPEAKER and not _ONE_OF_THEM.search(name):
             return name
     for named, told in _AROUND_SPEECH:
         match = named.search(before)

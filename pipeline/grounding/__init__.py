@@ -8,6 +8,7 @@ from pipeline.grounding.derived import Outcome, recompute
 from pipeline.grounding.names import strange_names
 from pipeline.grounding.numbers import Strange, strange_numbers, ungrounded_numbers
 from pipeline.grounding.quotations import (
+    PAIRED,
     QUOTATION_LEAST,
     Misquoted,
     fold,
@@ -17,6 +18,7 @@ from pipeline.grounding.quotations import (
 )
 
 __all__ = [
+    "PAIRED",
     "QUOTATION_LEAST",
     "Misquoted",
     "Outcome",

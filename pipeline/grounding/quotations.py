@@ -17,9 +17,9 @@ words, which no source need hold, unless they are set as something that was said
 _NEAREST_LONGEST: Final = 200
 _LEAST_SHARED: Final = 0.3
 
-_PAIRED: Final = re.compile(
-    r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]"
-    r"|\u00ab([^\u00ab\u00bb]*)\u00bb|\u00bb([^\u00ab\u00bb]*)\u00ab|\u2039([^\u2039\u203a]*)\u203a"
+PAIRED: Final = re.compile(
+    r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]|\u201e([^\u201e\"\n]*)\""
+    r"|\u00ab([^\u00ab\u00bb]*)\u00bb|\u00bb([^\u00ab\u00bb]*)\u00ab|\u2039([^\u2039\u203a]*)\u203a|\u203a([^\u2039\u203a]*)\u2039"
     r"|\u300c([^\u300c\u300d]*)\u300d|\u300e([^\u300e\u300f]*)\u300f|\"([^\"\n]*)\"|\u05f4([^\u05f4\n]*)\u05f4"
     # Swedish and Finnish open and close with the same mark.
     r"|(?<![^\s(\[\u2014\u2013])\u201d([^\s\u201c\u201d][^\u201c\u201d\n]*)\u201d|(?<![^\s(\[\u2014\u2013])\u00bb([^\s\u00ab\u00bb][^\u00ab\u00bb\n]*)\u00bb"
@@ -34,7 +34,7 @@ _UNCLOSED: Final = re.compile(
 _BLOCK: Final = re.compile(r"^>[ \t]?(.*)$", re.MULTILINE)
 _MARKS: Final = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\u05f4"
 _FOLDED: Final = str.maketrans(
-    dict.fromkeys("\u2018\u2019\u201a\u201b`\u00b4", "'")
+    dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a`\u00b4", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u05f4", '"')
     | dict.fromkeys("\u2010\u2011", "-")
 )
@@ -98,7 +98,7 @@ def _quotations_of(text: str) -> tuple[str, ...]:
         return ()
     spans = [
         (match.start(group), text[match.start(group) : match.end(group)])
-        for match in _PAIRED.finditer(without_gershayim(text))
+        for match in PAIRED.finditer(without_gershayim(text))
         for group in (match.lastindex,)
         if group is not None
     ]

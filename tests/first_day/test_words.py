@@ -75,7 +75,7 @@ def test_a_quotation_of_several_sentences_is_found_with_its_speaker(name):
     "sentence",
     [
         "“We lost two boats that night,” he said in May.",
-        "“Wir haben zwei Boote verloren”, sagte am Montag Bürgermeisterin Anna Weber.",
+        "“Wir haben zwei Boote verloren”, sagte am Hafen Bürgermeisterin Anna Weber.",
         "«Мы потеряли две лодки», — сказал он в Москве.",
         "“We lost two boats that night,” said one of them.",
         "“我们丢了两条船。”很多人这样想。",

@@ -47,6 +47,9 @@ def test_a_hebrew_abbreviation_neither_opens_nor_closes_speech(mark):
     ("text", "expected"),
     [
         ("« On attend. On verra. » Il part.", ["« On attend. On verra. »", "Il part."]),
+        ("„Padało.” – powiedziała Anna. Poszła.", ["„Padało.” – powiedziała Anna.", "Poszła."]),
+        ("« Il pleut. », dit Anne. Il part.", ["« Il pleut. », dit Anne.", "Il part."]),
+        ("“下雨了。”市长李华说。他走了。", ["“下雨了。”市长李华说。", "他走了。"]),
         ("He asked “Why? When?” and left.", ["He asked “Why? When?” and left."]),
         ('A 5" pipe. He said "Go. Now." Gone.', ['A 5" pipe.', 'He said "Go.', 'Now."', "Gone."]),
         ("He said “yes. Then he left.", ["He said “yes.", "Then he left."]),
