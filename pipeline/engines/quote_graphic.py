@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -24,7 +24,7 @@ from pipeline.engines.picture_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.engines.speakers import speech_in
 from pipeline.engines.verbatim import MAX_HASHTAGS, THREAD_MARK
-from pipeline.grounding import fold
+from pipeline.grounding import fold, quotations
 from pipeline.links import ascii_url, find_links
 from pipeline.plugins import Refused
 from pipeline.render.blocks import Style
@@ -79,6 +79,10 @@ _MARKS: Final = (
     "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
 )
 _QUOTING: Final = '"\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300e'
+# "ALDERHAM, 24 November 2026 – The council".
+_DATELINE: Final = re.compile(
+    r"[^\W\d_a-z]{3,}[^a-z]{0,30}(?:,|\s\()?[^:;!?\u2013\u2014]{0,30}[\u2013\u2014-]\s"
+)
 _BY_LINE: Final = re.compile(r"\s*[\u2013\u2014\u2015-]\s*(?P<by>\S.*?)\s*")
 _WORD: Final = re.compile(r"\w+")
 _VISIBLE: Final = re.compile(r"\w")
@@ -104,10 +108,14 @@ A Quote Graphic shows one quotation from the source, large, on a picture that st
 
 @dataclass(frozen=True)
 class Quotation:
-    """What stands on the picture; `by` is empty for a brand's own line, and may be in what a person has edited."""
+    """What stands on the picture; `by` is empty for a brand's own line, and may be in what a person has edited.
+
+    `is_spoken`: somebody's words, which take quotation marks; a sentence that a site wrote has none.
+    """
 
     words: str
     by: str
+    is_spoken: bool = field(default=True, compare=False)
 
 
 def quotation_in(body: str) -> Quotation:
@@ -115,7 +123,7 @@ def quotation_in(body: str) -> Quotation:
     lines = [line.strip() for line in body.splitlines() if line.strip()]
     match = _BY_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
     said = "\n".join(lines[:-1] if match else lines)
-    return Quotation(_bare(said), match["by"] if match else "")
+    return Quotation(_bare(said), match["by"] if match else "", is_spoken=_bare(said) != said)
 
 
 def _bare(words: str) -> str:
@@ -125,9 +133,13 @@ def _bare(words: str) -> str:
     return words
 
 
+def _in_marks(quote: Quotation, language: str) -> str:
+    opening, closing = marks_of(language) if quote.is_spoken else ("", "")
+    return f"{opening}{quote.words}{closing}"
+
+
 def _body(quote: Quotation, language: str) -> str:
-    opening, closing = marks_of(language)
-    return with_url(f"{opening}{quote.words}{closing}", f"\u2013 {quote.by}" if quote.by else "")
+    return with_url(_in_marks(quote, language), f"\u2013 {quote.by}" if quote.by else "")
 
 
 class QuoteGraphic(Engine):
@@ -191,9 +203,16 @@ class QuoteGraphic(Engine):
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """Where no speaker is named, the source itself is; for a brand's own line nobody."""
         words = _bare(collapse(answer["quote"]))
-        by = collapse(answer["speaker"]).lstrip("\u2013\u2014- ") or _origin(brief, persona)
+        speaker = collapse(answer["speaker"]).lstrip("\u2013\u2014- ")
+        claims = claims_of(answer, brief)
+        is_spoken = (
+            bool(speaker)
+            or brief.lane is not None
+            or any(fold(words) in fold(said) for claim in claims for said in quotations(claim.quote))
+        )
+        quote = Quotation(words, speaker or _origin(brief, persona), is_spoken)
         language = brief.language or persona.language
-        draft = _draft(Quotation(words, by), brief, persona, claims_of(answer, brief), language)
+        draft = _draft(quote, brief, persona, claims, language)
         return dataclasses.replace(draft, angle=angle)
 
     def check(
@@ -235,14 +254,18 @@ def _quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation,
     ]
     origin = _origin(brief, persona)
     sentences = [
-        (Quotation(words, origin), fact)
+        (Quotation(words, origin, is_spoken=brief.lane is not None), fact)
         for fact in brief.facts
         if (origin or brief.lane is not None)
         and is_self_contained(words := collapse(fact.quote))
         and not signature_in(words)
     ]
-    plain = [one for one in sentences if not any(mark in one[0].words for mark in _QUOTING)]
-    # Marks within marks only where there is nothing else.
+    plain = [
+        one
+        for one in sentences
+        if not any(mark in one[0].words for mark in _QUOTING) and not _DATELINE.match(one[0].words)
+    ]
+    # Marks within sentences, and heads of press releases, only where there is nothing else.
     quoting = [one for one in sentences if one not in plain]
     for group in (spoken, plain, quoting):
         usable = [one for one in group if _is_usable(one[0], brief, persona)]
@@ -438,21 +461,22 @@ class _Graphic(Board):
         tones, size = self.tones, self.media.size
         foot = float(self.height - MARGIN)
         floor = foot - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
-        mark, mark_height = self.ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
+        mark, above = self.ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
+        above = above + _AFTER_ORNAMENT if self.quote.is_spoken else 0.0
         by = self._by()
-        beside = mark_height + _AFTER_ORNAMENT + (_BEFORE_BY + by.height if by else 0)
+        beside = above + (_BEFORE_BY + by.height if by else 0)
         words = self._words(min(self.height * _MOST_HEIGHT, floor - MARGIN - beside))
         used = beside + words.height
         top = MARGIN + max(0.0, floor - MARGIN - used) * _OPTICAL_CENTRE
-        mark = dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2))
-        y = top + mark_height + _AFTER_ORNAMENT
-        items: list[Item] = [self.ground, mark]
+        y = top + above
+        items: list[Item] = [self.ground]
+        if self.quote.is_spoken:
+            items.append(dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2)))
         items.append(self.words(words, MARGIN, y, tones.ink))
         if by and by.lines:
             items += self._by_line(by, y + words.height + _BEFORE_BY)
         items += self.signature(foot)
         said = f"\u2013 {self.quote.by}" if self.quote.by else ""
-        opening, closing = marks_of(self.language)
         return Picture(
             name=f"quote-graphic-{self.width}x{self.height}.jpg",
             role="image" if size == SIZES[0] else "alternative",
@@ -460,7 +484,7 @@ class _Graphic(Board):
             height=self.height,
             background=tones.top,
             items=tuple(items),
-            alt_text=f"{opening}{self.quote.words}{closing} {said}".strip(),
+            alt_text=f"{_in_marks(self.quote, self.language)} {said}".strip(),
         )
 
     def _words(self, height: float) -> Block:

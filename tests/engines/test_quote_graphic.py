@@ -92,7 +92,23 @@ def test_short_speech_comes_before_long_sentences() -> None:
 
 
 def test_sentence_is_attributed_to_the_sources_site() -> None:
-    assert offline(VOTE) == [f"“{VOTE}”\n– example.com"]
+    assert offline(VOTE) == [f"{VOTE}\n– example.com"]
+
+
+def test_speech_comes_before_the_head_of_a_press_release_which_comes_last() -> None:
+    head = "ALDERHAM, 24 November 2026 – The council buys the old mill for a library."
+    said = "“We wait for this library since May,” said Cllr. Dan Rowe."
+
+    assert offline(head, said) == ["“We wait for this library since May”\n– Cllr. Dan Rowe"]
+    assert offline(head, VOTE, variants=2) == [f"{one}\n– example.com" for one in (VOTE, head)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_what_nobody_said_has_no_quotation_marks(size: tuple[int, int]) -> None:
+    picture = picture_of(f"{VOTE}\n– example.com", size=size)
+
+    assert [said(item) for item in blocks(picture)][:2] == [VOTE, "example.com"]
+    assert picture.alt_text == f"{VOTE} – example.com"
 
 
 @pytest.mark.parametrize(
@@ -336,7 +352,15 @@ def test_model_gives_quotation_and_speaker(quote: str) -> None:
 def test_without_a_speaker_the_source_is_named() -> None:
     brief, _ = brief_of(VOTE)
 
-    assert ENGINE.draft_from(answer(VOTE), brief, ANN, "story").body == f"“{VOTE}”\n– example.com"
+    assert ENGINE.draft_from(answer(VOTE), brief, ANN, "story").body == f"{VOTE}\n– example.com"
+
+
+def test_words_that_the_source_quotes_keep_their_marks_without_a_speaker() -> None:
+    said = "“We have waited long enough for this line,” one of them said."
+    brief, _ = brief_of(said)
+    draft = ENGINE.draft_from(answer("We have waited long enough for this line"), brief, ANN, "story")
+
+    assert draft.body == "“We have waited long enough for this line”\n– example.com"
 
 
 @pytest.mark.parametrize(
