@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.grounding.lexicon import MONTHS
 from pipeline.grounding.quantities import parse
-from pipeline.wording import word_set
+from pipeline.wording import collapse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _PARTS: Final = re.compile(
 _BEGINS: Final = re.compile(r"(?:US|A|C|HK|NZ|R)?[€$£¥₹₩]|[A-Z]{3}[ \u00a0]?\d|\d")
 _MINUS: Final = re.compile(r"(?:(?:^|(?<=[\s(]))[-\u2212]|\b(?:minus|moins|menos|meno)\s)$")
 _JOINS: Final = re.compile(r"\s?[-\u2013\u2014]\s?|[ \u00a0](?:to|bis|à|a|zu|gegen)[ \u00a0]")
-_WORD: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_][\w\u2019'-]*)")
+_WORD: Final = re.compile(r"[ \n\u00a0\u202f-]([^\W\d_][\w\u2019'-]*)")
 _OTHERS_TOO: Final = re.compile(
     r"(?:,[ \u00a0][^\W\d_][\w\u2019'-]*(?:[ \u00a0][^\W\d_][\w\u2019'-]*)?){0,4},?[ \u00a0]"
     r"(?:and|or|und|oder|et|ou|y|o|e|ed)[ \u00a0][^\W\d_]"
@@ -105,7 +105,8 @@ def _figure(text: str, quantity: Quantity, language: str) -> Figure | None:
     if not unit and _ATTACHED_LETTER.search(written):
         # "12B" may be a room.
         return None
-    value, rest = parts["value"], parts["rest"].strip(" \u00a0\u202f\u2009-")
+    # A unit may stand in the next line.
+    value, rest = parts["value"], collapse(parts["rest"]).strip(" \u00a0\u202f\u2009-")
     if rest[:1] >= _FIRST_EASTERN:
         value, rest = written, ""
     sign = _MINUS.search(text, max(0, quantity.start - 8), quantity.start)

@@ -71,6 +71,15 @@ def test_text_is_grounded_in_itself(text: str) -> None:
     assert ungrounded_quotations(text, text) == ()
 
 
+@pytest.mark.parametrize("space", ["\n", " \n", "  ", "\u00a0\n  "])
+def test_a_unit_behind_the_end_of_a_line_belongs_to_its_number(space: str) -> None:
+    wrapped = f"Der Verein sammelte im Jahr 14.000{space}Euro für die Feuerwehr."
+
+    assert ungrounded_numbers("Der Verein sammelte 14.000 Euro.", wrapped) == ()
+    assert ungrounded_numbers(f"14.000{space}Euro für die Feuerwehr.", wrapped) == ()
+    assert ungrounded_numbers("14.000 Liter für die Feuerwehr.", wrapped) == ("14.000 Liter",)
+
+
 def test_quotations_are_found_in_all_marks() -> None:
     text = (
         "“We have waited.” „Wir warteten lang.“ «On a attendu.» 「長い間ずっと待っていました」 "

@@ -74,6 +74,13 @@ def test_each_figure_of_a_sentence():
     assert [(one.value, one.of) for one in found] == [("1,100", "loaves"), ("44", "rolls"), ("60", "cakes")]
 
 
+@pytest.mark.parametrize("space", [" ", "\n", " \n", "\u00a0", "  "])
+def test_a_unit_in_the_next_line_stands_beside_its_number(space):
+    found = figures_in(f"Der Verein sammelte 14.000{space}Euro und 20{space}Bücher.", "de")
+
+    assert [(one.value, one.of) for one in found][:1] == [("14.000", "Euro")]
+
+
 COUNTED = {
     "en": {
         "140 seats on Monday": "seats",
