@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_Said = TypeVar("_Said")
 LOOKED_AT: Final = 4_000
 """Characters of a text that show its language, or none do."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -47,6 +51,9 @@ _BULGARIAN: Final = frozenset(["е", "и", "на", "да", "се", "за", "от
 _SERBIAN: Final = frozenset("јљњћђџ")
 _PERSIAN: Final = frozenset("پچژگ")
 _URDU: Final = frozenset("ٹڈڑےں")
+_TRADITIONAL_TAGS: Final = frozenset({"hant", "tw", "hk", "mo"})
+_TRADITIONAL: Final = frozenset("這個們說時會來國對學為與過還發後長東車點門無開關們橋書樂當從應實現經議讓請")
+_SIMPLIFIED: Final = frozenset("这个们说时会来国对学为与过还发后长东车点门无开关们桥书乐当从应实现经议让请")
 _BY_SCRIPT: Final = {
     "HANGUL": "ko",
     "THAI": "th",
@@ -58,6 +65,14 @@ _BY_SCRIPT: Final = {
     "GEORGIAN": "ka",
     "ARMENIAN": "hy",
 }
+
+
+def said_in(table: Mapping[str, _Said], language: str) -> _Said | None:
+    """What a table by language has for a tag: traditional Chinese is apart, and Norwegian is one."""
+    base, *rest = language.lower().replace("_", "-").split("-")
+    if base == "zh" and not _TRADITIONAL_TAGS.isdisjoint(rest):
+        base = "zh-hant"
+    return table.get("nb" if base in {"no", "nn"} else base)
 
 
 def guess_language(text: str, *, least_hits: int = 3) -> str:
@@ -82,7 +97,8 @@ def guess_language(text: str, *, least_hits: int = 3) -> str:
         signs = frozenset(small)
         return "ur" if signs & _URDU else "fa" if signs & _PERSIAN else "ar"
     if script == "CJK":
-        return "zh"
+        signs = frozenset(small)
+        return "zh-Hant" if len(signs & _TRADITIONAL) > len(signs & _SIMPLIFIED) else "zh"
     return "ja" if script == "JAPANESE" else _BY_SCRIPT.get(script, "")
 
 

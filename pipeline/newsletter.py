@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.canonical import markdown_to_text
+from pipeline.language import said_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,24 +22,27 @@ READ_MORE: Final[Mapping[str, str]] = {
     "cs": "Číst dál",
     "da": "Læs mere",
     "de": "Weiterlesen",
+    "el": "Διαβάστε περισσότερα",
     "es": "Leer más",
     "fi": "Lue lisää",
     "fr": "Lire la suite",
     "he": "להמשך קריאה",
+    "hu": "Tovább olvasom",
     "it": "Continua a leggere",
     "ja": "続きを読む",
     "ko": "더 읽기",
     "nb": "Les mer",
     "nl": "Lees verder",
-    "no": "Les mer",
     "pl": "Czytaj dalej",
     "pt": "Ler mais",
+    "ro": "Citiți mai mult",
     "ru": "Читать далее",
     "sv": "Läs mer",
     "th": "อ่านต่อ",
     "tr": "Devamını oku",
     "uk": "Читати далі",
     "zh": "阅读全文",
+    "zh-hant": "閱讀全文",
 }
 """By primary language; English for the others."""
 
@@ -105,7 +109,7 @@ def body_of(title: str, sections: Sequence[Section], *, language: str = "") -> s
 
 def read_more(language: str) -> str:
     """What stands on the link to the whole story."""
-    return READ_MORE.get(language.partition("-")[0].lower(), READ_MORE["en"])
+    return said_in(READ_MORE, language) or READ_MORE["en"]
 
 
 def sections_of(title: str, body: str) -> tuple[Section, ...]:

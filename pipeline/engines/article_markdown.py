@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from pipeline.canonical import plain_text
+from pipeline.language import said_in
 from pipeline.sentences import split_sentences
 from pipeline.wording import collapse, is_balanced
 
@@ -42,12 +43,6 @@ class Phrases:
     """Where all of it stands, as `{place}`."""
 
 
-_NORWEGIAN: Final = Phrases(
-    "Kort fortalt",
-    "Kilder",
-    "Et utdrag: disse setningene er hentet ord for ord fra {source}.",
-    "Les alt på {place}",
-)
 _PHRASES: Final[Mapping[str, Phrases]] = {
     "en": Phrases(
         "In short",
@@ -97,8 +92,12 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Et uddrag: disse sætninger er taget ord for ord fra {source}.",
         "Læs det hele på {place}",
     ),
-    "nb": _NORWEGIAN,
-    "no": _NORWEGIAN,
+    "nb": Phrases(
+        "Kort fortalt",
+        "Kilder",
+        "Et utdrag: disse setningene er hentet ord for ord fra {source}.",
+        "Les alt på {place}",
+    ),
     "pl": Phrases(
         "W skrócie",
         "Źródła",
@@ -165,6 +164,30 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "节选：以下句子逐字摘自{source}。",
         "阅读全文：{place}",
     ),
+    "zh-hant": Phrases(
+        "重點",
+        "來源",
+        "節錄：以下句子逐字摘自{source}。",
+        "閱讀全文：{place}",
+    ),
+    "el": Phrases(
+        "Με λίγα λόγια",
+        "Πηγές",
+        "Απόσπασμα: οι προτάσεις αυτές προέρχονται κατά λέξη από: {source}.",
+        "Διαβάστε ολόκληρο το κείμενο: {place}",
+    ),
+    "hu": Phrases(
+        "Röviden",
+        "Források",
+        "Részlet: ezek a mondatok szó szerint innen származnak: {source}.",
+        "A teljes szöveg itt olvasható: {place}",
+    ),
+    "ro": Phrases(
+        "Pe scurt",
+        "Surse",
+        "Un extras: aceste propoziții sunt preluate cuvânt cu cuvânt din {source}.",
+        "Citiți tot textul pe {place}",
+    ),
     "ko": Phrases(
         "요약",
         "출처",
@@ -202,8 +225,7 @@ class Taken:
 
 def phrases(language: str) -> Phrases:
     """Those of the language, English for one that has none."""
-    base = language.lower().replace("_", "-").partition("-")[0]
-    return _PHRASES.get(base, _PHRASES["en"])
+    return said_in(_PHRASES, language) or _PHRASES["en"]
 
 
 def escaped(words: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.language import said_in
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -37,8 +39,12 @@ _BY_LANGUAGE: Final[Mapping[str, Fixed]] = {
     "ru": Fixed("Листайте", "Коротко", "Читать полностью", "Подписывайтесь: {}"),
     "uk": Fixed("Гортайте", "Коротко", "Читати повністю", "Підписуйтесь: {}"),
     "tr": Fixed("Kaydır", "Kısaca", "Haberin tamamını oku", "Takip et: {}"),
+    "el": Fixed("Σύρετε", "Με λίγα λόγια", "Διαβάστε όλο το άρθρο", "Ακολουθήστε: {}"),
+    "hu": Fixed("Lapozz", "Röviden", "Olvasd el a teljes cikket", "Kövesd: {}"),
+    "ro": Fixed("Glisați", "Pe scurt", "Citiți tot articolul", "Urmăriți: {}"),
     "ja": Fixed("スワイプ", "要点", "全文を読む", "{} をフォロー"),
     "zh": Fixed("滑动", "要点", "阅读全文", "关注 {}"),
+    "zh-hant": Fixed("滑動", "重點", "閱讀全文", "追蹤 {}"),
     "ko": Fixed("넘기기", "요약", "전문 읽기", "{} 팔로우"),
     "th": Fixed("เลื่อน", "สรุปสั้น ๆ", "อ่านเรื่องเต็ม", "ติดตาม {}"),
     "ar": Fixed(
@@ -62,5 +68,4 @@ def fixed_words(language: str) -> Fixed:
 
 
 def known_words(language: str) -> Fixed | None:
-    base = language.lower().replace("_", "-").partition("-")[0]
-    return _BY_LANGUAGE.get("nb" if base == "no" else base)
+    return said_in(_BY_LANGUAGE, language)

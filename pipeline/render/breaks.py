@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from pipeline.grounding.lexicon import MONTHS, SCALES, units
 from pipeline.render.clusters import SOFT_HYPHEN, WORD_JOINER, ZERO_SPACE, is_emoji
 from pipeline.render.phrases import phrases
 
@@ -37,6 +38,15 @@ _NOT_AT_START: Final = frozenset(
 _NOT_AT_END: Final = frozenset(
     "([{\u00ab\u2018\u201a\u201c\u201e\u2039\u3008\u300a\u300c\u300e\u3010\u3014\uff08"
 )
+_BESIDE: Final = 16
+"""Clusters looked at on each side of a space."""
+_LONGEST_HELD: Final = 9
+_LAST_OF_NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?: \d{3})*$")
+_GROUP: Final = re.compile(r"\d{3}(?!\d)")
+_NUMBER: Final = re.compile(r"\d$")
+_DAY: Final = re.compile(r"(?<!\d)\d{1,2}\.$")
+_UNIT: Final = re.compile(r"[^\W\d_]+|[%‰°€$£¥₹]")
+_SCALE_WORDS: Final = frozenset(word for scales in SCALES.values() for word in scales)
 _RUN: Final = re.compile(r"\S+")
 _ADDRESS: Final = re.compile(
     r"[@#\uff20\uff03]\w|[a-z][a-z0-9+.-]*://|www\.|[^\s/]+\.[a-z]{2,}/|\S+@\S+\.", re.IGNORECASE
@@ -123,7 +133,8 @@ def pieces(found: list[str]) -> list[Piece]:
             while place < len(found) and found[place] in _SPACES:
                 place += 1
             # French sets a space before these marks, and a line never begins with one.
-            if place < len(found) and not (found[place][0] in "!?:;\u00bb" and place == end + 1):
+            is_held = place == end + 1 and place < len(found) and found[place][0] in "!?:;\u00bb"
+            if place < len(found) and not is_held and not _holds(*_beside(found, end, place)):
                 cut.append(Piece(start, end, place, _cost_at_space(found, start, end, place)))
                 start = place
             place += 1
@@ -142,6 +153,34 @@ def pieces(found: list[str]) -> list[Piece]:
     if start < len(found):
         cut.append(Piece(start, len(found), len(found)))
     return cut
+
+
+def _beside(found: list[str], end: int, after: int) -> tuple[str, str]:
+    return "".join(found[max(0, end - _BESIDE) : end]), "".join(found[after : after + _BESIDE])
+
+
+def number_goes_on(before: str, after: str) -> bool:
+    """Whether a space stands within a number: "212 000"."""
+    return _LAST_OF_NUMBER.search(before) is not None and _GROUP.match(after) is not None
+
+
+def holds_unit(before: str, after: str) -> bool:
+    """Whether a space stands between a number and its unit, or a day and its month: "212 euros", "zum 1. Mai"."""
+    unit = _UNIT.match(after)
+    if unit is None:
+        return False
+    word = unit.group().lower()
+    if _DAY.search(before):
+        return word in MONTHS
+    return _NUMBER.search(before) is not None and (word in units() or word in MONTHS or word in _SCALE_WORDS)
+
+
+def _holds(before: str, after: str) -> bool:
+    """Whether no line ends there; a very long unit may stand in the next one."""
+    if number_goes_on(before, after):
+        return True
+    unit = _UNIT.match(after)
+    return unit is not None and len(unit.group()) <= _LONGEST_HELD and holds_unit(before, after)
 
 
 def _cost_at_space(found: list[str], start: int, end: int, after: int) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.plugins import Refused
 from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.blocks import Style
+from pipeline.render.breaks import holds_unit, number_goes_on
 from pipeline.render.phrases import joined
 from pipeline.render.text import DoesNotFit, layout
 from pipeline.render.typeset import typeset
@@ -33,6 +34,9 @@ HELD: Final = 0.4
 """Seconds for which the last card stays after its last word."""
 LATE: Final = 0.3
 """Seconds by which a card may be off its word, where the card before it would else be gone too soon."""
+
+_PARTED_NUMBER: Final = 1.5
+"""The price of a new card within a number, or between one and its unit: dearer than one more card."""
 
 _STYLE: Final = Style(weight=800, optical=32, line_height=1.12, align="center")
 _LINE_ENDS: Final = tuple(",;:،؛،、—–")
@@ -169,7 +173,10 @@ def _groups(phrase: Sequence[Word], measure: _Measure) -> list[list[Word]]:
                     found.append((best[start][0] + 1.0, start))
                 break
             parts_well = end == len(phrase) or phrase[end - 1].t.endswith(_LINE_ENDS)
-            found.append((best[start][0] + 1.0 + (1.0 - share) ** 2 - 0.3 * parts_well, start))
+            beside = (phrase[start - 1].t, phrase[start].t) if start else ("", "")
+            parts_number = number_goes_on(*beside) or holds_unit(*beside)
+            price = 1.0 + (1.0 - share) ** 2 - 0.3 * parts_well + _PARTED_NUMBER * parts_number
+            found.append((best[start][0] + price, start))
         best.append(min(found))
     groups: list[list[Word]] = []
     end = len(phrase)

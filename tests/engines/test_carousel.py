@@ -323,7 +323,15 @@ def test_everything_can_be_read(primary: object, accent: object) -> None:
             assert min(contrast(item.colour, ground) for ground in grounds) >= 4.5, said(item)
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ar", "he"])
+def test_fixed_words_know_scripts_and_regions() -> None:
+    assert {fixed_words(one).recap for one in ("zh-Hant", "zh-TW", "zh_HK", "zh-Hant-TW")} == {"重點"}
+    assert {fixed_words(one).recap for one in ("zh", "zh-CN", "zh-Hans")} == {"要点"}
+    assert fixed_words("nn") == fixed_words("no-NO") == fixed_words("nb")
+
+
+@pytest.mark.parametrize(
+    "language", [*("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ar", "he", "el", "hu")]
+)
 def test_fixed_words_can_be_drawn(language: str) -> None:
     words = fixed_words(language)
 

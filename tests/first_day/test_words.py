@@ -16,7 +16,7 @@ from pipeline.newsletter import read_more
 from tests.first_day.matrix import ENGINES, PERSONAS, URLS, asked, with_url
 from tests.first_day.texts import texts
 
-LANGUAGES = sorted({text.language for text in texts()} - {"en"})
+LANGUAGES = sorted({text.language for text in texts()} - {"en"} | {"el", "hu", "ro", "nb", "no"})
 BY_NAME = {text.name: text for text in texts()}
 
 
@@ -32,6 +32,11 @@ def test_labels_are_in_the_language(language):
         assert said != english
     # French says it as English does.
     assert language == "fr" or source_word(language) != source_word("en")
+
+
+def test_labels_are_in_the_script():
+    for said in (read_more, source_word, fixed_words, phrases):
+        assert said("zh-Hant") == said("zh-TW") != said("zh") == said("zh-CN")
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda one: one.kind)

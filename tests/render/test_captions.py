@@ -57,6 +57,13 @@ def story(speech):
     return cards(speech.words, language="en", until=speech.seconds + HELD)
 
 
+@pytest.mark.parametrize("kept", ["212 000 euros", "2,5 Mio.", "1. Mai", "40 %"])
+def test_a_number_stays_on_one_card_with_its_unit(kept):
+    for before in ("", "La ", "La grande ", "La grande ville de ", "La grande ville de Lyon a "):
+        words = spoken(f"{before}{kept} pour toute la nouvelle école du quartier.")
+        assert any(kept in card for card in shown(cards(words, language="fr", until=99.0)))
+
+
 def test_cards_break_where_people_pause(story):
     assert shown(story)[:8] == [
         "The bakery on",

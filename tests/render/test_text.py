@@ -128,6 +128,27 @@ def test_no_break_space_holds() -> None:
     assert "10\u00a0000" in " / ".join(lines(block))
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "212 000",
+        "1 212 000",
+        "212\u00a0000",
+        "212\u202f000",
+        "212 euros",
+        "40 %",
+        "2,5 Mio.",
+        "1. Mai",
+        "3 May",
+    ],
+)
+def test_a_number_stays_on_one_line_with_its_unit(kept: str) -> None:
+    plain = kept.replace("\u00a0", " ").replace("\u202f", " ")
+    for before in ("La rue", "La ville", "La commune", "Les communes donc"):
+        drawn = "\n".join(lines(lay(f"{before} {kept} donc en tout", (420, 900), largest=48, smallest=48)))
+        assert plain in drawn.replace("\u00a0", " ").replace("\u202f", " ")
+
+
 def test_soft_hyphen_is_drawn_only_where_a_line_ends() -> None:
     assert lines(lay("Donau\u00addampf", largest=40)) == ["Donaudampf"]
     assert lines(lay("Donau\u00addampf", (150, 400), largest=40, smallest=40)) == ["Donau-", "dampf"]

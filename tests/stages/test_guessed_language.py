@@ -30,6 +30,8 @@ SENTENCES = {
     "tr": "Belediye meclisi nehir için yeni bir köprü yapılmasına karar verdi. Köprü yazdan sonra açılacak ve bu da çok iyi.",
     "vi": "Thành phố mở tuyến phà mới từ tháng sáu. Giá vé là hai mươi nghìn đồng.",
     "az": "Şəhər yeni bərə xəttini iyun ayında açır. Bilet keçən ildən ucuzdur.",
+    "zh": "市议会决定在河上建一座新桥。这座桥夏天以后开放。",
+    "zh-Hant": "市議會決定在河上建一座新橋。這座橋夏天以後開放。",
     "uk": "Міська рада вирішила збудувати новий міст через річку. Його відкриють після літа.",
 }
 LABELLED = ("de", "es", "fr", "it", "pl", "ru", "pt", "nl", "sv", "da")
