@@ -167,7 +167,7 @@ def _draft(
 def _excerpts(
     said: Sequence[tuple[Story, Sequence[tuple[str, Fact]]]], place: int, brief: Brief, persona: PersonaCard
 ) -> Draft | None:
-    """The draft of each story's sentences at that place; None where too few stories have any there."""
+    """The draft of each story's sentences at that place; None for too few stories, or no words for a preheader."""
     sections: list[Section] = []
     claims: list[Claim] = []
     for story, sentences in said:
@@ -183,13 +183,17 @@ def _excerpts(
         return None
     headlines = [one.headline for one in sections]
     others = _BETWEEN.join(headlines[1:])
+    subject = rules.subject_of(headlines[0])
     preheader = first_words(others, rules.PREHEADER_MOST)
-    if len(preheader) < rules.PREHEADER_LEAST:
-        preheader, more = rules.preheader_of([pair for _, sentences in said for pair in sentences])
+    if len(preheader) < rules.PREHEADER_LEAST or rules.repeats(preheader, subject):
+        said_first = [pair for _, sentences in said for pair in sentences]
+        preheader, more = rules.preheader_of(said_first, subject)
         claims += [claim for claim in more if claim not in claims]
+    if len(preheader) < rules.PREHEADER_LEAST:
+        return None
     return _draft(
         first_words(_BETWEEN.join(headlines[:2]), _TITLE_MOST),
-        (rules.subject_of(headlines[0]), preheader),
+        (subject, preheader),
         sections,
         claims=tuple(claims),
         language=brief.language,

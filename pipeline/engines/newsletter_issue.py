@@ -159,20 +159,21 @@ def _excerpt(left: Sequence[tuple[str, Fact]]) -> list[tuple[str, Fact]]:
 def _excerpt_draft(
     taken: Sequence[tuple[str, Fact]], left: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard
 ) -> Draft | None:
-    """None where there are too few words for a preheader."""
+    """None where there are too few words for a preheader beside the subject."""
     ordered = sorted(taken, key=lambda pair: pair[1].start)
     headline = title_of(brief, persona, ordered[0][0])
     # What opens the story stands right below the preheader in many an inbox.
     others = [pair for pair in left if pair != ordered[0] and not _repeats(pair[0], headline)]
-    preheader, claims = rules.preheader_of(others or ordered)
+    subject = rules.subject_of(headline)
+    preheader, claims = rules.preheader_of(others or ordered, subject)
     if len(preheader) < rules.PREHEADER_LEAST:
-        preheader, claims = rules.preheader_of(ordered)
+        preheader, claims = rules.preheader_of(ordered, subject)
     if len(preheader) < rules.PREHEADER_LEAST:
         return None
     said = [rules.claim_of(sentence, fact) for sentence, fact in ordered]
     return _draft(
         headline,
-        (rules.subject_of(headline), preheader),
+        (subject, preheader),
         [paragraph_of(paragraph) for paragraph in _paragraphs(ordered)],
         url=ascii_url(brief.url),
         claims=(*said, *(claim for claim in claims if claim not in said)),

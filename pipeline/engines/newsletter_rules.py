@@ -83,12 +83,16 @@ def subject_of(title: str) -> str:
     return first_words(title, SUBJECT_MOST)
 
 
-def preheader_of(sentences: Sequence[tuple[str, Fact]]) -> tuple[str, tuple[Claim, ...]]:
-    """The first sentence that fits whole, else one that is cut at a clause, else the first words of the first."""
+def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[str, tuple[Claim, ...]]:
+    """The first sentence that fits whole, else one that is cut at a clause, else the first words of the first.
+
+    Empty where nothing but the subject could be said again.
+    """
     whole = ((sentence, fact) for sentence, fact in sentences if _fits(sentence))
     cut = ((one, fact) for sentence, fact in sentences for one in clause_cuts(sentence) if _fits(one))
     for words, fact in (*whole, *cut):
-        return words, (claim_of(words, fact),)
+        if not repeats(words, subject):
+            return words, (claim_of(words, fact),)
     words = ""
     claims: list[Claim] = []
     for sentence, fact in sentences:
@@ -98,10 +102,16 @@ def preheader_of(sentences: Sequence[tuple[str, Fact]]) -> tuple[str, tuple[Clai
             break
     shown = first_words(words, PREHEADER_MOST)
     # A quotation that stays open would be closed by whatever the inbox shows next.
-    return (shown if is_balanced(shown) else shown.translate(_NO_MARKS)), tuple(claims)
+    shown = shown if is_balanced(shown) else shown.translate(_NO_MARKS)
+    return ("", ()) if repeats(shown, subject) else (shown, tuple(claims))
 
 
 _NO_MARKS: Final = dict.fromkeys(map(ord, '"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d()[]'))
+
+
+def repeats(preheader: str, subject: str) -> bool:
+    """Whether it says nothing but the subject again."""
+    return preheader.rstrip(".\u2026").casefold() == subject.rstrip(".\u2026").casefold()
 
 
 def _fits(words: str) -> bool:
@@ -154,7 +164,7 @@ def check_preheader(draft: Draft) -> Check:
             f"The preheader has {len(preheader)} characters; it has to be one line of {PREHEADER_LEAST} to "
             f"{PREHEADER_MOST}."
         )
-    elif preheader.rstrip(".\u2026").casefold() == subject.rstrip(".\u2026").casefold():
+    elif repeats(preheader, subject):
         fault = "The preheader only repeats the subject."
     return judge("preheader", f"The preheader has {PREHEADER_LEAST} to {PREHEADER_MOST} characters.", fault)
 

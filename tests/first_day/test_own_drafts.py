@@ -225,6 +225,20 @@ WRITTEN = [engine for engine in ENGINES if "text" in engine.made_from]
     ),
     PersonaCard(""),
 )
+@hypothesis.example(
+    # One sentence, said again and again: nothing is left for a preheader beside the subject.
+    SourceText(
+        "",
+        seen_text(
+            "- Brackwater for $12.4 million\n- Brackwater for $12.4 million\n\n"
+            "- Brackwater for $12.4 million\n- Brackwater for $12.4 million\n- Brackwater for $12.4 million\n\n"
+            "Ruth Okafor said: “There are 3 people here.” Ruth Okafor said: “There are 3 people here.”",
+            "markdown",
+        ),
+        "",
+    ),
+    PersonaCard("Harbour Desk"),
+)
 def test_no_engine_fails_its_own_draft(source, persona):
     brief = WRITER.brief(source).brief
     failed = {}
