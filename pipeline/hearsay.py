@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.wording import word_set
+from pipeline.wording import takes_back, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,14 +204,15 @@ def unasserted(sentences: Sequence[str]) -> frozenset[int]:
     """The places of those that can't stand as a fact, each for itself.
 
     Hearsay of nobody who is named and what an earlier version said, unless the same sentence sets it right; what one
-    of the next two sentences denies; and a denial that says nothing without what it denies.
+    of the next two sentences denies; and a denial that says nothing without what it denies. What is cancelled or sold out
+    by a sentence that doesn't stand right behind it.
     """
     found: set[int] = set()
     for place, one in enumerate(sentences):
         begun = {word[:4] for word in _WORD.findall(one.lower())}
         if _is_hearsay(one, begun) and not _SETS_RIGHT.search(one):
             found.add(place)
-        if denies(one):
+        if denies(one) or (place and takes_back(one)):
             found.update((place, *_denied_before(sentences, place)))
         elif begun.isdisjoint(_ANSWERS):
             continue

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pipeline import hearsay
-from pipeline.wording import without_gershayim, word_set
+from pipeline.wording import takes_back, without_gershayim, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,6 +112,7 @@ _SIGNATURE = re.compile(
     r"[^\W\d_a-z][^\s,;:!?]+(?:\s(?:[^\W\d_a-z][^\s,;:!?]*|van|von|de|der|den|del|di|da|la|le|al|bin))*"
     r"\s[^\W\d_a-z][^\s,;:.!?]+(?:,\s[^\n.!?]{2,50})?)\s*$"
 )
+_ONE_LINE_END = re.compile(r"[^\S\n]*\n?[^\S\n]*")
 _NAME_ALONE = re.compile(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
 _GOES_ON = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
 _DAY_AND_MONTH = re.compile(r"\s*\d{1,2}\.(?!\d)")
@@ -340,7 +341,22 @@ def statements_in(text: str) -> tuple[Span, ...]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, Span]]:
-    """Each sentence with where its block begins; what somebody signed stays with the name under it."""
+    """Each sentence with where its block begins; one that is taken back right behind it holds both ("... ABGESAGT!")."""
+    waiting: tuple[int, Span] | None = None
+    for block_start, (start, end) in _parted(text):
+        if waiting is not None:
+            begun, before = waiting
+            if _ONE_LINE_END.fullmatch(text, before[1], start) and takes_back(text[start:end]):
+                waiting = (begun, (before[0], end))
+                continue
+            yield waiting
+        waiting = (block_start, (start, end))
+    if waiting is not None:
+        yield waiting
+
+
+def _parted(text: str) -> Iterator[tuple[int, Span]]:
+    """Each sentence by itself; what somebody signed stays with the name under it."""
     for block_start, block_end in _signed_together(text):
         is_signed = signature_in(text, block_start, block_end) is not None
         whole = _limited(text, block_start, block_end, is_punctuated=True)

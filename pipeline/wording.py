@@ -59,6 +59,24 @@ _ASKS = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)\u300d]*$")
 _GERSHAYIM = re.compile(
     '(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea](?![\u05d0-\u05ea]))|(?<=[\u05d0-\u05ea]{2})["\u05f4](?=[\u05d0-\u05ea])'
 )
+# "ABGESAGT!", "The concert has been postponed to 3 May.": without it the sentence before isn't so any more.
+_LONGEST_TAKING_BACK: Final = 90
+_TAKES_BACK: Final = re.compile(
+    r"[\W_]*(?:(?:update|note|notice|now|sorry|unfortunately|achtung|wichtig|neu|jetzt|leider|attention|atención|aviso|avviso|uwaga)[\s:!,\u2013-]+)*"
+    r"(?:(?:[^\s.!?]+\s){0,3}?(?:is|are|was|were|(?:has|have) been|ist|sind|war|wurden?|wird|est|sont|(?:a|ont) été|está|están|h?an? sido"
+    r"|es|è|sono|(?:è|sono) stat[oaie]|foi|foram|zijn|werd|został[aoy]?|zostały|c['\u2019]est|jest|są|är|er|blir|bliver)\s(?:[^\s.!?]+\s){0,2}?)?"
+    r"(?:cancel?led|called off|postponed|sold out|rescheduled|abgesagt|verschoben|ausverkauft|ausgebucht|vergriffen"
+    r"|(?:(?:\S+\s){0,2}(?:fällt|fallen)\s(?:\S+\s)?aus)|(?:\S+\s){0,2}entf(?:ällt|allen)|(?:\S+\s){0,2}findet\s(?:\S+\s)?nicht statt"
+    r"|annulé(?:e?s?)|reportée?s?|complet|ajournée?s?|cancelad[oa]s?|aplazad[oa]s?|pospuest[oa]s?|agotad[oa]s?|suspendid[oa]s?|anulad[oa]s?"
+    r"|adiad[oa]s?|esgotad[oa]s?|annullat[oaie]|rinviat[oaie]|rimandat[oaie]|esaurit[oaie]|geannuleerd|afgelast|uitgesteld|uitverkocht"
+    r"|(?:\S+\s){0,2}gaat niet door|odwołan[eyaio]|przełożon[eyaio]|wyprzedan[eyaio]|zrušen[oaýéy]?|odložen[oaýéy]?|vyprodán[oaý]?"
+    r"|[iİ]ptal(?: edildi)?|ertelendi|tükendi|inställ[tda]+|slutsål[tda]+|aflyst|udsat|udsolgt|avlyst|utsatt|utsolgt"
+    r"|elmarad|törölve|elhalasztva|anulat[ăe]?|amânat[ăe]?|отмен[её]н[оаы]?|перенес[её]н[оаы]?|распродан[оаы]?|скасован[оаі]|перенесен[оаі]"
+    r"|ακυρώθηκε|ακυρώνεται|ματαιώνεται|αναβάλλεται|εξαντλήθηκε)"
+    r"(?:\s(?:to|until|till|due|because|for|by|on|auf|bis|wegen|au|à|hasta|al|por|per|a|tot|naar|wegens|na|do|z|до|на|из-за)\s[^.!?]{1,50})?"
+    r"(?:\sworden)?[^\w]*|\W*[^\s.!?]{0,10}?(?:中止|延期|完売|取消|售罄|售完|취소|연기|매진)[^\s.!?]{0,8}\W*",
+    re.IGNORECASE,
+)
 _PAIRS = (("\u201c", "\u201d"), ("(", ")"), ("[", "]"), ("\u300c", "\u300d"), ("\uff08", "\uff09"))
 
 
@@ -124,6 +142,11 @@ def opens_dangling(sentence: str) -> bool:
     return word in _DANGLING or word in _CONNECTIVE or _DANGLING_ELSEWHERE.match(bare) is not None
 
 
+def takes_back(sentence: str) -> bool:
+    """Whether it is short and says of what stands before it that it isn't to be: cancelled, postponed, sold out."""
+    return len(sentence) <= _LONGEST_TAKING_BACK and _TAKES_BACK.fullmatch(sentence) is not None
+
+
 def is_question(text: str) -> bool:
     """Whether it ends as a question does, in any script; what closes behind the mark is looked through."""
     return _ASKS.search(text) is not None
@@ -177,9 +200,15 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
         head = sentence[: match.start()].rstrip()
         following = _FIRST_WORD.match(sentence[match.end() : match.end() + 40].lstrip(_OPENING))
         word = following.group().lower() if following else ""
-        if head and word not in _QUALIFIERS and is_balanced(head):
+        if head and word not in _QUALIFIERS and is_balanced(head) and not _ends_taken_back(sentence):
             cuts.append(f"{head}\u2026")
     return tuple(reversed(cuts))
+
+
+def _ends_taken_back(sentence: str) -> bool:
+    """Whether its last words take back what stands before them, so that no part may stand alone."""
+    last = sentence.rstrip(" .!").rpartition(". ")[2]
+    return last != sentence.rstrip(" .!") and takes_back(last)
 
 
 def first_words(text: str, limit: int) -> str:

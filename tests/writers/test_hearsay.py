@@ -112,6 +112,83 @@ def test_no_engine_repeats_what_the_source_denies(engine):
     assert [one for one in outcome.drafts if "May" in one.body or "June" in one.body] == []
 
 
+@pytest.mark.parametrize(
+    "back",
+    [
+        *(
+            "ABGESAGT!",
+            "Abgesagt.",
+            "Der Termin ist verschoben worden.",
+            "Fällt leider aus!",
+            "Ausverkauft!",
+            "Leider abgesagt",
+        ),
+        *(
+            "CANCELLED!",
+            "The event has been cancelled.",
+            "Postponed until 3 May.",
+            "SOLD OUT",
+            "Update: called off.",
+        ),
+        *(
+            "ANNULÉ !",
+            "C’est annulé.",
+            "L’événement est reporté.",
+            "¡Cancelado!",
+            "Aplazado hasta mayo.",
+            "Annullato.",
+            "È stato rinviato.",
+        ),
+        *(
+            "Geannuleerd.",
+            "Gaat niet door.",
+            "ODWOŁANE!",
+            "Zrušeno.",
+            "İptal edildi.",
+            "Inställt!",
+            "Отменено.",
+            "已取消。",
+        ),
+    ],
+)
+@pytest.mark.parametrize("gap", [" ", "\n"])
+def test_what_is_cancelled_is_told_with_that_only(back, gap):
+    event = "Weihnachtsbaumverkauf am Hafen, Nordmanntanne ab 24 €/m."
+    after = "Lind leads the works council of 260 people."
+
+    assert said(f"{event}{gap}{back}\n\n{after}") == [f"{event}{gap}{back}", after]
+    assert said(f"{event}\n\n{back}\n\n{after}") == [after]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "Postponed projects cost the city four million a year.",
+        "He called off the dogs and went home to his wife and children.",
+        "Tickets for the second evening are not sold out yet, said the owner of the hall.",
+    ],
+)
+def test_what_is_told_of_something_else_takes_nothing_back(after):
+    assert said(f"The market opens at noon. {after}") == ["The market opens at noon.", after]
+
+
+@pytest.mark.parametrize(
+    "engine", [one for one in ENGINES if "text" in one.made_from], ids=lambda one: one.kind
+)
+def test_no_engine_announces_what_is_cancelled(engine):
+    body = (
+        "Weihnachtsbaumverkauf der Feuerwehr am Samstag, Nordmanntanne ab 24 €/m. ABGESAGT! Der Kirchenchor singt am "
+        "Sonntag um 17 Uhr in der Kirche. Die Bücherei am Markt leiht seit Montag auch Werkzeug aus. Im Hallenbad kostet "
+        "der Eintritt ab Januar 4 Euro für Kinder. Die neue Linie zum Hafen fährt alle zwanzig Minuten bis Mitternacht."
+    )
+    outcome = asked(Text("off", "Termine", "de", body, "text"), engine, "https://news.example/x", PERSONAS[0])
+
+    told = [one.body for one in outcome.drafts if "Nordmanntanne" in one.body or "Weihnachtsbaum" in one.body]
+    assert [one for one in told if "ABGESAGT" not in one] == []
+    previews = [str(one.content.get("preheader", "")) for one in outcome.drafts]
+    assert [one for one in previews if "baumverkauf" in one and "ABGESAGT" not in one] == []
+
+
 def test_a_text_of_hearsay_has_nothing_to_say():
     assert find_facts("Rumours say that the bank will close in June. This is false.") == ()
     source = SourceText("Bank", "Rumours say that the bank will close.", language="en")
