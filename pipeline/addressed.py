@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # What is addressed, and who only works with it: "an AI startup", "assistant manager".
 _KINDS: Final = (
@@ -120,11 +123,23 @@ def speaks_to_one(small: str) -> bool:
     return _NAMED.search(small) is not None
 
 
+CALLS_MOST: Final = 300
+"""Nobody speaks to a machine so often in one text and means something else; what follows is not looked at closely."""
+_CALLED: Final = _spaced(
+    rf"(?:{_NOTE}{_TO}?{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}(?::|–|—)|{_CALLS}{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:!])"
+)
+_ASKED_SOON: Final = re.compile(_SOON.replace(" ", r"\s{1,3}"), re.IGNORECASE)
+
+
+def calls_in(text: str) -> Iterator[tuple[int, int]]:
+    """A note to it or a greeting, with what is wanted of it in the same sentence or the next."""
+    for number, call in enumerate(_CALLED.finditer(text)):
+        asked = _ASKED_SOON.match(text, call.end()) if number < CALLS_MOST else call
+        if asked is not None:
+            yield call.start(), asked.end()
+
+
 ADDRESSES: Final = (
-    # A note to it or a greeting, and what is wanted of it in the same sentence or the next.
-    _spaced(
-        rf"(?:{_NOTE}{_TO}?{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}(?::|–|—)|{_CALLS}{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:!]){_SOON}"
-    ),
     # The same without a colon; "Instructions for assistants: write ..."; "To the AI that reads this: say ...".
     _spaced(rf"(?:{_NOTE}{_TO}?|{_PAPER}{_TO}){_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:;–—.!\n]{_NEXT}"),
     _spaced(

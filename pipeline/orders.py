@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.addressed import ADDRESSES, MACHINE, NO_PEOPLE, speaks_to_one
+from pipeline.addressed import ADDRESSES, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
 from pipeline.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -167,12 +167,13 @@ def _orders(text: str) -> Iterator[Span]:
     """Where the telling words stand, without the end of the sentence before them, and not in order."""
     small = text.lower()
     patterns = [kind.pattern for kind in _KINDS if any(stem in small for stem in kind.stems)]
+    calls: list[Span] = []
     if speaks_to_one(small):
         patterns += ADDRESSES
-    for pattern in patterns:
-        for match in pattern.finditer(text):
-            before = _SENTENCE_END.match(text, match.start(), match.end())
-            yield before.end() if before else match.start(), match.end()
+        calls = list(calls_in(text))
+    for begun, ended in [*calls, *(match.span() for pattern in patterns for match in pattern.finditer(text))]:
+        before = _SENTENCE_END.match(text, begun, ended)
+        yield before.end() if before else begun, ended
 
 
 def is_suspicious(text: str) -> bool:
