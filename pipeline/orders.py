@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pipeline.addressed import ADDRESSES, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
 from pipeline.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
 
     from pipeline.sentences import Span
 
-# English, German, French, Spanish, Italian and Portuguese. Instructions are a machine's own, or those before; "the
-# instructions on the packet" are for people.
+# Instructions are a machine's own, or those before; "the instructions on the packet" are for people.
 _ITS_OWN: Final = r"all|any|every|previous|prior|above|earlier|preceding|foregoing|former|your|these|those|such|system|other"
-_MACHINE: Final = (
-    r"(?:A\.?I\.?|assistant|chat ?bot|bot|LLM|language model|large language model|GPT|ChatGPT|Claude|Gemini|Copilot"
-    r"|KI|Sprachmodell|Assistent|KI-Assistent|IA|modèle de langage|assistant IA|modelo de lenguaje|asistente"
-    r"|modello linguistico|assistente|modelo de linguagem)"
+_MACHINE: Final = rf"(?:{MACHINE}|assistant|bot|assistent|asistente|assistente)"
+# "AI: what hospitals should know" is a headline; "Claude: ..." may be what somebody of that name said.
+_ASKS: Final = (
+    r"(?:what|how|why|when|where|who|which|is|are|can|will|was|wie|warum|wo|wer|wann|welche|so|ist|sind|kann|ce|comment|pourquoi|quand|où|qui|quels?|quelles?"
+    r"|qué|cómo|por|cuándo|quién|así|che|cosa|come|perché|quando|chi|o que|como|saiba)\b"
 )
 _SECRET: Final = (
     r"(?:system ?prompt|prompts?|system message|hidden instructions|your instructions|API[- ]?keys?|secret keys?"
@@ -69,9 +70,21 @@ _KINDS: Final = (
         r"\b(?:précédent\w*|antérieur\w*|ci-dessus|anterior\w*|previ[oa]s|precedent\w*)\b",
         r"\bignore[zr]?\b[^.\n]{0,40}\b(?:consignes|instrucciones)\b",
     ),
+    _kind(
+        "neg|verge|zignor|ignor|zapomn|игнор|забуд|проигнор|ігнор|önceki|yukarıdaki|glöm|glem|無視|忘れ|忽略|无视|忘记|忘掉|무시|잊",
+        r"\b(?:negeer|vergeet|z?ignoruj\w*|zapomnij\w*|zapomeň\w*|ignorera|ignorer|glöm|glem|(?:про)?игнорируй\w*|забуд\w+|про?ігноруй\w*)\b[^.\n]{0,20}"
+        r"\b(?:alle|vorige|eerdere|bovenstaande|jouw|wszystki\w*|poprzedni\w*|wcześniejsz\w*|powyższ\w*|swo[ji]\w*|všechn\w*|předchoz\w*|alla|tidigare|föregående|dina|dine|tidligere"
+        r"|все|предыдущ\w*|прежни\w*|свои|вс[іи]|усі|попередн\w*|свої)\b[^.\n]{0,30}"
+        r"\b(?:instructies|instrukcj\w+|polece\w+|pokyn\w*|instrukc\w+|instruktion\w*|instruks\w*|инструкци\w+|указани\w+|інструкці\w+|вказівк\w+)",
+        r"\b(?:önceki|yukarıdaki)\b[^.\n]{0,20}\b(?:talimat|komut|yönerge)\w*[^.\n]{0,20}\b(?:yok say|unut|görmezden gel|dikkate alma)\w*",
+        r"(?:指示|命令|プロンプト)[^。\n]{0,10}(?:無視|忘れ)(?:して|し、|せよ|しろ|て)",
+        r"(?:忽略|无视|無視|忘记|忘掉)[^。\n]{0,12}(?:之前|以上|先前|前面|上述|所有)[^。\n]{0,8}(?:指令|指示|提示|说明|規則|规则)",
+        r"(?:이전|위의|앞의|모든)[^.\n]{0,12}(?:지시|명령|프롬프트)[^.\n]{0,8}(?:무시|잊)(?:하|해|어)",
+    ),
     # You are a machine, or somebody else.
     _kind(
-        "you are|you're|developer mode|du bist|wenn du|tu es|vous êtes|eres |estás |sei ",
+        "you are|you're|you’re|developer mode|du bist|wenn |falls |tu es|vous êtes|eres |es usted|sois|estás |sei |siete|você|tu és|se és|se for|"
+        "als je|als jij|als u|jesteś|du är|du er|pokud|если|eğer|如果|若|假如|あなた|당신|네가",
         rf"\byou are (?:now |no longer )+(?:an? |in )?(?:{_MACHINE}|developer mode|DAN|unrestricted|jailbroken)\b",
         rf"\byou are (?:an? )?{_MACHINE}\b[^.\n]{{0,40}}\b(?:must|will|shall|should|print|write|output|say)\b",
         r"\bdeveloper mode (?:is )?(?:enabled|on|activated)\b",
@@ -79,18 +92,27 @@ _KINDS: Final = (
         rf"\b(?:tu es|vous êtes) (?:désormais|maintenant) (?:une? |en )?(?:{_MACHINE}|mode développeur)",
         rf"\b(?:ahora|a partir de ahora) (?:eres|estás) (?:una? |en )?(?:{_MACHINE}|modo desarrollador)",
         rf"\b(?:ora|adesso|d'ora in poi) sei (?:una? |un'|in )?(?:{_MACHINE}|modalità sviluppatore)",
-        rf"\b(?:if|when) you(?: are|'re) (?:an? |the )?{_MACHINE}\b",
-        rf"\bwenn du (?:eine? )?{_MACHINE}\b",
+        rf"\b(?:if|when) you(?: are|['’]re) (?:an? |the |any )?{_MACHINE}\b{NO_PEOPLE}",
+        rf"\b(?:wenn|falls) (?:du|sie|ihr) (?:als |eine? )?{_MACHINE}\b(?:[^.\n]{{0,40}}\b(?:bist|sind|seid)\b|[^.\n]{{0,40}}\bdies)",
         rf"\bsi (?:tu es|vous êtes) (?:une? )?{_MACHINE}\b",
-        rf"\bsi eres (?:una? )?{_MACHINE}\b",
-        rf"\bse sei (?:una? |un')?{_MACHINE}\b",
+        rf"\bsi (?:eres|es usted|sois) (?:una? )?{_MACHINE}\b",
+        rf"\bse (?:sei|siete|você é|tu és|és|fores|for) (?:una? |un['’]|uma? )?{_MACHINE}\b",
+        rf"\bals (?:je|jij|u) (?:een )?{_MACHINE} (?:bent|dit|deze)\b",
+        rf"\b(?:jeśli|jeżeli) jesteś {_MACHINE}\b",
+        rf"\b(?:om du är|hvis du er) (?:en |ett |et )?{_MACHINE}\b",
+        rf"\bpokud (?:jsi|jste) {_MACHINE}\b",
+        rf"\bесли (?:ты|вы)[ ,–—-]{{1,3}}(?:это )?{_MACHINE}\b",
+        r"\beğer (?:bir )?(?:yapay zek[aâ]|dil model|sohbet robot)\w*(?: \w+)?(?:sa|se)n",
+        r"(?:如果|若|假如)[你您]是(?:一[个個])?(?:AI|人工智能|人工智慧|语言模型|語言模型|大模型|聊天机器人)",
+        r"(?:あなたが)(?:AI|人工知能|言語モデル)[^。\n]{0,8}(?:なら|であれば|の場合)",
+        r"(?:당신이|네가) (?:AI|인공지능|언어 모델)\S{0,4}(?:라면|이면)",
     ),
     # Addressed by name.
     _kind(
         "ai,|ai:|ai!|ai :|ki :|ia :|ais|a.i.|ki,|ki:|ki!|ia,|ia:|ia!|assist|asist|bot|llm|model|gpt|claude|gemini|copilot",
-        r"(?:^|[.!?:\"“(][ \t]{0,3})(?:dear |hey |attention,? |note to (?:the |any )?|to (?:the|any) |hello |liebe[rs]? |hallo "
-        r"|achtung,? |chère? |cher |bonjour |querid[oa] |hola |car[oa] |ciao )?(?:reader['’]s |user['’]s )?"
-        rf"{_MACHINE}s?[ \t]{{0,3}}[,:!]\s",
+        r"(?:^|[.!?:(][ \t]{0,3}|^[\"“„«])(?:(?:dear |hey |attention,? |note to (?:the |any )?|to (?:the|any) |hello |liebe[rs]? |hallo "
+        r"|achtung,? |chère? |cher |bonjour |querid[oa] |hola |car[oa] |ciao )(?:reader['’]s |user['’]s )?"
+        rf"{_MACHINE}s?[ \t]{{0,3}}[,:!]|(?!(?:Claude|Gemini|Copilot)\b){_MACHINE}s?[ \t]{{0,3}}[:!])\s(?!\s*{_ASKS})",
         rf"\b(?:any|every|the) (?:reader|user)['’]s {_MACHINE}\b",
     ),
     # Give away what you were told.
@@ -123,6 +145,7 @@ _SIGNS: Final = re.compile(
     r"\b(?:output|write|reply|respond|answer|include|append|print)\b",
     re.IGNORECASE,
 )
+_SENTENCE_END: Final = re.compile(r"[.!?:;…)。！？|–—][^\w\n]*\s*")
 _PARAGRAPH: Final = re.compile(r"\n[^\S\n]*\n")
 LOOKED_THROUGH: Final = 600_000
 """Characters of a text that any writer reads at most."""
@@ -141,11 +164,16 @@ def gives_orders(text: str) -> bool:
 
 
 def _orders(text: str) -> Iterator[Span]:
-    """Where the telling words stand, not in order."""
+    """Where the telling words stand, without the end of the sentence before them, and not in order."""
     small = text.lower()
-    for kind in _KINDS:
-        if any(stem in small for stem in kind.stems):
-            yield from (match.span() for match in kind.pattern.finditer(text))
+    patterns = [kind.pattern for kind in _KINDS if any(stem in small for stem in kind.stems)]
+    calls: list[Span] = []
+    if speaks_to_one(small):
+        patterns += ADDRESSES
+        calls = list(calls_in(text))
+    for begun, ended in [*calls, *(match.span() for pattern in patterns for match in pattern.finditer(text))]:
+        before = _SENTENCE_END.match(text, begun, ended)
+        yield before.end() if before else begun, ended
 
 
 def is_suspicious(text: str) -> bool:
@@ -165,13 +193,18 @@ def orders_in(text: str) -> tuple[Span, ...]:
     breaks = iter([*(one.span() for one in _PARAGRAPH.finditer(text)), (len(text), len(text))])
     end, following = next(breaks)
     for begun, ended in sorted(_orders(text)):
-        if found and begun < found[-1][1]:
+        if found and ended <= found[-1][1]:
             continue
         while end <= begun and end < len(text):
             start, (end, following) = following, next(breaks)
         sentences = split_sentences(text[start:ended])
-        first = max((one for one, _ in sentences if start + one <= begun), default=0)
-        found.append((start + first, max(end, ended)))
+        first = start + max((one for one, _ in sentences if start + one <= begun), default=0)
+        # What is wanted may stand in the paragraph below whom it is wanted of.
+        while end < ended:
+            start, (end, following) = following, next(breaks)
+        if found and first < found[-1][1]:
+            first = found.pop()[0]
+        found.append((first, max(end, ended)))
     return tuple(found)
 
 

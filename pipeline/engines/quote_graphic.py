@@ -22,7 +22,7 @@ from pipeline.engines.picture_parts import (
     with_url,
 )
 from pipeline.engines.short_post import ShortPost
-from pipeline.engines.speakers import speech_in
+from pipeline.engines.speakers import is_same_person, speech_in, who_said
 from pipeline.engines.verbatim import MAX_HASHTAGS, THREAD_MARK
 from pipeline.grounding import fold, quotations
 from pipeline.links import ascii_url, find_links
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
+    from pipeline.engines.speakers import Reading
     from pipeline.render.blocks import Block
     from pipeline.render.plan import Item
 
@@ -390,7 +391,9 @@ def _is_whole(words: str, place: int, brief: Brief, source: SourceText) -> bool:
 
 def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
     """Nobody is named whom the source doesn't name. Numbers have a check of their own."""
-    known = _folded(_origin(brief, persona), source.author)
+    others = _other_speakers(quote, source)
+    origins = (_origin(brief, persona), "" if others else source.author)
+    known = _folded(*origins)
     said = _said_by(source).replace("\n", " ")
     # Numbers have a check of their own.
     forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
@@ -409,6 +412,11 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
     if absent:
         message = f"The source doesn't name {', '.join(absent[:3])}."
         return Check("attribution", "failed", message)
+    if others:
+        message = f"The source names {others[0].speaker} for this quotation, not {parts[0]}."
+        surname = parts[0].split()[-1]
+        is_plain = any(one.is_plain and one.speaker.split()[-1] != surname for one in others)
+        return Check("attribution", "failed" if is_plain else "warning", message)
     place = _place(quote.words, source)
     near = _said_by(source).replace("\n", " ")[
         max(0, (place or 0) - _NEAR) : (place or 0) + len(quote.words) + _NEAR
@@ -416,7 +424,19 @@ def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: Perso
     if place is not None and parts[0] not in near:
         message = f"The source names {parts[0]} far from the quotation: see whether it is theirs."
         return Check("attribution", "warning", message)
-    return Check("attribution", "passed", "The source names who said it beside the quotation.")
+    message = (
+        "The source names who said it beside the quotation."
+        if who_said(quote.words, source.text)
+        else f"The source names {parts[0]} near the quotation."
+    )
+    return Check("attribution", "passed", message)
+
+
+def _other_speakers(quote: Quotation, source: SourceText) -> tuple[Reading, ...]:
+    """Whom the source names for the quotation, where it is nobody who may be meant."""
+    readings = who_said(quote.words, source.text)
+    is_meant = any(is_same_person(one.speaker, quote.by, source.text) for one in readings)
+    return () if is_meant else readings
 
 
 def _folded(*names: str) -> frozenset[str]:

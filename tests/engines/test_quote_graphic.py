@@ -404,6 +404,110 @@ def test_speaker_who_is_named_elsewhere_is_a_warning() -> None:
     )
 
 
+SPOKEN = {
+    "en": (
+        "Ruth Calloway",
+        "Ian Pratt",
+        "“The bridge is safe for every bus,” said Ruth Calloway, the engineer, on Monday. Her critic Ian Pratt wants it closed.",
+    ),
+    "en, title": (
+        "Ruth Calloway",
+        "Ian Pratt",
+        "“The bridge is safe for every bus,” said Dr. Ruth Calloway. Her critic Ian Pratt wants it closed.",
+    ),
+    "en, surname": (
+        "Ruth Calloway",
+        "Ian Pratt",
+        "Ruth Calloway built it; Ian Pratt wants it closed. “The bridge is safe for every bus,” Calloway said.",
+    ),
+    "en, colon": (
+        "Ruth Calloway",
+        "Ian Pratt",
+        "Ruth Calloway said on Monday:\n\n“The bridge is safe for every bus.”\n\nIan Pratt wants it closed.",
+    ),
+    "en, label": (
+        "Ruth Calloway",
+        "Ian Pratt",
+        "Ruth Calloway: “The bridge is safe for every bus.”\n\nIan Pratt: “It shakes when two buses meet.”",
+    ),
+    "en, after": (
+        "Ruth Calloway",
+        "Ian Pratt",
+        "“The bridge is safe for every bus.” Ruth Calloway said so on Monday. Ian Pratt wants it closed.",
+    ),
+    "en, goes on": (
+        "Ruth Calloway",
+        "Ian Pratt",
+        "“We tested it,” said Ruth Calloway. “The bridge is safe for every bus.” Ian Pratt wants it closed.",
+    ),
+    "de": (
+        "Ruth Keller",
+        "Jan Prätorius",
+        "„Die Brücke ist sicher für jeden Bus“, sagte die Ingenieurin Ruth Keller. Jan Prätorius will sie schließen.",
+    ),
+    "fr": (
+        "Ruth Caron",
+        "Jean Prat",
+        "« Le pont est sûr pour tous les bus », a déclaré Ruth Caron lundi. Son critique Jean Prat veut le fermer.",
+    ),
+    "es": (
+        "Ruth Calvo",
+        "Juan Prat",
+        "«El puente es seguro para todos», dijo la ingeniera Ruth Calvo. Su crítico Juan Prat quiere cerrarlo.",
+    ),
+}
+
+
+def attribution(text: str, words: str, by: str, author: str = "") -> str:
+    brief, source = brief_of(text.split("\n", maxsplit=1)[0], text=text)
+    source = dataclasses.replace(source, author=author)
+    checks = ENGINE.check(draft_of(f"“{words}”\n– {by}"), brief, source, ANN)
+    return next(check.outcome for check in checks if check.code == "attribution")
+
+
+@pytest.mark.parametrize("case", SPOKEN)
+def test_speaker_who_was_swapped_for_another_of_the_source_is_told(case: str) -> None:
+    who, other, text = SPOKEN[case]
+    words = next(
+        words
+        for words in (
+            "The bridge is safe for every bus",
+            "Die Brücke ist sicher für jeden Bus",
+            "Le pont est sûr pour tous les bus",
+            "El puente es seguro para todos",
+        )
+        if words in text
+    )
+
+    assert attribution(text, words, who) == "passed"
+    assert attribution(text, words, who.split()[-1]) == "passed"
+    assert attribution(text, words, other) in {"failed", "warning"}
+    assert attribution(text, words, other, author=other) in {"failed", "warning"}
+
+
+def test_speaker_whom_a_clause_names_is_no_matter_of_doubt() -> None:
+    _, other, text = SPOKEN["en"]
+
+    assert attribution(text, "The bridge is safe for every bus", other) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("by", "text"),
+    [
+        ("Ruth Calloway", "Ruth Calloway built it. “The bridge is safe for all,” she said. Ian Pratt left."),
+        ("Dr. Calloway", "“The bridge is safe for all,” said Ruth Calloway. Ian Pratt heard Dr. Calloway."),
+        ("Ellen Okafor", "“The bridge is safe for all,” said Mayor Okafor. Mayor Ellen Okafor left."),
+        ("Ruth Calloway, engineer", "“The bridge is safe for all,” said Ruth Calloway, engineer. Ian left."),
+        ("Anna Weber", "Anna Weber kam. „The bridge is safe for all“, sagte die Bürgermeisterin."),
+        ("Ruth Calloway", "Ian Pratt: “Is it?”\n\nRuth Calloway: “The bridge is safe for all.”"),
+        ("Ruth Calloway", "“The bridge is safe for all,” said Ruth Calloway. “The bridge is safe for all,” said Ian Pratt."),
+        ("王芳", "“The bridge is safe for all,”市长王芳说。李明不同意。"),
+    ],
+)  # fmt: skip
+def test_speaker_may_be_named_as_the_source_does_elsewhere(by: str, text: str) -> None:
+    assert attribution(text, "The bridge is safe for all", by) == "passed"
+
+
 def test_slides_and_strange_links_are_stopped() -> None:
     assert outcomes(QUOTE, slides=[{}])["content"] == "A Quote Graphic has no slides."
     assert outcomes(QUOTE, caption="See https://evil.example/x")["content"].startswith(
