@@ -1,4 +1,4 @@
-"""What the hands do for accounts: tell people what happened, erase deleted workspaces, remove sample data."""
+"""The accounts' jobs: notify people, erase deleted workspaces, remove sample data."""
 
 from __future__ import annotations
 
@@ -9,35 +9,30 @@ from django.conf import settings
 
 from accounts import erasure, notices, samples
 from accounts.models import Notice, NoticeMessage
-from config.ground.hands import Batch, Kind, register
+from config.ground.dispatch import BatchJob, RowJob, register
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
 
-register(Batch("accounts.erasure", work=erasure.erase_some, every_seconds=60))
-register(Batch("accounts.samples", work=samples.remove_some, waits=samples.TO_REMOVE))
+register(BatchJob(name="housekeeping.erase_workspaces", work=erasure.erase_some, every_seconds=60))
+register(BatchJob(name="housekeeping.remove_samples", work=samples.remove_some, waits=samples.TO_REMOVE))
 register(
-    Kind(
-        "accounts.notices",
+    RowJob(
+        name="mail.spread_notice",
         model=Notice,
         work=notices.spread,
         give_up=notices.give_up_spreading,
         lease=_LEASE,
-        side_by_side=1,
-        per_workspace=5,
-        batch=5,
+        per_workspace=1,
     )
 )
-# A mail relay or a chat service that hangs must not hold up the other kinds.
 register(
-    Kind(
-        "accounts.tell",
+    RowJob(
+        name="mail.send_notice",
         model=NoticeMessage,
         work=notices.tell,
         give_up=notices.give_up,
         lease=_LEASE,
-        side_by_side=2,
         per_workspace=2,
-        own_threads=True,
     )
 )

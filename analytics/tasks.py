@@ -1,43 +1,50 @@
-"""The kinds of work that analytics has for the hands."""
+"""The jobs of analytics: count events, measure publications, keep the sums."""
 
 from __future__ import annotations
 
 from analytics import count, measure, monthly, rollup
 from analytics.models import Measuring, MonthlySummary, RollupDay
-from config.ground import hands
+from config.ground import dispatch
 from pipeline.events import NOT_COUNTED
 
-hands.register(hands.Batch("analytics.count", work=count.count_events, waits=NOT_COUNTED))
-hands.register(
-    hands.Kind(
-        "analytics.measure",
+dispatch.register(
+    dispatch.BatchJob(
+        name="analytics.count_events",
+        work=count.count_events,
+        waits=NOT_COUNTED,
+        # Nobody needs a count sooner, and what came of many events is counted at once.
+        every_seconds=1.0,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="analytics.measure_publication",
         model=Measuring,
         work=measure.measure,
         give_up=measure.give_up,
         lease=measure.LEASE,
         max_attempts=measure.MAX_TRIES,
+        per_workspace=2,
     )
 )
-hands.register(
-    hands.Kind(
-        "analytics.roll_up",
+dispatch.register(
+    dispatch.RowJob(
+        name="analytics.roll_up_day",
         model=RollupDay,
         work=rollup.roll_up,
         give_up=rollup.give_up,
         lease=rollup.LEASE,
         max_attempts=rollup.MAX_TRIES,
-        side_by_side=1,
         per_workspace=1,
     )
 )
-hands.register(
-    hands.Kind(
-        "analytics.monthly",
+dispatch.register(
+    dispatch.RowJob(
+        name="analytics.write_monthly_summary",
         model=MonthlySummary,
         work=monthly.work,
         give_up=monthly.give_up,
         lease=monthly.LEASE,
-        side_by_side=1,
         per_workspace=1,
     )
 )

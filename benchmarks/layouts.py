@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
+_WAITING: Final = "dispatch,ingest,publish,webhooks,mail,analytics,housekeeping"
+"""Queues whose tasks mostly wait for others."""
 _CELERY: Final = [sys.executable, "-m", "celery", "-A", "config"]
 PUBLISH_SLOTS: Final = 24
 """Calls to platforms that one worker makes at a time, with the settings' own defaults."""
@@ -19,8 +21,29 @@ def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
     return {
         "web": [sys.executable, "-m", "gunicorn", "config.wsgi"],
         **{
-            f"worker{number}": [*_CELERY, "worker", "-P", "threads", "-n", f"worker{number}@%h"]
+            f"worker{number}": [
+                *_CELERY,
+                "worker",
+                "-P",
+                "threads",
+                "-n",
+                f"worker{number}@%h",
+                "-Q",
+                _WAITING,
+            ]
             for number in range(workers)
         },
+        "generation": [
+            *_CELERY,
+            "worker",
+            "-P",
+            "prefork",
+            "-c",
+            "2",
+            "-n",
+            "generation@%h",
+            "-Q",
+            "generate",
+        ],
         "beat": [*_CELERY, "beat"],
     }

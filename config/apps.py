@@ -10,13 +10,13 @@ class ConfigConfig(AppConfig):
         from config import platform_ages as ages  # noqa: F401, PLC0415  registers its check
         from config import platform_settings as known  # noqa: F401, PLC0415  registers its check
         from config.ground import checks as of_ground  # noqa: F401, PLC0415  registers itself
-        from config.ground import hands  # noqa: PLC0415  models come after apps
+        from config.ground import dispatch  # noqa: PLC0415  models come after apps
 
-        hands.send_looks_with(_send_first_look)
+        dispatch.wake_with(_wake_first)
 
 
-def _send_first_look(kind: str) -> None:
-    """Load the Celery app, which sends all further ones itself; most commands never send any."""
+def _wake_first() -> None:
+    """Load the Celery app, which puts its own way in this one's place; most commands never wake anybody."""
     from config import celery  # noqa: PLC0415
 
-    celery.nudges.ask(kind)
+    celery.broker.wake()

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import WhitelistRequest
-from config import media_sweep, platform_ages, rows
+from config import admin_work, media_sweep, platform_ages, rows
 from config.doctor import OLDEST_DUE_WARNS_SECONDS
-from config.ground import hands
+from config.ground import dispatch, due
 from config.ground.clock import utc_now
 from config.ground.money import MICRO, as_usd
 from pipeline.models import ModelCall
@@ -45,6 +45,7 @@ def needs(user: User) -> list[Need]:
         ("pipeline.view_switch", _switches),
         ("accounts.view_workspace", _caps),
         ("pipeline.view_modelcall", _instance_cap),
+        ("accounts.view_workspace", _unserved),
         ("pipeline.view_publication", _late),
         ("pipeline.view_outlet", _platforms),
     )
@@ -107,7 +108,7 @@ def _instance_cap() -> Iterator[Need]:
 
 
 def _late() -> Iterator[Need]:
-    known: dict[str, Any] = dict(hands.kinds())
+    known: dict[str, Any] = dict(dispatch.jobs())
     for one in rows.waiting():
         if one.oldest_seconds <= OLDEST_DUE_WARNS_SECONDS:
             continue
@@ -115,6 +116,13 @@ def _late() -> Iterator[Need]:
         given = {"count": one.due, "what": options.verbose_name_plural, "minutes": one.oldest_seconds // 60}
         text = _("%(count)d %(what)s wait for a worker, the oldest for %(minutes)d min") % given
         yield Need(text, reverse(f"admin:{options.app_label}_{options.model_name}_changelist"))
+
+
+def _unserved() -> Iterator[Need]:
+    for one in admin_work.unserved(due.database_now()):
+        given = {"queue": one.name, "count": one.due}
+        text = _("No worker takes the queue %(queue)s, in which %(count)d are due") % given
+        yield Need(text, reverse("admin_work"))
 
 
 def _platforms() -> Iterator[Need]:

@@ -1,21 +1,29 @@
-"""The Celery app, its queue and the whole timetable."""
+"""The Celery app: queues, tasks, Beat's timetable, and how the dispatcher is woken."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
-from typing import Any, Final
+import time
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import django
+import redis
 import structlog
-from celery import Celery, signals
+from celery import Celery, bootsteps, signals
 from celery.apps.worker import Worker as CommandLineWorker
 from celery.beat import Scheduler
+from celery.worker import state as celery_state
+from celery.worker.consumer import Consumer as CeleryConsumer
 from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Exchange, Queue
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+from redis.retry import Retry
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if not apps.apps_ready:
@@ -26,121 +34,295 @@ if not apps.apps_ready:
         sys.exit(f"The settings can't be used: {error}")
 
 from config import half_restored, health, tallies
-from config.ground import hands, inproc  # noqa: F401  the transport registers itself
-from config.ground.nudges import Nudges
+from config.ground import dispatch, inproc, leases
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 log = structlog.get_logger(__name__)
 
-LOOK_EXPIRES_SECONDS: Final = 5.0
-"""A look that waited longer has been overtaken by later ticks; working it too would only add to the backlog."""
-SENT_APART_SECONDS: Final = 0.1 if settings.REDIS_URL else hands.TICK_SECONDS
-"""Looks of one kind on their way from one process. In the embedded mode a look's start is seen and ends this wait."""
-LEAST_APART_SECONDS: Final = 0.1 if settings.REDIS_URL else 0.02
-"""Between two messages about one kind from one process, although the first one's look has started: what came of many
-events is then looked for once.
-"""
-
-REST_SECONDS: Final = 20.0
-"""For the rows in hand when a worker is told to stop; the lease of a row that takes longer brings it back."""
+WAKE_EVERY_SECONDS: Final = 1.0
+STALE_AFTER_SECONDS: Final = 60
+"""By a worker's clock; a message that waited longer has long been replaced."""
+WAKES_WAITING_MOST: Final = 4
+"""Where nobody takes the dispatcher's queue, no more messages are added to it."""
+AWAY_SECONDS: Final = 1.0
+"""How long a broker that failed isn't tried again in a request."""
+WAIT_SECONDS: Final = 0.05
+"""The longest that a wake waits for Redis."""
+RECONNECT_SECONDS: Final = 1.0
+SHUTDOWN_SECONDS: Final = 20.0
+"""For the tasks at work when a worker is told to stop; the lease of a row that takes longer brings it back."""
 
 app = Celery("content_pipeline")
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
     broker_connection_retry_on_startup=True,
-    # The broker may be away for as long as it likes: the watch works meanwhile.
     broker_connection_max_retries=None,
     broker_connection_timeout=2,
-    task_default_queue="looks",
+    task_queues=[Queue(name, Exchange(name), routing_key=name) for name in dispatch.QUEUES],
+    task_default_queue="dispatch",
     task_ignore_result=True,
-    task_acks_late=True,
-    task_reject_on_worker_lost=True,
-    # A message is worth less than the wait for a second try: the next tick sends the same again.
+    # The row is the truth, and its lease brings it back: late acknowledgement would only make copies.
+    task_acks_late=False,
     task_publish_retry=False,
+    worker_consumer="config.celery:Consumer",
     worker_pool="threads",
-    worker_concurrency=settings.WORKER_THREADS,
+    worker_concurrency=settings.WORKER_SLOTS,
     worker_prefetch_multiplier=1,
-    worker_soft_shutdown_timeout=30,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
+    worker_send_task_events=False,
     timezone="UTC",
-    # In memory: the timetable is this file, and no entry needs to know when it last ran.
+    # In memory: what returns rarely is kept in the table of leases, and this entry only asks.
     beat_scheduler="config.celery:Beat",
     beat_max_loop_interval=1,
-    beat_schedule={
-        "tick": {
-            "task": "tick",
-            "schedule": hands.TICK_SECONDS,
-            "options": {"expires": 3 * hands.TICK_SECONDS},
-        },
-    },
+    beat_schedule={"wake the dispatcher": {"task": "dispatch.wake", "schedule": WAKE_EVERY_SECONDS}},
 )
 if settings.REDIS_URL:
-    app.conf.broker_transport_options = {
-        "visibility_timeout": 300,
-        "unacked_restore_interval": 5,
-        "unacked_restore_throttle": 1,
-        # The client's own default of five seconds would end a blocking read in the middle of its wait.
-        "socket_timeout": None,
-        "socket_connect_timeout": 2,
-        "socket_keepalive": True,
-        "health_check_interval": 25,
-    }
+    app.conf.update(
+        broker_transport_options={
+            "visibility_timeout": 300,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            # The client's own default of five seconds would end a blocking read in the middle of its wait.
+            "socket_timeout": None,
+            "socket_connect_timeout": 2,
+            "socket_keepalive": True,
+            "health_check_interval": 25,
+        },
+    )
 
 
-@app.task(name="look")
-def look(kind: str) -> None:
-    nudges.started(kind)
-    hands.serve(kind)
+# --- Tasks -----------------------------------------------------------------------------------------------------------
 
 
-@app.task(name="tick")
-def tick() -> None:
-    hands.tick()
+@app.task(name="dispatch.wake")
+def run_dispatcher() -> None:
+    """Queue what is due."""
+    dispatch.run_rounds(broker)
     try:
-        health.note_tick()
+        health.note_run()
     except RedisError as error:
-        # The other processes will say that no tick came, which is what they can know.
-        log.warning("tick_not_noted", error=str(error))
+        # The other processes will say that the dispatcher doesn't run, which is what they can know.
+        log.warning("run_not_noted", error=str(error))
 
 
-def _send_look(kind: str) -> None:
-    look.apply_async((kind,), expires=LOOK_EXPIRES_SECONDS, retry=False)
+def _add_task(name: str) -> None:
+    """A message names its row, the token and, for those who watch, the workspace."""
+
+    @app.task(name=name)
+    def work(subject: str, token: int, holder: str | None = None, workspace: str = "") -> None:
+        del workspace
+        dispatch.run(name, UUID(subject), token, UUID(holder) if holder else None)
 
 
-nudges: Final = Nudges(_send_look, apart=SENT_APART_SECONDS, least_apart=LEAST_APART_SECONDS)
-hands.send_looks_with(nudges.ask)
+for _name in dispatch.jobs():
+    _add_task(_name)
+
+
+# --- Waking and sending ----------------------------------------------------------------------------------------------
+
+
+class _Broker:
+    """What both brokers have in common: a message for each lease."""
+
+    def send(self, job: dispatch.Job, lease: leases.Lease) -> None:
+        shown = {"workspace": str(lease.owner)} if lease.owner else {}
+        app.send_task(
+            job.name,
+            (str(lease.subject), lease.token, str(lease.holder) if lease.holder else None),
+            shown,
+            queue=job.queue,
+            expires=STALE_AFTER_SECONDS,
+            retry=False,
+        )
+
+    def _send_wake(self) -> None:
+        app.send_task("dispatch.wake", queue="dispatch", expires=STALE_AFTER_SECONDS, retry=False)
+
+
+class RedisBroker(_Broker):
+    """A burst of wakes is one message: `dispatch:wake` is set by who sends it, and removed before the dispatcher asks."""
+
+    _WAKE: Final = "dispatch:wake"
+
+    def __init__(self, url: str) -> None:
+        # One try: the client's own ten would hold a request back for half a minute.
+        self._redis = redis.Redis.from_url(
+            url,
+            socket_connect_timeout=WAIT_SECONDS,
+            socket_timeout=WAIT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+        self._quiet_until = 0.0
+        self._is_away = False
+
+    def wake(self) -> None:
+        if time.monotonic() < self._quiet_until:
+            return
+        try:
+            pipe = self._redis.pipeline(transaction=False)
+            pipe.set(self._WAKE, 1, nx=True, px=round(WAKE_EVERY_SECONDS * 1000))
+            pipe.llen("dispatch")
+            is_first, waiting = pipe.execute()
+            if is_first and waiting < WAKES_WAITING_MOST:
+                self._send_wake()
+        # Whatever the broker's client raises: the row is committed, and Beat asks each second.
+        except Exception as error:  # noqa: BLE001
+            self._quiet_until = time.monotonic() + AWAY_SECONDS
+            self.note_away(error)
+        else:
+            if self._is_away:
+                log.warning("broker_back")
+            self._is_away = False
+
+    def note_away(self, error: Exception) -> None:
+        """Say so once."""
+        if not self._is_away:
+            log.warning("broker_away", error=str(error))
+        self._is_away = True
+
+    def woken(self) -> None:
+        try:
+            self._redis.delete(self._WAKE)
+        except RedisError as error:
+            self.note_away(error)
+
+    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+        names = list(queues)
+        pipe = self._redis.pipeline(transaction=False)
+        for name in names:
+            pipe.llen(name)
+        try:
+            return dict(zip(names, pipe.execute(), strict=True))
+        except RedisError as error:
+            # Then sending fails too, and what was claimed is given back.
+            self.note_away(error)
+            return {}
+
+
+class InProcessBroker(_Broker):
+    """The same in the memory of the one process there is, where nothing can be away."""
+
+    def __init__(self) -> None:
+        self._woke_at = -WAKE_EVERY_SECONDS
+
+    def wake(self) -> None:
+        now = time.monotonic()
+        if now - self._woke_at >= WAKE_EVERY_SECONDS:
+            self._woke_at = now
+            if inproc.waiting("dispatch") < WAKES_WAITING_MOST:
+                self._send_wake()
+
+    def woken(self) -> None:
+        self._woke_at = -WAKE_EVERY_SECONDS
+
+    def note_away(self, error: Exception) -> None:
+        log.warning("broker_away", error=str(error))
+
+    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+        return {name: inproc.waiting(name) for name in queues}
+
+
+broker: Final = RedisBroker(settings.REDIS_URL) if settings.REDIS_URL else InProcessBroker()
+dispatch.wake_with(broker.wake)
 
 
 class Beat(Scheduler):
-    """Says once that the broker is away, instead of a traceback a second."""
-
-    _is_away = False
+    """Its entry wakes the dispatcher as everybody does, so that messages don't pile up while no worker runs."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        try:
-            self.apply_async(entry, producer=producer, advance=False)
-        # Whatever the broker's client raises: the watch ticks instead, and the next second tries again.
-        except Exception as error:  # noqa: BLE001
-            if not self._is_away:
-                log.warning("tick_not_sent", error=str(error))
-            self._is_away = True
+        del producer
+        if entry.task == "dispatch.wake":
+            broker.wake()
         else:
-            self._is_away = False
+            self.apply_async(entry, advance=False)
 
 
-# --- The watch: one in every process that works -----------------------------------------------------------------------
-
-_watch_ends: Final = threading.Event()
-_watches: Final[list[threading.Thread]] = []
+# --- Workers ---------------------------------------------------------------------------------------------------------
 
 
-def start_watch() -> None:
-    """Unless there is one; a thread doesn't live on in a forked process."""
-    if not any(watch.is_alive() for watch in _watches):
-        _watch_ends.clear()
-        watch = threading.Thread(target=hands.watch, args=(_watch_ends,), name="watch", daemon=True)
-        _watches[:] = [watch]
-        watch.start()
+class Consumer(CeleryConsumer):
+    """Tries a broker that is away each second; Celery's own would wait for up to 30 s."""
+
+    def ensure_connected(self, conn: Any) -> Any:
+        conn.ensure_connection(
+            lambda error, _: broker.note_away(error),
+            None,
+            interval_start=RECONNECT_SECONDS,
+            interval_step=0,
+            interval_max=RECONNECT_SECONDS,
+            callback=celery_state.maybe_shutdown,
+        )
+        self.first_connection_attempt = False
+        return conn
+
+
+def slots_of(worker: Any) -> dict[str, int]:
+    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`."""
+    taken = [queue.name for queue in worker.app.amqp.queues.consume_from.values()]
+    size = int(worker.concurrency or 1)
+    return {
+        name: settings.QUEUE_SLOTS[name] if size == settings.WORKER_SLOTS else size
+        for name in taken
+        if name in settings.QUEUE_SLOTS
+    }
+
+
+class Heartbeat(bootsteps.StartStopStep):
+    """Once a second: wake the dispatcher, write down what was counted, and say every few seconds that this worker lives.
+
+    It claims and runs nothing.
+    """
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, _worker: Any, **_: Any) -> None:
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, worker: Any) -> None:
+        self._ends.clear()
+        self._beat(worker)
+        self._wake(worker)
+        self._thread = threading.Thread(target=self._run, args=(worker,), name="heartbeat", daemon=True)
+        self._thread.start()
+
+    def stop(self, _worker: Any) -> None:
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join(1)
+
+    def terminate(self, worker: Any) -> None:
+        self.stop(worker)
+
+    def _run(self, worker: Any) -> None:
+        next_beat = time.monotonic() + leases.SEEN_EVERY_SECONDS
+        while not self._ends.wait(WAKE_EVERY_SECONDS):
+            self._wake(worker)
+            dispatch.do_every_second()
+            if time.monotonic() >= next_beat or dispatch.is_stopping():
+                next_beat = time.monotonic() + leases.SEEN_EVERY_SECONDS
+                self._beat(worker)
+            dispatch.release_connections()
+
+    def _wake(self, worker: Any) -> None:
+        if "dispatch" in worker.app.amqp.queues.consume_from:
+            broker.wake()
+
+    def _beat(self, worker: Any) -> None:
+        try:
+            # One that stops takes nothing any more.
+            leases.note_worker(worker.hostname, {} if dispatch.is_stopping() else slots_of(worker))
+        # The database may be away: meanwhile nothing is claimed for this worker.
+        except Exception as error:  # noqa: BLE001
+            log.warning("heartbeat_failed", error=str(error))
+        finally:
+            dispatch.release_connections()
+
+
+app.steps["worker"].add(Heartbeat)
 
 
 @signals.beat_init.connect
@@ -153,34 +335,35 @@ def _refuse_half_restored(sender: Any = None, **_: Any) -> None:
 
 
 @signals.worker_init.connect
-def _watch_in_worker(sender: Any, **_: Any) -> None:
-    # Before the connection to the broker is tried, which may take for ever. The parent of forked workers does no
-    # work, and must not open a connection that they would share.
-    if "prefork" not in str(sender.pool_cls):
-        start_watch()
-
-
-@signals.worker_process_init.connect
-def _watch_in_forked_worker(**_: Any) -> None:
-    start_watch()
+def _start_worker(**_: Any) -> None:
+    # Before the pool forks: its children are part of this worker.
+    leases.start_worker()
+    dispatch.start()
 
 
 @signals.worker_shutting_down.connect
-def _rest(**_: Any) -> None:
-    # The hands end after the row that each has in hand, instead of when nothing is due.
-    hands.rest(0)
+def _begin_nothing_more(**_: Any) -> None:
+    dispatch.stop()
+    # Python would wait for ever for a thread that is stuck.
+    last = threading.Timer(SHUTDOWN_SECONDS, _end_now)
+    last.daemon = True
+    last.start()
+
+
+def _end_now() -> None:
+    tallies.write()
+    leases.end_worker()
+    os._exit(0)
+
+
+@signals.worker_process_shutdown.connect
+def _end_child(**_: Any) -> None:
+    tallies.write()
 
 
 @signals.worker_shutdown.connect
 def _end_worker(sender: Any, **_: Any) -> None:
-    # The embedded engine's worker may be started again, and the engine itself ends the rest.
+    # The embedded worker may be started again in its process.
     if isinstance(sender, CommandLineWorker):
-        end_watch()
-        hands.rest(REST_SECONDS)
         tallies.write()
-
-
-@signals.worker_process_shutdown.connect
-def end_watch(**_: Any) -> None:
-    _watch_ends.set()
-    _watches.clear()
+        leases.end_worker()

@@ -66,7 +66,7 @@ def examine() -> list[Finding]:
         ("outbound", _outbound),
         ("keys", keys),
         ("platforms", platforms),
-        ("tick", _tick),
+        ("dispatcher", _dispatcher),
         ("late rows", _late_rows),
     )
     return [*(_safely(name, check) for name, check in parts), *_dead_rows()]
@@ -126,7 +126,7 @@ def _broker() -> Finding:
             "broker",
             "FAIL",
             check.detail,
-            "Start Redis, or mend REDIS_URL. Workers tick by themselves meanwhile.",
+            "Start Redis, or mend REDIS_URL. Nothing is worked meanwhile; what is pushed is kept.",
         )
     return Finding("broker", "ok", f"{check.detail}.")
 
@@ -278,20 +278,20 @@ def _sealed_values() -> Iterator[tuple[str, str, str]]:
                     yield table, column, sealed
 
 
-def _tick() -> Finding:
+def _dispatcher() -> Finding:
     advice = "Start beat and a worker; in the embedded mode, manage.py serve."
-    age = health.seconds_since_tick_elsewhere() if settings.REDIS_URL else None
+    age = health.seconds_since_run_elsewhere() if settings.REDIS_URL else None
     if age is None:
-        return _tick_of_embedded(advice)
-    if age > health.TICK_AGE_SECONDS_MOST:
+        return _dispatcher_of_embedded(advice)
+    if age > health.RAN_AGE_SECONDS_MOST:
         said = (
-            "No tick within the last hour." if age == float("inf") else f"The last one came {age:.0f} s ago."
+            "It didn't run within the last hour." if age == float("inf") else f"It last ran {age:.0f} s ago."
         )
-        return Finding("tick", "FAIL", said, advice)
-    return Finding("tick", "ok", f"{age:.1f} s ago.")
+        return Finding("dispatcher", "FAIL", said, advice)
+    return Finding("dispatcher", "ok", f"{age:.1f} s ago.")
 
 
-def _tick_of_embedded(advice: str) -> Finding:
+def _dispatcher_of_embedded(advice: str) -> Finding:
     """Only the serving process knows; it is asked as a probe would ask."""
     with requests.Session() as session:
         # A proxy of the environment has no business on loopback.
@@ -301,11 +301,11 @@ def _tick_of_embedded(advice: str) -> Finding:
                 f"http://127.0.0.1:{settings.PORT}/readyz", timeout=5, allow_redirects=False
             ).json()
         except (requests.RequestException, ValueError):
-            return Finding("tick", "warn", f"No service answers at port {settings.PORT}.", advice)
-    tick = next((one for one in answer.get("checks", ()) if one.get("name") == "tick"), None)
-    if tick is None:
-        return Finding("tick", "warn", f"Something else answers at port {settings.PORT}.", advice)
-    return Finding("tick", "ok" if tick["ok"] else "FAIL", tick["detail"], "" if tick["ok"] else advice)
+            return Finding("dispatcher", "warn", f"No service answers at port {settings.PORT}.", advice)
+    ran = next((one for one in answer.get("checks", ()) if one.get("name") == "dispatcher"), None)
+    if ran is None:
+        return Finding("dispatcher", "warn", f"Something else answers at port {settings.PORT}.", advice)
+    return Finding("dispatcher", "ok" if ran["ok"] else "FAIL", ran["detail"], "" if ran["ok"] else advice)
 
 
 def _late_rows() -> Finding:

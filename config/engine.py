@@ -1,9 +1,9 @@
-"""The embedded mode's hands: a Celery worker, beat and the watch as threads of the web process."""
+"""The embedded mode's worker: a Celery worker and Beat as threads of the web process."""
 
 from __future__ import annotations
 
 import threading
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -12,7 +12,7 @@ from celery.worker import WorkController, state
 from django.conf import settings
 
 from config import celery, tallies
-from config.ground import hands, inproc
+from config.ground import dispatch, inproc, leases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 RESTART_SECONDS: Final = 1.0
+POLL_SECONDS: Final = 0.02
 
 
 class Engine:
     """Starts once in a process and stops once.
 
-    A worker or beat that falls over is started again; meanwhile the watch does the work.
+    A worker or Beat that falls over is started again.
     """
 
     def __init__(self) -> None:
@@ -38,22 +39,27 @@ class Engine:
 
     def start(self) -> None:
         state.should_stop = None
+        leases.start_worker()
+        dispatch.start()
         inproc.allow_waits(is_allowed=True)
         for thread in self._threads:
             thread.start()
 
     def stop(self, *, within: float) -> bool:
-        """Let the rows in hand be finished; False where one took longer, and then its lease brings it back."""
+        """Let the tasks at work be finished; False where one took longer, and then its lease brings its row back."""
         until = monotonic() + within
         self._is_stopping.set()
-        celery.end_watch()
+        dispatch.stop()
         if self._beat is not None:
             self._beat.service.stop()
+        while state.active_requests and monotonic() < until:
+            sleep(POLL_SECONDS)
+        has_rested = not state.active_requests
         # What the worker's own signal handler would set; its loop reads it at every turn.
         state.should_stop = 0  # type: ignore[assignment]  # an exit code
         inproc.allow_waits(is_allowed=False)
-        has_rested = hands.rest(max(until - monotonic(), 0))
         tallies.write()
+        leases.end_worker()
         for thread in self._threads:
             thread.join(max(until - monotonic(), 0))
         return has_rested and not any(thread.is_alive() for thread in self._threads)
@@ -62,7 +68,7 @@ class Engine:
         while not self._is_stopping.is_set():
             try:
                 run()
-            # The edge of the thread: without it the process would go on serving pages with no hands.
+            # The edge of the thread: without it the process would go on serving pages with no worker.
             except Exception:
                 log.exception("engine_part_failed", part=run.__name__)
             self._is_stopping.wait(RESTART_SECONDS)
@@ -71,7 +77,7 @@ class Engine:
         worker = celery.app.WorkController(
             hostname="embedded",
             pool="threads",
-            concurrency=settings.WORKER_THREADS,
+            concurrency=settings.WORKER_SLOTS,
             without_gossip=True,
             without_mingle=True,
             without_heartbeat=True,
@@ -80,6 +86,6 @@ class Engine:
         worker.start()
 
     def _run_beat(self) -> None:
-        # A thread: by default beat forks a process, whose ticks would never reach the in-process transport.
+        # A thread: by default Beat forks a process, whose messages would never reach the in-process transport.
         self._beat = EmbeddedService(celery.app, thread=True, scheduler_cls=celery.Beat)
         self._beat.run()

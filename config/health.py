@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from config import half_restored
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.requests import error_response
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-TICK_AGE_SECONDS_MOST: Final = 10.0
+RAN_AGE_SECONDS_MOST: Final = 10.0
 PROBED_EVERY_SECONDS: Final = 5.0
 """How often it is tried whether anything can be written, however often somebody asks."""
 DISK_LEAST_BYTES: Final = 16 * 2**20
@@ -41,8 +41,8 @@ _AWAY: Final = "The database doesn't answer."
 _POSTGRES_DISK_FULL: Final = "53100"
 _probed: Final[dict[str, tuple[float, str]]] = {}
 """What was found and when, by what was tried; empty where all is well."""
-_TICKED_AT: Final = "config:ticked_at"
-_TICKED_AT_KEPT_SECONDS: Final = 3600
+_RAN_AT: Final = "dispatch:ran_at"
+_RAN_AT_KEPT_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Check:
     detail: str
 
 
-def note_tick() -> None:
-    """Tell the other processes; the embedded mode's one process sees its own ticks without that."""
+def note_run() -> None:
+    """Tell the other processes that the dispatcher ran; the embedded mode's one process knows it without that."""
     if settings.REDIS_URL:
-        _redis(settings.REDIS_URL).set(_TICKED_AT, time.time(), ex=_TICKED_AT_KEPT_SECONDS)
+        _redis(settings.REDIS_URL).set(_RAN_AT, time.time(), ex=_RAN_AT_KEPT_SECONDS)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -65,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     if refused := _refused(request):
         return refused
-    checks = [writable_database(), media(), broker(), _tick(), *_restore()]
+    checks = [writable_database(), media(), broker(), _dispatcher(), *_restore()]
     is_ready = all(check.ok for check in checks)
     response = JsonResponse(
         {"status": "ok" if is_ready else "unavailable", "checks": [asdict(check) for check in checks]},
@@ -200,24 +200,24 @@ def _restore() -> list[Check]:
     return [Check("restore", ok=False, detail=half_restored.SENTENCE)] if is_half else []
 
 
-def _tick() -> Check:
-    age = min(hands.seconds_since_tick(), seconds_since_tick_elsewhere())
-    if age > TICK_AGE_SECONDS_MOST:
+def _dispatcher() -> Check:
+    age = min(dispatch.seconds_since_rounds(), seconds_since_run_elsewhere())
+    if age > RAN_AGE_SECONDS_MOST:
         return Check(
-            "tick",
+            "dispatcher",
             ok=False,
-            detail=f"The last tick came more than {TICK_AGE_SECONDS_MOST:.0f} s ago: is beat running, and a worker?",
+            detail=f"It last ran more than {RAN_AGE_SECONDS_MOST:.0f} s ago: is a worker running that takes the queue dispatch?",
         )
-    return Check("tick", ok=True, detail=f"{age:.1f} s ago")
+    return Check("dispatcher", ok=True, detail=f"{age:.1f} s ago")
 
 
-def seconds_since_tick_elsewhere() -> float:
-    """Of the workers that share our Redis; infinite where there is no Redis, or no word of a tick in it."""
+def seconds_since_run_elsewhere() -> float:
+    """Of the workers that share our Redis; infinite where there is no Redis, or no word of a run in it."""
     if not settings.REDIS_URL:
         return inf
     try:
-        ticked_at = _redis(settings.REDIS_URL).get(_TICKED_AT)
+        ran_at = _redis(settings.REDIS_URL).get(_RAN_AT)
     except RedisError:
         return inf
     # By the clocks of two machines, which may differ a little.
-    return max(time.time() - float(ticked_at), 0.0) if isinstance(ticked_at, bytes | str) else inf
+    return max(time.time() - float(ran_at), 0.0) if isinstance(ran_at, bytes | str) else inf

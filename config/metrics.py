@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
@@ -13,8 +14,8 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.utils.crypto import constant_time_compare
 
-from config import health, media_sweep, rows, started, tallies
-from config.ground import hands
+from config import admin_work, health, media_sweep, rows, started, tallies
+from config.ground import dispatch, due, leases
 from config.ground.clock import utc_now
 from config.ground.requests import error_response
 from pipeline.models import Publication
@@ -105,6 +106,13 @@ def _of_the_database() -> Iterable[str]:
             "",
             {"": Publication.everywhere.filter(status="scheduled", due_at__lt=now).count()},
         ),
+        *_gauge(
+            "pipeline_slots",
+            "Tasks that the living workers can run at once, of each queue.",
+            "queue",
+            _slots(),
+        ),
+        *_gauge("pipeline_running_tasks", "Tasks that run now, of each kind.", "kind", _running()),
         *_counters(tallies.sums()),
         *_gauge(
             "pipeline_webhook_endpoints",
@@ -122,6 +130,16 @@ def _of_the_database() -> Iterable[str]:
     ]
 
 
+def _slots() -> dict[str, int]:
+    there = leases.slots(due.database_now())
+    return {queue: there[queue] for queue in dispatch.QUEUES if queue != "dispatch"}
+
+
+def _running() -> dict[str, int]:
+    running = Counter(one.job for one in admin_work.held(due.database_now()) if one.state == "running")
+    return {kind: running[kind] for kind in dispatch.jobs()}
+
+
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
     """Of those that wait for a look: the earliest promise, however often it was put off since."""
     waits = open_rows.filter(wake_at__isnull=False, due_at__lte=now)
@@ -130,21 +148,21 @@ def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: dateti
 
 
 _BY_KIND: Final = {
-    "attempts": ("pipeline_attempts_total", "Rows that a hand took up and put down again."),
+    "attempts": ("pipeline_attempts_total", "Tasks that began and ended."),
     "work_failed": ("pipeline_work_failed_total", "Of those, how many ended with a fault of our own."),
-    "given_up": ("pipeline_given_up_total", "Of those, how many were ended after too many claims."),
+    "given_up": ("pipeline_given_up_total", "Of those, how many ended a row after too many tries."),
     "claims_lost": (
         "pipeline_claims_lost_total",
         "Writes that came to nothing because the lease was another's.",
     ),
-    "work_seconds": ("pipeline_work_seconds_total", "How long hands had rows in hand."),
+    "work_seconds": ("pipeline_work_seconds_total", "How long tasks ran."),
 }
-"""What is counted for every kind of row, by the tally's name."""
+"""What is counted for every job, by the tally's name."""
 
 
 def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
     """Of all processes together, since the database was made."""
-    kinds = [name for name, kind in hands.kinds().items() if isinstance(kind, hands.Kind)]
+    kinds = list(dispatch.jobs())
     for tally, (name, said) in _BY_KIND.items():
         values = {kind: sums.get((tally, kind), 0.0) for kind in kinds}
         yield from _gauge(name, said, "kind", values, type_="counter")

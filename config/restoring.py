@@ -16,7 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from accounts import audit
 from accounts.models import User, Workspace
 from config import archive, doctor, dumps, half_restored, squashed
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.crash import crash_point
 from pipeline.models import MediaFolder, Source, Upload
 from pipeline.stages import mailing, media_folder, publish, stopping
@@ -116,7 +116,7 @@ def _void_leases(now: datetime) -> int:
     A publication that was `publishing` becomes `unknown` on that look and is asked for, never sent again blindly.
     """
     voided = 0
-    models = {kind.model for kind in hands.kinds().values() if isinstance(kind, hands.Kind)}
+    models = {job.model for job in dispatch.jobs().values() if not isinstance(job, dispatch.BatchJob)}
     for model in models:
         in_hand = model.everywhere.filter(attempts__gt=0, wake_at__isnull=False)
         voided += in_hand.update(wake_at=now, **due.overtake())

@@ -1,4 +1,4 @@
-"""What is kept how long, per kind, in one table; and the hands' job that forgets the rest, some at a time.
+"""What is kept how long, per kind, in one table; and the job that forgets the rest, some at a time.
 
 Each `forget` deletes or empties a small batch in one short statement and returns how many it did, 0 when nothing is
 too old. Killed in the middle, what was deleted is deleted, and the next look goes on.
@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from accounts import counts, idempotency, notices, people
 from analytics import rollup
 from config import media_sweep
-from config.ground import hands, limits
+from config.ground import dispatch, limits
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.stages import (
@@ -158,4 +158,6 @@ def forget_some() -> int:
     return done
 
 
-hands.register(hands.Batch("config.retention", work=forget_some, every_seconds=EVERY_SECONDS))
+dispatch.register(
+    dispatch.BatchJob(name="housekeeping.forget_old_rows", work=forget_some, every_seconds=EVERY_SECONDS)
+)

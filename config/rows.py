@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Min, Q
 
-from config.ground import due, hands
+from config.ground import dispatch, due
 from pipeline.models import Event, GeneratedItem, PersonaDraft, Publication, RawItem, Source
 from webhooks.models import Delivery
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dead:
-    """Rows of one kind that no hand takes up again by itself, and what an operator can do with them."""
+    """Rows of one kind that no task takes up again by itself, and what an operator can do with them."""
 
     name: str
     model: type[Any]
@@ -90,12 +90,12 @@ def dead_counts() -> dict[str, int]:
 
 
 def waiting() -> list[Waiting]:
-    """One entry for each table, whatever number of kinds works it."""
+    """One entry for each table, whatever number of jobs works it."""
     now = due.database_now()
     tables: dict[type[due.DueModel], str] = {}
-    for kind in hands.kinds().values():
-        if isinstance(kind, hands.Kind):
-            tables.setdefault(kind.model, kind.name)
+    for job in dispatch.jobs().values():
+        if not isinstance(job, dispatch.BatchJob):
+            tables.setdefault(job.model, job.name)
     found = []
     for model, name in tables.items():
         late = model.everywhere.filter(wake_at__lte=now)
@@ -110,7 +110,7 @@ def unread_events() -> list[Waiting]:
     """What the readers of the events haven't marked yet: all of it is due as soon as it is written."""
     now = due.database_now()
     found = []
-    for kind, column in (("webhooks.dispatch", "dispatched_at"), ("analytics.count", "counted_at")):
+    for kind, column in (("webhooks.fan_out", "dispatched_at"), ("analytics.count_events", "counted_at")):
         unread = Event.everywhere.filter(**{f"{column}__isnull": True})
         # By the id, which carries the moment and which the index of what is unread has.
         oldest = unread.order_by("id").values_list("created_at", flat=True).first()

@@ -159,17 +159,26 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 
 # --- Database --------------------------------------------------------------------------------------------------------
 
-WORKER_THREADS = env.whole_number("WORKER_THREADS", 8, least=2, most=64)
-# Hands that mostly wait for other people's machines have threads of their own. `pipeline.publish` has these.
+# How many runs one worker with threads makes at a time, and how many posts it sends.
+WORKER_THREADS = env.whole_number("WORKER_THREADS", 4, least=2, most=64)
 PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
-# What all other kinds with threads of their own have together, and one for each kind that claims for its hands; a test
-# adds them up.
-OWN_THREADS = 38
+# How many tasks of each queue one worker runs at a time; fewer where its pool is smaller.
+QUEUE_SLOTS = {
+    "ingest": 8,
+    "generate": WORKER_THREADS,
+    "publish": PUBLISH_THREADS,
+    "webhooks": 16,
+    "mail": 6,
+    "analytics": 4,
+    "housekeeping": 2,
+}
+# The threads of a worker's pool: a slot for each of them, and two for the dispatcher.
+WORKER_SLOTS = sum(QUEUE_SLOTS.values()) + 2
 _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
-    # The pool covers every thread that may hold a connection in one process: in the embedded mode web and worker
-    # threads, the hands with threads of their own, the beat and the watch; starving threads would raise PoolTimeout.
+    # The pool covers every thread that may hold a connection in one process: in the embedded mode web threads, tasks,
+    # Beat and the heartbeat; starving threads would raise PoolTimeout.
     _database["CONN_MAX_AGE"] = 0
     # Each connection is asked whether it lives before it is handed out: after a restart of the database each dead one
     # would cost a request, whenever it happens to be taken.
@@ -177,7 +186,7 @@ if env.text("DATABASE_URL", ""):
     _database["OPTIONS"] = {
         "pool": {
             "min_size": 2,
-            "max_size": WEB_THREADS + WORKER_THREADS + PUBLISH_THREADS + OWN_THREADS + 4,
+            "max_size": WEB_THREADS + WORKER_SLOTS + 4,
             "timeout": 10,
             # The pause between two tries doubles, and meanwhile nobody else tries: a database that is back would be
             # found a minute late. After these seconds the next one who wants a connection tries at once.
@@ -235,7 +244,7 @@ SILENCED_SYSTEM_CHECKS = ["django_ratelimit.E003", "django_ratelimit.W001"]
 
 RATELIMIT_USE_CACHE = "counts"
 
-# How long a claimed row is its hand's alone; a killed hand's row is due again after it. Longer than any one call.
+# How long a row is its task's alone; a killed task's row is due again after it. Longer than any one call.
 LEASE_SECONDS = env.whole_number("LEASE_SECONDS", 60, least=1, most=3600)
 
 # How long the simulated platform takes to answer a post: for benchmarks and demonstrations.

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 from django.db import Error, connection
 
-from config.ground import hands, tallies
+from config.ground import dispatch, tallies
 from config.ground.sqlite import MAY_BE_LOST
 from pipeline.models import Tally
 
@@ -39,7 +39,7 @@ def write() -> None:
         tallies.give_back(taken)
         log.warning("tallies_not_written", error=str(error))
     finally:
-        hands.release_connections()
+        dispatch.release_connections()
 
 
 def write_now_and_then() -> None:
@@ -54,4 +54,4 @@ def sums() -> dict[tuple[str, str], float]:
     }
 
 
-hands.every_second(write_now_and_then)
+dispatch.every_second(write_now_and_then)

@@ -13,6 +13,7 @@ from config import metrics as metrics_page
 from config.admin import dead_rows, withhold_log_ins, workspace_overview
 from config.admin_failing import failing_page
 from config.admin_mails import mail_as_html, mails_page
+from config.admin_work import work_page
 from config.documents import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
 from pipeline.inbound.door import inbound
 from pipeline.inbound.mail import returned_mail
@@ -55,6 +56,7 @@ urlpatterns = [
     path("docs/<slug:slug>", guides.guide, name="guide"),
     # Before the admin's own addresses, which end with one that takes everything.
     path("admin/failing/", admin.site.admin_view(failing_page), name="admin_failing"),
+    path("admin/tasks/", admin.site.admin_view(work_page), name="admin_work"),
     path("admin/dead/", admin.site.admin_view(dead_rows), name="dead_rows"),
     path(
         "admin/workspaces/<str:public_id>/",

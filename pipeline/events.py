@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, transaction
 
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode, uuid7
@@ -67,9 +67,9 @@ def write(made: Sequence[Event]) -> None:
     if not made:
         return
     insert(made)
-    hands.nudge("webhooks.dispatch")
+    dispatch.wake()
     if any(one.type.startswith("published.") for one in made):
-        hands.nudge("analytics.count")
+        dispatch.wake()
 
 
 def compose(
@@ -176,7 +176,7 @@ def dispatch_batch(
             .defer("body")
             .order_by("id")[:limit]
         )
-        crash_point("dispatch.claimed")
+        crash_point("fan_out.claimed")
         if not events:
             # Another dispatcher held the lock and did them; there may be more of other workspaces.
             return 1 if _undispatched().exists() else 0
@@ -187,7 +187,7 @@ def dispatch_batch(
         _write_places(events)
         EventPosition.everywhere.filter(pk=position.pk).update(last=position.last + len(events))
         write_deliveries(workspace_id, events)
-        crash_point("dispatch.written")
+        crash_point("fan_out.written")
     return len(events)
 
 

@@ -1,14 +1,15 @@
-"""The pipeline's kinds of due rows."""
+"""The pipeline's jobs: a Celery task for each."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final
 
 from django.conf import settings
 
 from accounts import notices
 from accounts.models import NoticeDigest
-from config.ground import hands, limits
+from config.ground import dispatch, limits
 from pipeline.models import (
     BrandSlot,
     Generation,
@@ -39,169 +40,139 @@ from pipeline.stages import (
     websub,
 )
 
-LEASE = timedelta(seconds=settings.LEASE_SECONDS)
+_LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
-hands.register(
-    hands.Kind(
-        "pipeline.collect",
-        model=Source,
-        work=collect.poll,
-        give_up=collect.give_up,
-        lease=LEASE,
-        # They mostly wait for other people's servers, of which each is asked by one of them at a time.
-        side_by_side=8,
-        per_workspace=4,
-        own_threads=True,
+dispatch.register(
+    dispatch.RowJob(
+        name="ingest.poll_source", model=Source, work=collect.poll, give_up=collect.give_up, lease=_LEASE
     )
 )
-hands.register(
-    hands.Kind(
-        "pipeline.brand",
+dispatch.register(
+    dispatch.RowJob(
+        name="ingest.fill_brand_slot",
         model=BrandSlot,
         work=brand.work,
         give_up=brand.give_up,
-        lease=LEASE,
-        side_by_side=2,
+        lease=_LEASE,
         per_workspace=1,
     )
 )
-hands.register(
-    hands.Kind(
-        "pipeline.series",
-        model=Series,
-        work=series.work,
-        give_up=series.give_up,
-        lease=LEASE,
-        side_by_side=1,
-        per_workspace=1,
-    )
-)
-hands.register(
-    hands.Kind(
-        "pipeline.recurring",
-        model=Recurrence,
-        work=recurring.work,
-        give_up=recurring.give_up,
-        lease=LEASE,
-        side_by_side=1,
-        per_workspace=1,
-    )
-)
-hands.register(
-    hands.Kind(
-        "pipeline.drafts",
-        model=PersonaDraft,
-        work=drafting.work,
-        give_up=drafting.give_up,
-        lease=LEASE,
-        side_by_side=2,
-        per_workspace=1,
-        # It mostly waits for other people's machines: a site, then a model.
-        own_threads=True,
-    )
-)
-hands.register(
-    hands.Kind(
-        "pipeline.waiting",
+dispatch.register(
+    dispatch.RowJob(
+        name="ingest.resume_raw_item",
         model=RawItem,
         work=push.resume_waiting,
         give_up=push.give_up_waiting,
-        lease=LEASE,
-        side_by_side=1,
-        per_workspace=10,
-        batch=10,
-    )
-)
-hands.register(
-    hands.Kind(
-        "pipeline.generate",
-        model=Generation,
-        work=generate.work,
-        give_up=generate.give_up,
-        lease=LEASE,
-        max_attempts=limits.GENERATION_TRIES,
-        side_by_side=generate.HANDS,
-        per_workspace=max(1, settings.WORKER_THREADS // 4),
-    )
-)
-hands.register(
-    hands.Kind(
-        "pipeline.batches",
-        model=ModelBatch,
-        work=batches.work,
-        give_up=batches.give_up,
-        lease=LEASE,
-        side_by_side=2,
+        lease=_LEASE,
         per_workspace=1,
-        # It mostly waits for the model's service.
-        own_threads=True,
     )
 )
-hands.register(
-    hands.Kind(
-        "pipeline.publish",
-        model=Publication,
-        work=publish.work,
-        give_up=publish.give_up,
-        lease=LEASE,
-        # They mostly wait for platforms. One workspace may use three quarters of the hands: whatever hangs there, the
-        # others find a free one.
-        side_by_side=settings.PUBLISH_THREADS,
-        per_workspace=max(1, settings.PUBLISH_THREADS * 3 // 4),
-        batch=settings.PUBLISH_THREADS,
-        own_threads=True,
-        shares_claims=True,
-    )
-)
-hands.register(
-    hands.Batch("pipeline.clocks", work=publish.follow_zones, every_seconds=publish.ZONES_EVERY_SECONDS)
-)
-hands.register(
-    hands.Kind(
-        "pipeline.outlets",
-        model=Outlet,
-        work=outlets.work,
-        give_up=outlets.give_up,
-        lease=LEASE,
-        side_by_side=2,
-        per_workspace=2,
-        # It mostly waits for other people's machines.
-        own_threads=True,
-    )
-)
-hands.register(
-    hands.Kind(
-        "pipeline.websub",
+dispatch.register(
+    dispatch.RowJob(
+        name="ingest.subscribe_feed",
         model=WebSubSubscription,
         work=websub.work,
         give_up=websub.give_up,
-        lease=LEASE,
-        side_by_side=1,
+        lease=_LEASE,
         per_workspace=1,
     )
 )
-hands.register(
-    hands.Kind(
-        "pipeline.mail",
+dispatch.register(
+    dispatch.RowJob(
+        name="generate.run_item",
+        model=Generation,
+        work=generate.work,
+        give_up=generate.give_up,
+        lease=_LEASE,
+        max_attempts=limits.GENERATION_TRIES,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="generate.draft_persona",
+        model=PersonaDraft,
+        work=drafting.work,
+        give_up=drafting.give_up,
+        lease=_LEASE,
+        per_workspace=1,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="generate.poll_model_batch",
+        model=ModelBatch,
+        work=batches.work,
+        give_up=batches.give_up,
+        lease=_LEASE,
+        per_workspace=1,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="generate.make_series_issue",
+        model=Series,
+        work=series.work,
+        give_up=series.give_up,
+        lease=_LEASE,
+        per_workspace=1,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="publish.send_publication",
+        model=Publication,
+        work=publish.work,
+        give_up=publish.give_up,
+        lease=_LEASE,
+        # Hundreds may be due in one second, and each mostly waits for its platform.
+        ahead=16,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="publish.repeat_item",
+        model=Recurrence,
+        work=recurring.work,
+        give_up=recurring.give_up,
+        lease=_LEASE,
+        per_workspace=1,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="publish.check_outlet",
+        model=Outlet,
+        work=outlets.work,
+        give_up=outlets.give_up,
+        lease=_LEASE,
+        per_workspace=2,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="mail.send_letters",
         model=MailQueue,
         work=mailing.work,
         give_up=mailing.give_up,
         lease=mailing.LEASE,
-        side_by_side=4,
         per_workspace=2,
-        # They mostly wait for other people's mail servers, and for the pace that those ask for.
-        own_threads=True,
     )
 )
 # Here and not among the accounts' own, because what waits for review is counted by the pipeline.
-hands.register(
-    hands.Kind(
-        "pipeline.digest",
+dispatch.register(
+    dispatch.RowJob(
+        name="mail.send_digest",
         model=NoticeDigest,
         work=digest.work,
         give_up=notices.give_up_digest,
-        lease=LEASE,
-        side_by_side=1,
+        lease=_LEASE,
         per_workspace=1,
+    )
+)
+dispatch.register(
+    dispatch.BatchJob(
+        name="housekeeping.follow_time_zones",
+        work=publish.follow_zones,
+        every_seconds=publish.ZONES_EVERY_SECONDS,
     )
 )

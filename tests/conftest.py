@@ -21,7 +21,7 @@ os.environ["ENV_FILE"] = "tests/settings.env"
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 django.setup()
 
-from config.ground import hands
+from config.ground import dispatch
 from pipeline.render import fonts
 from pipeline.stages import furnish, hits
 from tests import migrated, statements
@@ -170,10 +170,19 @@ def anthropic_sdk():
     import anthropic  # noqa: F401
 
 
+class Wakes(list):
+    """A broker that notes each wake."""
+
+    def wake(self):
+        self.append("wake")
+
+
 @pytest.fixture(autouse=True)
-def no_looks_leave_the_test(monkeypatch):
-    """Work is done where a test says so; a nudge to a broker would reach another test's worker."""
-    monkeypatch.setitem(hands._sender, "look", lambda name: None)
+def woken(monkeypatch):
+    """Work is done where a test says so; a message would reach another test's worker. The wakes are listed."""
+    wakes = Wakes()
+    monkeypatch.setitem(dispatch._waker, "it", wakes.wake)
+    return wakes
 
 
 @pytest.fixture

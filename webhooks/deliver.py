@@ -1,7 +1,7 @@
-"""One claimed delivery: what is sent, how the answer is judged, and what is written about it.
+"""A lane of an endpoint: it takes due deliveries a few at a time, sends them one after another, and records them.
 
-Claim, then POST without a transaction, then one transaction that writes the attempt, the delivery and the endpoint's
-health under the lease. A hand that dies between the POST and that transaction leaves the row to the next one: the
+Take, then POST without a transaction, then one transaction that writes the attempts, the deliveries and the endpoint's
+health under their leases. A worker that dies between a POST and that transaction leaves the row to the next one: the
 event is delivered again, and recorded once.
 """
 
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.conf import settings
+from django.db import transaction
 
-from config.ground import due, hands, limits, logs, states
+from config.ground import dispatch, due, limits, logs, states, tallies
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode
 from config.ground.outbound import Client, OutboundError, Policy, TimedOut
 from config.ground.prepared import Prepared
-from config.ground.together import Together
 from webhooks import signing
 from webhooks.models import Delivery, Endpoint
+from webhooks.pace import EndpointRate
 from webhooks.recording import Sent, Success, is_healthy, is_open, record, record_successes
 from webhooks.states import OPEN_DELIVERIES
 
@@ -36,13 +37,16 @@ log = structlog.get_logger(__name__)
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 """Longer than the whole exchange and the longest that a busy database lets a write wait."""
 FAILING_SLOTS: Final = 1
-SIDE_BY_SIDE: Final = 12
-"""Hands of one process for endpoints that are well."""
-GATHER_SECONDS: Final = 0.02
-"""How long a success waits for those of other hands, so that one transaction writes them all."""
-GATHER_SECONDS_IN_A_RUSH: Final = 0.05
-"""The same while more is claimed than there are hands."""
-WRITTEN_AT_ONCE: Final = 25
+MAX_ATTEMPTS: Final = 10
+"""Tries that ended without a record; after so many the delivery is given up."""
+LANE_SECONDS: Final = 5.0
+"""A lane ends after this long, so that every endpoint gets its turn."""
+TAKEN_AT_ONCE: Final = 10
+SENT_WITHIN_SECONDS: Final = 0.1
+"""What was taken longer ago is given back, because the endpoint's rate counts it at its taking; `pace` knows that."""
+SLOW_SECONDS: Final = 2.0
+"""A lane ends at an answer that took longer, and leaves its place to another endpoint."""
+PACE: Final = EndpointRate(lasts=SENT_WITHIN_SECONDS)
 READ_LASTS_SECONDS: Final = 1.0
 """What was read of an endpoint longer ago is read again: it may have been paused, or moved, while the row waited."""
 ERROR_CHARACTERS: Final = 300
@@ -52,24 +56,26 @@ HEADER_CHARACTERS: Final = 500
 HEADERS_LEFT_OUT: Final = frozenset({"set-cookie", "set-cookie2"})
 
 
-# --- Slots -----------------------------------------------------------------------------------------------------------
+# --- Lanes -----------------------------------------------------------------------------------------------------------
 
 
-def slots_of_healthy(endpoint_ids: Collection[UUID]) -> dict[UUID, due.Slots]:
+def lanes_of_healthy(endpoint_ids: Collection[UUID]) -> dict[UUID, dispatch.Lanes]:
     """Endpoints whose last attempt succeeded, or that had none yet."""
-    return _slots(endpoint_ids, limits.WEBHOOK_SLOTS, when=is_healthy)
+    return _lanes(endpoint_ids, limits.WEBHOOK_SLOTS, when=is_healthy)
 
 
-def slots_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, due.Slots]:
-    """The others, one probe at a time. They have hands of their own, so all of them together delay no healthy one."""
-    return _slots(endpoint_ids, FAILING_SLOTS, when=lambda endpoint: not is_healthy(endpoint))
+def lanes_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, dispatch.Lanes]:
+    """The others, one probe at a time. They have slots of their own, so all of them together delay no healthy one."""
+    return _lanes(endpoint_ids, FAILING_SLOTS, when=lambda endpoint: not is_healthy(endpoint))
 
 
-def _slots(
+def _lanes(
     endpoint_ids: Collection[UUID], most: int, *, when: Callable[[Endpoint], bool]
-) -> dict[UUID, due.Slots]:
+) -> dict[UUID, dispatch.Lanes]:
     endpoints = _HEALTH.ask(pk__in=list(endpoint_ids)) if endpoint_ids else []
-    return {endpoint.pk: due.Slots(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)}
+    return {
+        endpoint.pk: dispatch.Lanes(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)
+    }
 
 
 _HEALTH: Final[Prepared[Endpoint]] = Prepared(
@@ -79,47 +85,133 @@ _HEALTH: Final[Prepared[Endpoint]] = Prepared(
 )
 
 
+def deliver_to_endpoint(endpoint_id: UUID) -> None:
+    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or the lane's time is up."""
+    until = monotonic() + LANE_SECONDS
+    most = 1
+    while taken := take(endpoint_id, most=most):
+        seconds = _deliver_some(taken)
+        if seconds is None or monotonic() > until:
+            # More may be due.
+            dispatch.wake_now()
+            return
+        most = max(1, min(TAKEN_AT_ONCE, int(SENT_WITHIN_SECONDS / max(seconds, 0.001))))
+
+
+def probe_endpoint(endpoint_id: UUID) -> None:
+    """One delivery to an endpoint that fails; once it succeeds the endpoint has its other lanes again."""
+    for delivery in take(endpoint_id, most=1):
+        deliver(delivery)
+        dispatch.wake_now()
+
+
+def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
+    """Of the endpoint's due deliveries the earliest, as many as its rate allows now, with what they need."""
+    with transaction.atomic():
+        due.lock_holder(Delivery._meta.db_table, endpoint_id)
+        allowed = min(most, PACE.left([endpoint_id]).get(endpoint_id, most))
+        if allowed < 1:
+            return []
+        taken = due.take(Delivery, "endpoint_id", endpoint_id, limit=allowed, lease=LEASE)
+        if taken:
+            PACE.used({endpoint_id: len(taken)})
+    if taken:
+        read(taken)
+        crash_point("deliver.claimed")
+    return taken
+
+
+def _deliver_some(taken: Sequence[Delivery]) -> float | None:
+    """Deliver them in turn; the seconds of the slowest answer, or None where this lane has to end."""
+    began, slowest = monotonic(), 0.0
+    sent: list[Success] = []
+    left = list(taken)
+    fault: Exception | None = None
+    is_calm = is_healthy(taken[0].endpoint)
+    # The first is sent however late it is, or none would ever be.
+    while left and is_calm and (left[0] is taken[0] or monotonic() - began < SENT_WITHIN_SECONDS):
+        delivery = left.pop(0)
+        try:
+            done = _attempt(delivery, now=utc_now())
+        # A fault of our own: this one is due again when its lease runs out, the others are seen to first.
+        except Exception as error:  # noqa: BLE001
+            fault = error
+            break
+        if done is None:
+            continue
+        slowest = max(slowest, done.seconds)
+        is_calm = done.is_success and done.seconds < SLOW_SECONDS
+        if done.is_success:
+            sent.append((delivery, done))
+        else:
+            record_successes(sent)
+            sent = []
+            _record(delivery, done)
+    if sent:
+        record_successes(sent)
+    crash_point("deliver.recorded")
+    if left:
+        now = due.database_now()
+        for delivery in left:
+            delivery.sleep_until(now, attempts=max(delivery.attempts - 1, 0))
+    if fault is not None:
+        raise fault
+    return slowest if is_calm else None
+
+
 # --- One attempt -----------------------------------------------------------------------------------------------------
 
 
 def deliver(delivery: Delivery, *, now: datetime | None = None) -> None:
-    """Work one claimed delivery; writes nothing where the lease is lost meanwhile."""
-    crash_point("deliver.claimed")
-    now = now or utc_now()
+    """Work one delivery that was taken; writes nothing where the lease is lost meanwhile."""
+    sent = _attempt(delivery, now=now or utc_now())
+    if sent is None:
+        return
+    if sent.is_success:
+        record_successes([(delivery, sent)])
+    else:
+        _record(delivery, sent)
+    crash_point("deliver.recorded")
+
+
+def _attempt(delivery: Delivery, *, now: datetime) -> Sent | None:
+    """None where there is nothing to send, or nobody to send it to; then the delivery has been ended here."""
     try:
         if monotonic() - delivery.read_at > READ_LASTS_SECONDS:
             read([delivery])
+        if delivery.attempts > MAX_ATTEMPTS:
+            give_up(delivery)
+            tallies.add("given_up", "webhooks.deliver_to_endpoint")
+            log.error("gave_up", delivery=encode("dlv", delivery.pk), attempts=delivery.attempts)
+            return None
         body = _body_to_send(delivery, delivery.endpoint)
-        if body is None:
-            return
-        sent = send(delivery, body, now=now)
-        crash_point("deliver.sent")
-        if sent.is_success:
-            _successes.add((delivery, sent))
-        else:
-            record(delivery, sent)
-        crash_point("deliver.recorded")
     except states.Overtaken:
-        # Another hand has the row, or a person changed it: theirs is the later word.
-        log.warning("lease_lost", delivery=encode("dlv", delivery.pk))
+        _log_overtaken(delivery)
+        return None
+    if body is None:
+        return None
+    sent = send(delivery, body, now=now)
+    crash_point("deliver.sent")
+    return sent
+
+
+def _record(delivery: Delivery, sent: Sent) -> None:
+    try:
+        record(delivery, sent)
+    except states.Overtaken:
+        _log_overtaken(delivery)
+
+
+def _log_overtaken(delivery: Delivery) -> None:
+    """Another task has the row, or a person changed it: theirs is the later word."""
+    log.warning("lease_lost", delivery=encode("dlv", delivery.pk))
 
 
 def give_up(delivery: Delivery) -> None:
-    """The end of a delivery whose hands died, time after time, before they could record anything."""
+    """The end of a delivery whose workers died, time after time, before they could record anything."""
     if delivery.status == "held":
         states.move(delivery, "pending", under_lease=True)
     _end(delivery, "failed", "The service stopped again and again while sending this; send it again by hand.")
-
-
-def _gather() -> float:
-    """Where nobody else is at work, nobody is waited for."""
-    in_hand = hands.in_hand("webhooks.deliver")
-    if in_hand > SIDE_BY_SIDE:
-        return GATHER_SECONDS_IN_A_RUSH
-    return GATHER_SECONDS if in_hand > 1 else 0.0
-
-
-_successes: Final[Together[Success]] = Together(record_successes, most=WRITTEN_AT_ONCE, gather=_gather)
 
 
 def read(deliveries: Sequence[Delivery]) -> None:
@@ -178,8 +270,8 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
         "webhook-timestamp": str(int(now.timestamp())),
         "webhook-signature": signing.sign(signing.secrets_of(endpoint, now=now), event_id, now, body),
     }
-    # The exchange may last long; meanwhile another hand can use the connection to the database.
-    hands.release_connections()
+    # The exchange may last long; meanwhile another task can use the connection to the database.
+    dispatch.release_connections()
     began = monotonic()
     try:
         answer = _client(
@@ -223,7 +315,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
 @cache
 def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Client:
     client = Client(Policy(allow_loopback=allow_loopback, allow_private=allow_private, user_agent=user_agent))
-    hands.every_second(client.sweep)
+    dispatch.every_second(client.sweep)
     return client
 
 

@@ -11,14 +11,13 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 
 from accounts import audit
-from config.ground import due, limits, states
+from config.ground import dispatch, due, limits, states
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode, uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import checking, signing
-from webhooks.dispatch import nudge_hands
 from webhooks.models import Delivery, Endpoint
 from webhooks.recording import is_open
 from webhooks.states import OPEN_DELIVERIES
@@ -173,7 +172,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
                 .update(wake_at=F("created_at"), due_at=now, **due.overtake())
             )
         _note("endpoint.switched_on", locked, actor, {"released": released})
-        nudge_hands()
+        dispatch.wake()
     return released
 
 
@@ -197,7 +196,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
             wake_at=now, **due.overtake()
         )
         _note("endpoint.removed", locked, actor)
-        nudge_hands()
+        dispatch.wake()
 
 
 def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> None:
@@ -225,7 +224,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
         else:
             states.move(delivery, "pending", **again)
         _note("delivery.resent", endpoint, actor, {"delivery": encode("dlv", delivery.pk)})
-        nudge_hands()
+        dispatch.wake()
 
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:
@@ -258,7 +257,7 @@ def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) ->
             created_at=now,
         )
         _note("endpoint.tested", locked, actor)
-        nudge_hands()
+        dispatch.wake()
     return delivery
 
 

@@ -15,21 +15,24 @@ if TYPE_CHECKING:
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_WINDOW: Final = 1000
+_SECOND: Final = 1000
 """Milliseconds."""
 
 
 class EndpointRate:
     """A window that slides: no second, wherever it begins, has more attempts than the endpoint's rate.
 
-    It is asked under the claim's lock of the endpoint, and by the database's clock, so that several processes count
-    as one.
+    It is asked under the endpoint's lock, and by the database's clock, so that several processes count as one. An
+    attempt begins at most `lasts` seconds after it was counted.
     """
+
+    def __init__(self, *, lasts: float = 0.0) -> None:
+        self._window = _SECOND + round(lasts * 1000)
 
     def left(self, groups: Collection[UUID]) -> dict[UUID, int]:
         if not groups:
             return {}
-        since = _now() - _WINDOW
+        since = _now() - self._window
         return {
             row["pk"]: max(
                 0, row["rate"] - sum(count for at, count in row["pace__recent"] or () if at >= since)
@@ -44,7 +47,7 @@ class EndpointRate:
                 endpoint_id=row["pk"],
                 workspace_id=row["workspace_id"],
                 recent=[
-                    *(pair for pair in row["pace__recent"] or () if pair[0] >= now - _WINDOW),
+                    *(pair for pair in row["pace__recent"] or () if pair[0] >= now - self._window),
                     [now, taken[row["pk"]]],
                 ],
             )

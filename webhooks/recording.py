@@ -1,6 +1,6 @@
 """What came of an attempt, and what is written about it: the attempt, the delivery, the endpoint's health, the next try.
 
-All of it in one transaction, under the delivery's lease. Successes of several hands are written together.
+All of it in one transaction, under the delivery's lease. The successes of a lane are written together.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def record_successes(done: Sequence[Success]) -> None:
             log.warning("lease_lost", delivery=encode("dlv", delivery.pk))
         # The edge of this delivery's task, which may belong to another thread: it is due again after its lease.
         except Exception:
-            tallies.add("work_failed", "webhooks.deliver")
+            tallies.add("work_failed", "webhooks.deliver_to_endpoint")
             log.exception("work_failed", delivery=encode("dlv", delivery.pk), attempts=delivery.attempts)
 
 
@@ -244,6 +244,8 @@ def _tell(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) -> None
         tallies.add("webhook_first_wait_seconds", "all", max(waited, 0.0))
     log.info(
         "delivery_attempted",
+        # Of the call that led to it: a lane sends those of many.
+        request_id=delivery.request_id,
         delivery=encode("dlv", delivery.pk),
         endpoint=encode("whe", delivery.endpoint_id),
         number=attempt.number,

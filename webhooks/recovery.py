@@ -10,12 +10,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.ground import due, hands, limits, states
+from config.ground import dispatch, due, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode, first_of, uuid7
-from webhooks.dispatch import nudge_hands
 from webhooks.models import Delivery, Endpoint, Recovery
 from webhooks.recording import is_healthy, is_open
 
@@ -85,7 +84,7 @@ def start(
             message = "Another one is under way; wait for its end or stop it."
             raise Conflict.because(code="recovery_running", message=message) from None
         _note("endpoint.recovery_started", made, actor)
-        hands.nudge("webhooks.recover")
+        dispatch.wake()
     return made
 
 
@@ -151,7 +150,7 @@ def _put_in_line(recovery: Recovery) -> bool:
             _note("endpoint.recovered", recovery, recovery.asked_by, {"sent": recovery.sent})
             return False
         states.write_as(recovery, "running", under_lease=True, cursor=some[-1].pk, sent=sent, attempts=1)
-        nudge_hands()
+        dispatch.wake()
         crash_point("recover.queued")
     return True
 

@@ -9,7 +9,7 @@ from django.db.transaction import TransactionManagementError
 from django.utils.translation import gettext as _
 
 from accounts.models import Notice, NoticeKind
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.clock import utc_now
 from config.ground.ids import uuid7
 from config.ground.prepared import insert_unless_there
@@ -63,7 +63,7 @@ def record(
         )
     )
     if is_new:
-        hands.nudge("accounts.notices")
+        dispatch.wake()
     return is_new
 
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from accounts.models import Notice, NoticeMessage
 from accounts.notices.choices import choice_of, choices_of
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from config.ground import hands, limits, states
+from config.ground import dispatch, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 
@@ -36,7 +36,7 @@ def spread(notice: Notice, *, now: datetime | None = None) -> None:
             transaction.set_rollback(True)
             return
         crash_point("notices.spread")
-        hands.nudge("accounts.tell")
+        dispatch.wake()
 
 
 def give_up_spreading(notice: Notice) -> None:

@@ -17,7 +17,7 @@ from accounts import mails
 from accounts.models import Notice, NoticeKind, NoticeMessage
 from accounts.notices.choices import choice_of
 from accounts.notices.leaving import address_to_leave
-from config.ground import hands, limits, states
+from config.ground import dispatch, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.ids import encode
@@ -68,7 +68,7 @@ def _tell(message: NoticeMessage, now: datetime) -> None:
         return
     notice: Notice = Notice.everywhere.select_related("workspace").get(pk=message.notice_id)
     # The exchange may last long; meanwhile another hand can use the connection to the database.
-    hands.release_connections()
+    dispatch.release_connections()
     try:
         _SEND[message.channel](notice, choice)
     except NotTaken as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from accounts import samples, workspaces
 from accounts.models import Membership, User, Workspace
 from config.demo.stories import CHANGED, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
-from config.ground import clock, hands
+from config.ground import clock, dispatch
 from config.ground.clock import utc_now
 from config.ground.ids import encode
 from pipeline.models import (
@@ -70,11 +70,11 @@ _REVIEWED: Final = (
     "Persona Short",
 )
 _WORK: Final = (
-    "pipeline.generate",
-    "pipeline.publish",
-    "webhooks.dispatch",
-    "webhooks.deliver",
-    "analytics.count",
+    "generate.run_item",
+    "publish.send_publication",
+    "webhooks.fan_out",
+    "webhooks.deliver_to_endpoint",
+    "analytics.count_events",
 )
 
 
@@ -190,7 +190,7 @@ def _tell(workspace: Workspace, story: Story, number: int, start: datetime, now:
         with clock.set_to(min(sent, now)):
             _publish(workspace, item, CHANNEL if place or number % 3 else "", at=None)
     with clock.set_to(min(at + timedelta(days=1, hours=6), now)):
-        hands.work_all_due("analytics.measure", *_WORK)
+        dispatch.work_all_due("analytics.measure_publication", *_WORK)
 
 
 def _made(workspace: Workspace, story: Story, engines: list[str]) -> list[GeneratedItem]:
@@ -199,7 +199,7 @@ def _made(workspace: Workspace, story: Story, engines: list[str]) -> list[Genera
         raw = RawItem.objects.of(workspace).filter(external_id=story.slug, source=_source(workspace)).first()
         if raw is None:
             raw = _push(workspace, story.slug, story.title, story.body, engines)
-    hands.work_all_due(*_WORK)
+    dispatch.work_all_due(*_WORK)
     return list(GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None).order_by("id"))
 
 
@@ -235,7 +235,7 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
         wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=at)
         publish.request(row, wish, by=EDITOR, now=utc_now())
     if at is None:
-        hands.work_all_due(*_WORK)
+        dispatch.work_all_due(*_WORK)
 
 
 # --- What a stranger should see once ---------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""How a row becomes work: the promise (`due_at`), the next look (`wake_at`), the lease, `claim()`.
+"""How a row becomes work: the promise (`due_at`), when it is next taken (`wake_at`), the token, `claim()` and `begin()`.
 
-The row is the queue; a message only says that somebody should look. A claim takes rows by `wake_at`, sets `wake_at`
-one lease ahead and raises the token; every later write names the token, so a hand that lost its lease, or was
+The row is the queue; a message only names a row and the token that it was claimed under. A claim takes rows by
+`wake_at`, sets `wake_at` a few seconds ahead and raises the token. The task begins the row under that token, which sets
+`wake_at` one lease ahead and counts the try; every later write names the token, so a task that lost its lease, or was
 overtaken by a person's change, can write nothing.
 """
 
@@ -12,31 +13,32 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from uuid import UUID
 
-from django.db import connection, models, transaction
+from django.db import connection, models
 from django.db.models import F
 
 from config.ground import clock, tallies
 from config.ground.clock import utc_now
 from config.ground.prepared import Prepared
+from config.ground.sqlite import MAY_BE_LOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from datetime import datetime, timedelta
 
     from django.db.models import QuerySet
 
 
 class DueModel(models.Model):
-    """A row that may wait for a hand. `wake_at` is None where nothing waits."""
+    """A row that may wait for a task. `wake_at` is None where nothing waits."""
 
     due_at = models.DateTimeField(null=True)
     wake_at = models.DateTimeField(null=True)
     lease_token = models.BigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
-    """Claims since the last success; a crash loop ends by it."""
+    """Tries that began since the last success; a crash loop ends by it."""
 
     everywhere: ClassVar[models.Manager[Any]]
 
@@ -63,7 +65,7 @@ def claim_indexes(name: str, *, group: str = "workspace") -> list[models.Index]:
     """The two indexes that `claim()` reads: is anything due, and whose. A model that is claimed in groups names one."""
     waiting = models.Q(wake_at__isnull=False)
     return [
-        # Read by every tick: is there a row whose time has come?
+        # Read by the dispatcher each second: is there a row whose time has come?
         models.Index(fields=["wake_at"], name=f"{name}_wake", condition=waiting),
         # Read by the claim: the workspaces (or groups) with waiting rows, then each one's earliest.
         models.Index(fields=[f"{group}_id", "wake_at"], name=f"{name}_wake_by_{group}", condition=waiting),
@@ -87,92 +89,102 @@ def database_now() -> datetime:
 
 Row = TypeVar("Row", bound=DueModel)
 
-CLAIM_TRIES: Final = 3
-"""How often a claim in groups picks again when another process took the last free slots of the groups it picked."""
-
 
 @dataclass(frozen=True)
-class Slots:
-    """Of one group: whose it is, and how many of its rows may be in hand at once, in all processes together."""
+class Claimed:
+    """A row that a message may be sent for, and the token that the message must name."""
 
+    pk: UUID
+    token: int
     workspace_id: UUID
-    most: int
-
-
-class Pace(Protocol):
-    """How many rows of each group may be claimed within a second; asked last, and told, under the groups' lock."""
-
-    def left(self, groups: Collection[UUID]) -> Mapping[UUID, int]:
-        """How many more of each may be claimed now; a group that it leaves out has no such limit."""
-
-    def used(self, taken: Mapping[UUID, int]) -> None:
-        """So many of each were claimed just now."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """What rows are counted by, beside the workspace: `column` names a UUID whose rows all have one workspace.
-
-    `slots` answers for many groups at once; a group that it leaves out, or gives 0, is passed by. A row is in hand
-    while its `attempts` is above 0 and its lease runs, so the work must write `attempts=0` when it gives a row back.
-    With `pace` a group is also passed by while it has had as many claims as it may.
-    """
-
-    column: str
-    slots: Callable[[Collection[UUID]], Mapping[UUID, Slots]]
-    pace: Pace | None = None
 
 
 def claim(
-    model: type[Row],
+    model: type[DueModel],
     *,
     limit: int,
     per_workspace: int,
     lease: timedelta,
     now: datetime | None = None,
     busy: Mapping[UUID, int] | None = None,
-    group: Group | None = None,
-) -> list[Row]:
-    """At most `limit` rows whose time has come, at most `per_workspace` of one workspace, ours for one `lease`.
+) -> list[Claimed]:
+    """At most `limit` rows whose time has come, at most `per_workspace` of one workspace; none is due again for `lease`.
 
-    `busy` counts the rows of each workspace that this process already has in hand. Workspaces are served in a
-    random order, so that many busy ones can't starve a quiet one. Rows come with the token that they were claimed
-    under; nothing is claimed twice, however many hands claim at once. With `group`, a group whose slots are all in
-    use is passed by too, whichever process uses them.
+    `busy` counts what is queued and running of each workspace. Workspaces are served in a random order, so that many
+    busy ones can't starve a quiet one. Nothing is claimed twice, however many claim at once. No try is counted yet:
+    that is for `begin()`.
     """
     now = now or database_now()
     table = model._meta.db_table
-    if limit < 1 or not _is_anything_due(table, now):
+    if limit < 1:
         return []
-    ids: Sequence[UUID]
-    if group is None:
-        shares = _shares(_holders_of_due_rows(table, "workspace_id", now), limit, per_workspace, busy or {})
-        ids = list(_take(table, "workspace_id", shares, now, now + lease)) if shares else []
-    else:
-        ids = _take_in_groups(
-            table, group, limit=limit, per_workspace=per_workspace, now=now, lease=lease, busy=busy or {}
-        )
-    if not ids:
+    shares = _shares(holders_of_due_rows(table, "workspace_id", now), limit, per_workspace, busy or {})
+    if not shares:
         return []
-    rows: list[Row] = _rows_of(model).ask(pk__in=list(ids))
+    taken = _take(table, "workspace_id", shares, now, now + lease, begins=False)
+    return [Claimed(pk, token, holder) for pk, holder, token in taken]
+
+
+def begin(
+    model: type[Row], pk: UUID, token: int, *, lease: timedelta, now: datetime | None = None
+) -> Row | None:
+    """The row that was claimed under `token`, ours for one `lease` and with one more try; None where it was overtaken."""
+    sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s, attempts = attempts + 1
+              WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [_moment((now or database_now()) + lease), _id(pk), token])
+        if not cursor.rowcount:
+            return None
+    rows: list[Row] = _rows_of(model).ask(pk__in=[pk])
+    # Overtaken between the two statements: whoever did it has seen to the row.
+    return rows[0] if rows and rows[0].lease_token == token else None
+
+
+def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
+    """Claimed and begun at once: the earliest due rows whose `column` is `holder`."""
+    now = database_now()
+    taken = _take(model._meta.db_table, column, {_id(holder): limit}, now, now + lease, begins=True)
+    if not taken:
+        return []
+    rows: list[Row] = _rows_of(model).ask(pk__in=[pk for pk, _, _ in taken])
     rows.sort(key=lambda row: (row.due_at or now, row.pk))
     return rows
+
+
+def give_back(model: type[DueModel], pk: UUID, token: int) -> None:
+    """A claimed row whose message couldn't be sent is due again at once."""
+    sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s
+              WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [_moment(database_now()), _id(pk), token])
+
+
+def lock_holder(table: str, holder: UUID) -> None:
+    """Until the transaction ends, nobody else who asks for it takes rows of this holder."""
+    # On SQLite BEGIN IMMEDIATE has the only write lock already.
+    if connection.vendor != "postgresql":
+        return
+    key = int.from_bytes(hashlib.blake2b(f"{table}:{holder}".encode(), digest_size=8).digest(), signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+
+
+def count_due(
+    table: str, column: str, holders: Collection[Any], now: datetime, *, most: int
+) -> Counter[UUID]:
+    """How many rows of each holder are due, counted up to `most`."""
+    one = f"SELECT {column} FROM {table} WHERE {column} = %s AND wake_at <= %s LIMIT {most:d}"  # noqa: S608
+    counted: Counter[UUID] = Counter()
+    with connection.cursor() as cursor:
+        for holder in holders:
+            cursor.execute(f"SELECT count(*) FROM ({one}) due", [holder, _moment(now)])  # noqa: S608
+            counted[as_uuid(holder)] = cursor.fetchone()[0]
+    return counted
 
 
 @cache
 def _rows_of(model: type[DueModel]) -> Prepared[Any]:
     return Prepared(lambda pk__in: model.everywhere.filter(pk__in=pk__in))
-
-
-def _is_anything_due(table: str, now: datetime) -> bool:
-    with connection.cursor() as cursor:
-        # The order makes PostgreSQL read the index. Without it the planner hopes to meet a due row soon in the
-        # table itself, where all those that were done long ago come first.
-        cursor.execute(
-            f"SELECT 1 FROM {table} WHERE wake_at <= %s ORDER BY wake_at LIMIT 1",  # noqa: S608
-            [_moment(now)],
-        )
-        return cursor.fetchone() is not None
 
 
 def names_with_work(tables: Mapping[str, str], waits: Mapping[str, str]) -> set[str]:
@@ -188,7 +200,7 @@ def names_with_work(tables: Mapping[str, str], waits: Mapping[str, str]) -> set[
         return {name for (name,) in cursor.fetchall()}
 
 
-def _holders_of_due_rows(table: str, column: str, now: datetime) -> list[Any]:
+def holders_of_due_rows(table: str, column: str, now: datetime) -> list[Any]:
     """Skips from workspace to workspace (or group to group) along the index, however many rows each has waiting."""
     if connection.vendor == "postgresql":
         # Ordered by both columns, which only the claim's own index can give: by the first alone the planner takes
@@ -246,97 +258,29 @@ def _shares(
     return dict(shares)
 
 
-def _take_in_groups(
-    table: str,
-    group: Group,
-    *,
-    limit: int,
-    per_workspace: int,
-    now: datetime,
-    lease: timedelta,
-    busy: Mapping[UUID, int],
-) -> Sequence[UUID]:
-    waiting = {_as_uuid(raw): raw for raw in _holders_of_due_rows(table, group.column, now)}
-    slots = {holder: given for holder, given in group.slots(waiting).items() if given.most > 0}
-    for _ in range(CLAIM_TRIES if slots else 0):
-        in_hand = _in_hand(table, group.column, now, lease)
-        wanted = _deal(_at_pace(group, slots), in_hand, limit, per_workspace, busy)
-        if not wanted:
-            break
-        with transaction.atomic():
-            _lock_groups(table, wanted)
-            # Counted again under the lock: another process may have claimed since the first count.
-            in_hand = _in_hand(table, group.column, now, lease)
-            left = group.pace.left(wanted) if group.pace else {}
-            free = {
-                holder: min(count, slots[holder].most - in_hand[holder], left.get(holder, count))
-                for holder, count in wanted.items()
-            }
-            shares = {waiting[holder]: count for holder, count in free.items() if count > 0}
-            taken = _take(table, group.column, shares, now, now + lease) if shares else {}
-            if taken and group.pace:
-                group.pace.used(Counter(taken.values()))
-        if taken:
-            return list(taken)
-    return []
+def deal(
+    free: Mapping[UUID, tuple[UUID, int]], *, limit: int, per_workspace: int, busy: Mapping[UUID, int]
+) -> list[UUID]:
+    """Which holders are served, one place each: one for each workspace in turn, of any of its holders with a free one.
 
-
-def _at_pace(group: Group, slots: Mapping[UUID, Slots]) -> dict[UUID, Slots]:
-    """Without the groups that have had their turns; so that they don't cost a lock, nor take another group's place."""
-    left = group.pace.left(slots) if group.pace else {}
-    return {holder: given for holder, given in slots.items() if left.get(holder, 1) > 0}
-
-
-def _in_hand(table: str, column: str, now: datetime, lease: timedelta) -> Counter[UUID]:
-    """How many rows of each group are claimed and not given back yet."""
-    # The upper end keeps the count off the rows that wait for a distant retry. It is two leases away, because
-    # other processes may have claimed later than our `now`.
-    sql = f"""SELECT {column}, count(*) FROM {table}
-              WHERE wake_at > %s AND wake_at <= %s AND attempts > 0 GROUP BY {column}"""  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [_moment(now), _moment(now + 2 * lease)])
-        return Counter({_as_uuid(holder): count for holder, count in cursor.fetchall()})
-
-
-def _deal(
-    slots: Mapping[UUID, Slots],
-    in_hand: Mapping[UUID, int],
-    limit: int,
-    per_workspace: int,
-    busy: Mapping[UUID, int],
-) -> Counter[UUID]:
-    """How many rows to take of each group: one for each workspace in turn, of any of its groups with a free slot."""
+    `free` says whose each holder is, and how many free places it has.
+    """
     tickets: defaultdict[UUID, list[UUID]] = defaultdict(list)
-    for holder, given in slots.items():
-        tickets[given.workspace_id] += [holder] * (given.most - in_hand.get(holder, 0))
-    hands = []
-    for workspace_id, held in tickets.items():
-        random.shuffle(held)
-        hands.append(held[: max(0, per_workspace - busy.get(workspace_id, 0))])
-    random.shuffle(hands)
-    rounds = max((len(held) for held in hands), default=0)
-    in_turn = [held[turn] for turn in range(rounds) for held in hands if turn < len(held)]
-    return Counter(in_turn[:limit])
-
-
-def _lock_groups(table: str, groups: Collection[UUID]) -> None:
-    """Until the transaction ends, no other claim counts or takes rows of these groups."""
-    # On SQLite BEGIN IMMEDIATE has the only write lock already.
-    if connection.vendor != "postgresql":
-        return
-    keys = [
-        int.from_bytes(hashlib.blake2b(f"{table}:{holder}".encode(), digest_size=8).digest(), signed=True)
-        for holder in groups
-    ]
-    with connection.cursor() as cursor:
-        # One order for everybody, or two claims could wait for each other; unnest() keeps it.
-        cursor.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", [sorted(keys)])
+    for holder, (workspace_id, count) in free.items():
+        tickets[workspace_id] += [holder] * count
+    dealt = []
+    for workspace_id, places in tickets.items():
+        random.shuffle(places)
+        dealt.append(places[: max(0, per_workspace - busy.get(workspace_id, 0))])
+    random.shuffle(dealt)
+    rounds = max((len(places) for places in dealt), default=0)
+    return [places[turn] for turn in range(rounds) for places in dealt if turn < len(places)][:limit]
 
 
 def _take(
-    table: str, column: str, shares: Mapping[Any, int], now: datetime, until: datetime
-) -> dict[UUID, UUID]:
-    """The rows that are ours now, each with whose it is."""
+    table: str, column: str, shares: Mapping[Any, int], now: datetime, until: datetime, *, begins: bool
+) -> list[tuple[UUID, UUID, int]]:
+    """Each row that is ours now, with its holder and its token."""
     parameters: list[Any] = [_moment(until)]
     if connection.vendor == "postgresql":
         # BETWEEN, because with "=" the planner may walk all that is due in order of time, and filter.
@@ -354,13 +298,13 @@ def _take(
         picked = f"IN ({' UNION ALL '.join([one] * len(shares))})"
         for holder, count in shares.items():
             parameters += [holder, _moment(now), count]
-    sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1, attempts = attempts + 1
-              WHERE id {picked} RETURNING id, {column}"""  # noqa: S608
-    # Under BEGIN IMMEDIATE on SQLite the statement has the only write lock; PostgreSQL skips rows that another
-    # claim holds.
-    with transaction.atomic(), connection.cursor() as cursor:
+    counted = ", attempts = attempts + 1" if begins else ""
+    # One statement: on SQLite it has the only write lock; PostgreSQL skips rows that another claim holds.
+    sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1{counted}
+              WHERE id {picked} RETURNING id, {column}, lease_token {MAY_BE_LOST}"""  # noqa: S608
+    with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return {_as_uuid(pk): _as_uuid(holder) for pk, holder in cursor.fetchall()}
+        return [(as_uuid(pk), as_uuid(holder), token) for pk, holder, token in cursor.fetchall()]
 
 
 def _moment(moment: datetime) -> Any:
@@ -371,6 +315,10 @@ def _key(workspace: Any) -> str:
     return str(workspace).replace("-", "")
 
 
-def _as_uuid(value: Any) -> UUID:
+def _id(value: UUID) -> Any:
+    return value if connection.vendor == "postgresql" else value.hex
+
+
+def as_uuid(value: Any) -> UUID:
     """SQLite gives text."""
     return value if isinstance(value, UUID) else UUID(value)

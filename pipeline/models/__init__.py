@@ -20,6 +20,7 @@ from pipeline.models.generation import Generation, GenerationInput, GenerationSt
 from pipeline.models.hits import HitCount, HitKind, ShortLink
 from pipeline.models.host_slot import HostSlot
 from pipeline.models.inbound import InboundDelivery, InboundDeliveryStatus, InboundSecret, Verification
+from pipeline.models.lease import Lease, LeaseState, Worker
 from pipeline.models.mailing import (
     MailDelivery,
     MailDeliveryStatus,
@@ -95,6 +96,8 @@ __all__ = [
     "InboundDeliveryStatus",
     "InboundSecret",
     "LatePolicy",
+    "Lease",
+    "LeaseState",
     "MailDelivery",
     "MailDeliveryStatus",
     "MailQueue",
@@ -154,6 +157,7 @@ __all__ = [
     "WebSubStatus",
     "WebSubSubscription",
     "WeekPlan",
+    "Worker",
     "WorkspaceDefaults",
     "made_of",
     "runs_telling",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from django.conf import settings
 from django.db.models import Sum
 
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict
 from pipeline.model_client import TIMEOUT_SECONDS, Client, connect
@@ -144,14 +144,14 @@ def _before_call(run: Asker) -> None:
     # The other runs that wait for the same brief wait as long.
     if isinstance(run, Generation):
         SharedBrief.everywhere.filter(asked_by=run, content__isnull=True).update(asked_until=held_until)
-    hands.release_connections()
+    dispatch.release_connections()
 
 
 def _before_batch_call(batch: ModelBatch) -> None:
     """Raises `LostLease` where another hand has the batch, so that no two of them send it."""
     if not batch.renew_lease(CALL_LEASE):
         raise LostLease
-    hands.release_connections()
+    dispatch.release_connections()
 
 
 def _refuse_where_stopped(run: Asker | ModelBatch) -> None:

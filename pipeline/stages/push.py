@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db import transaction
 
 from accounts import credits as credit_account
-from config.ground import hands, limits, states
+from config.ground import dispatch, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict, Invalid
@@ -231,7 +231,7 @@ def push_portion(
     events.write(facts)
     beside([one.row.pk for one in portion])
     if generations:
-        hands.nudge("pipeline.generate")
+        dispatch.wake()
     _reserve(workspace, generations, now)
 
 
@@ -538,7 +538,7 @@ def _generation_rows(
     generations, items = _to_generate(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)
-    hands.nudge("pipeline.generate")
+    dispatch.wake()
     return generations, items
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.ground import hands, states
+from config.ground import dispatch, states
 from config.ground.requests import request_id
 from pipeline.models import GeneratedItem, Generation, Revision
 from pipeline.stages import generate, publish, push
@@ -89,4 +89,4 @@ def draw_again(
         created_at=now,
     )
     states.move(row, "generating", generation=run, updated_at=now)
-    hands.nudge("pipeline.generate")
+    dispatch.wake()

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from accounts import credits as credit_account
-from config.ground import hands, states
+from config.ground import dispatch, states
 from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.moments import as_z
 from config.ground.requests import request_id
@@ -471,7 +471,7 @@ def _another_run(
     elif raw is None and not generate.hand_on(row.generation, generation, now):
         message = "The topic that it speaks of was deleted."
         raise Conflict.because(code="source_deleted", message=message, field="topic")
-    hands.nudge("pipeline.generate")
+    dispatch.wake()
     return generation
 
 

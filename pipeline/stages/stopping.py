@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.clock import utc_now
 from config.ground.errors import Invalid
 from pipeline.models import Generation, Publication, Switch
@@ -103,7 +103,7 @@ def _wake(switch: Switch, now: datetime) -> None:
     """A second stop that still holds them sends them back to wait; a row missed here is looked at within its wait."""
     model: Any
     if switch.what == "publishing":
-        kind, model = "pipeline.publish", Publication
+        model = Publication
         # Those whose promise is for later, or that wait for a retry of their own, were not held by this.
         waits = Q(status="scheduled", due_at__lte=now) & (
             Q(next_attempt_at=None) | Q(next_attempt_at__lte=now)
@@ -111,19 +111,19 @@ def _wake(switch: Switch, now: datetime) -> None:
         if switch.platform:
             waits &= Q(platform=switch.platform)
     else:
-        kind, model = "pipeline.generate", Generation
+        model = Generation
         waits = Q(status__in=["queued", "running"], error__code=MODEL_CALLS_STOPPED)
     if switch.workspace_id is not None:
         waits &= Q(workspace_id=switch.workspace_id)
     with transaction.atomic():
-        # What sleeps has no attempts; what has is in somebody's hand, and taking it away would pay for a call twice.
+        # What sleeps has no attempts; what has is at work, and taking it away would pay for a call twice.
         # Skipped where locked: the holder is changing that row, and waiting for many rows in turn could deadlock.
         rows = model.everywhere.select_for_update(skip_locked=True).filter(waits, wake_at__gt=now, attempts=0)
         ids = list(rows.order_by("pk").values_list("pk", flat=True))
         for start in range(0, len(ids), WOKEN_AT_ONCE):
             some = ids[start : start + WOKEN_AT_ONCE]
             model.everywhere.filter(pk__in=some).update(wake_at=now, **due.overtake())
-        hands.nudge(kind)
+        dispatch.wake()
 
 
 def _note(action: str, switch: Switch, actor: str) -> None:

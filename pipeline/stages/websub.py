@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from config.ground import due, hands, limits, states
+from config.ground import dispatch, due, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
@@ -99,7 +99,7 @@ def _begin(source: Source, url: str, topic: str, now: datetime) -> None:
     with transaction.atomic():
         # A poll that was killed after this and comes again finds the row; two at once make one.
         WebSubSubscription.everywhere.bulk_create([row], ignore_conflicts=True)
-        hands.nudge("pipeline.websub")
+        dispatch.wake()
 
 
 def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
@@ -118,7 +118,7 @@ def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -
             )
         except states.Overtaken:
             return
-        hands.nudge("pipeline.websub")
+        dispatch.wake()
 
 
 # --- The hand --------------------------------------------------------------------------------------------------------
@@ -346,5 +346,5 @@ def _wake(row: WebSubSubscription, now: datetime) -> None:
             sleeps_longer, pk=row.source_id, status__in=POLLED, deleted_at=None
         )
         sources.update(wake_at=moment, due_at=moment, **due.overtake())
-        hands.nudge("pipeline.collect")
+        dispatch.wake()
     crash_point("websub.woken")

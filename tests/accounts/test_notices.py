@@ -23,11 +23,11 @@ from accounts.models import (
     Workspace,
 )
 from accounts.notices.digest import Line
-from config.ground import due, hands, limits
+from config.ground import dispatch, due, limits
 from config.ground.ids import uuid7
 from tests.factories import MembershipFactory, UserFactory
 
-KINDS = ("accounts.notices", "accounts.tell")
+KINDS = ("mail.spread_notice", "mail.send_notice")
 MORNING = datetime(2026, 3, 2, 7, 0, tzinfo=UTC)
 """08:00 in Berlin, in winter."""
 
@@ -80,7 +80,7 @@ def choose(workspace, user, *, by_mail=True, slack_url="", telegram_token="", te
 
 
 def work():
-    return hands.work_all_due(*KINDS)
+    return dispatch.work_all_due(*KINDS)
 
 
 def told():
@@ -150,7 +150,7 @@ def test_choices_are_each_person_s_own(newsroom, alice, bob):
 def test_who_has_left_is_told_nothing(newsroom, alice, bob):
     choose(newsroom, bob, post_failed="now")
     happen(newsroom)
-    hands.work_all_due("accounts.notices")
+    dispatch.work_all_due("mail.spread_notice")
     Membership.everywhere.filter(user=bob).delete()
     work()
     assert [to for to, _ in told()] == ["alice@example.test"]
@@ -276,7 +276,7 @@ def test_secrets_are_sealed(newsroom, alice):
 
 def test_a_channel_that_was_closed_meanwhile_gets_nothing(newsroom, alice):
     happen(newsroom)
-    hands.work_all_due("accounts.notices")
+    dispatch.work_all_due("mail.spread_notice")
     choose(newsroom, alice, by_mail=False, post_failed="now")
     work()
     assert outcomes() == [("alice@example.test", "mail", "dropped")]
@@ -291,7 +291,7 @@ def test_a_test_goes_to_one_person_once(newsroom, alice, bob):
 
 def test_a_hand_that_lost_its_lease_writes_nothing(newsroom):
     happen(newsroom)
-    hands.work_all_due("accounts.notices")
+    dispatch.work_all_due("mail.spread_notice")
     stale = NoticeMessage.everywhere.get()
     NoticeMessage.everywhere.update(lease_token=5)
     notices.tell(stale)
@@ -304,7 +304,7 @@ def test_a_hand_that_lost_its_lease_writes_nothing(newsroom):
 
 def test_giving_up_is_seen(newsroom):
     happen(newsroom)
-    hands.work_all_due("accounts.notices")
+    dispatch.work_all_due("mail.spread_notice")
     notices.give_up(NoticeMessage.everywhere.get())
     assert outcomes() == [("alice@example.test", "mail", "failed")]
     happen(newsroom, "two")

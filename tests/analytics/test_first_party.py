@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from analytics import queries, rollup
 from analytics.models import DAY, HitRollup, RollupDay
-from config.ground import due, limits
+from config.ground import limits
 from pipeline.models import HitCount, HitKind, Outlet
 from pipeline.stages import hits
+from tests import claims
 from tests.analytics.factories import (
     NOON,
     after,
@@ -113,7 +114,7 @@ def come(alice, bucket, at=NOON):
 
 
 def roll_up(now):
-    for row in due.claim(RollupDay, limit=99, per_workspace=99, lease=rollup.LEASE, now=now):
+    for row in claims.begun(RollupDay, limit=99, per_workspace=99, lease=rollup.LEASE, now=now):
         rollup.roll_up(row)
 
 

@@ -21,9 +21,9 @@ from analytics.cells import Cell
 from analytics.models import RollupDay
 from analytics.periods import Period, buckets_of, labels_of
 from analytics.written import written
-from config.ground import due
 from pipeline.models import Outlet
 from pipeline.stages import hits
+from tests import claims
 from tests.analytics import factories
 from tests.analytics.factories import NOON, after, make_measurement, make_published
 from tests.analytics.test_properties import told_of
@@ -51,7 +51,7 @@ def measure(publication, at, **values):
 
 def roll_all(*, every=1):
     now = timezone.now() + rollup.WAIT_OF_HITS
-    rows = due.claim(RollupDay, limit=999, per_workspace=999, lease=rollup.LEASE, now=now)
+    rows = claims.begun(RollupDay, limit=999, per_workspace=999, lease=rollup.LEASE, now=now)
     for row in sorted(rows, key=lambda row: row.day)[::every]:
         rollup.roll_up(row)
 

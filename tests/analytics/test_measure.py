@@ -12,12 +12,13 @@ from django.db import connection
 
 from analytics import count, measure
 from analytics.models import Measurement, Measuring
-from config.ground import due, hands, limits
+from config.ground import dispatch, limits
 from config.ground.ids import encode
 from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import METRICS, Sample
 from pipeline.platforms.simulated import made_up_metrics
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from tests import claims
 from tests.analytics.factories import NOON, after, make_event, make_outlet, make_publication, waiting
 
 ALL = {"impressions": 100, "views": 80, "likes": 8, "comments": 2, "shares": 1, "clicks": 0}
@@ -64,7 +65,7 @@ def publication(alice):
 
 
 def claim(now):
-    rows = due.claim(Measuring, limit=1, per_workspace=1, lease=timedelta(seconds=60), now=now)
+    rows = claims.begun(Measuring, limit=1, per_workspace=1, lease=timedelta(seconds=60), now=now)
     assert len(rows) == 1
     return rows[0]
 
@@ -288,7 +289,7 @@ def test_killed_hand_measures_once(platform, publication, monkeypatch, point):
 
 
 def test_measurement_that_fails_too_often_is_given_up_and_the_next_one_waited_for(platform, publication):
-    kind = hands.kinds()["analytics.measure"]
+    kind = dispatch.jobs()["analytics.measure_publication"]
     platform.answers = [RuntimeError("a fault of ours")] * measure.MAX_TRIES + [samples(**ALL)]
     now = after(hours=1)
     for _ in range(measure.MAX_TRIES):
@@ -341,7 +342,7 @@ def test_simulated_outlet_shows_numbers_soon(alice):
 
 
 def test_work_is_registered():
-    kinds = hands.kinds()
-    assert kinds["analytics.count"].work is count.count_events
-    kind = kinds["analytics.measure"]
+    kinds = dispatch.jobs()
+    assert kinds["analytics.count_events"].work is count.count_events
+    kind = kinds["analytics.measure_publication"]
     assert (kind.model, kind.work, kind.give_up) == (Measuring, measure.measure, measure.give_up)

@@ -18,11 +18,11 @@ from analytics.models import Measurement, Outcome, RollupDay
 from analytics.periods import Period
 from analytics.queries import DIMENSIONS
 from analytics.written import Written, written
-from config.ground import due
 from config.ground.ids import uuid7
 from config.ground.jsonio import dump
 from pipeline.platforms.base import METRICS as MEASURED
 from pipeline.stages import hits
+from tests import claims
 from tests.analytics import factories
 from tests.sizes import size
 
@@ -189,7 +189,7 @@ class TestEveryCut(TestCase):
             # Half of the days, so that an answer comes from both.
             some = sorted({moment.date() for moment in days})[::2]
             rollup.mark((workspace.pk, False, moment) for moment in days if moment.date() in some)
-            for day in due.claim(
+            for day in claims.begun(
                 RollupDay,
                 limit=99,
                 per_workspace=99,

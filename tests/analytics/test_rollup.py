@@ -15,9 +15,10 @@ from hypothesis.extra.django import TestCase
 
 from analytics import queries, rollup
 from analytics.models import DAY, QUARTER, Measurement, MeasurementRollup, Outcome, OutcomeRollup, RollupDay
-from config.ground import crash, due
+from config.ground import crash
 from config.ground.ids import uuid7
 from pipeline.platforms.base import METRICS
+from tests import claims
 from tests.analytics import factories
 from tests.analytics.factories import NOON, after, make_measurement, make_published
 from tests.sizes import size
@@ -31,7 +32,7 @@ def marked():
 
 def claimed(now=None):
     """Every day that waits, as a hand gets it."""
-    return due.claim(
+    return claims.begun(
         RollupDay,
         limit=1000,
         per_workspace=1000,

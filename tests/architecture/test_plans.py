@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from accounts import tokens, workspaces
 from accounts.pages.place import Place
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.ids import encode, uuid7
 from pipeline import events
 from pipeline.models import Event, GeneratedItem, RawPrint, Source, made_of
@@ -182,7 +182,7 @@ def reads_of(sent: list[tuple[str, Any]], table: str) -> list[tuple[str, Any]]:
 
 
 def test_every_due_table_is_looked_at_here():
-    kinds = [kind for kind in hands.kinds().values() if isinstance(kind, hands.Kind)]
+    kinds = [kind for kind in dispatch.jobs().values() if isinstance(kind, dispatch.RowJob)]
     assert {kind.model._meta.db_table for kind in kinds} == set(DUE_TABLES)
 
 

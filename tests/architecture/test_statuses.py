@@ -6,7 +6,7 @@ import ast
 
 from django.apps import apps
 
-from config.ground import hands, states
+from config.ground import dispatch, states
 from tests.architecture.code import Module, calls, chain_of, keywords, method_of, modules
 
 THE_WRITER = "config/ground/states.py"
@@ -20,12 +20,12 @@ NOT_A_STATUS = {
 
 
 def _models_with_a_status() -> set[str]:
-    hands.kinds()
+    dispatch.jobs()
     return {label.rpartition(".")[2] for label in states.tables()}
 
 
 def test_every_model_with_a_status_has_a_table_of_moves():
-    hands.kinds()
+    dispatch.jobs()
     there = {
         model._meta.label
         for model in apps.get_models()
@@ -36,7 +36,7 @@ def test_every_model_with_a_status_has_a_table_of_moves():
 
 
 def test_every_move_leads_to_a_status_of_its_own_table():
-    hands.kinds()
+    dispatch.jobs()
     lost = [
         f"{label}: {status} to {target}"
         for label, table in states.tables().items()
@@ -48,7 +48,7 @@ def test_every_move_leads_to_a_status_of_its_own_table():
 
 
 def test_every_default_status_is_in_its_table():
-    hands.kinds()
+    dispatch.jobs()
     strange = [
         label
         for label, table in states.tables().items()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accounts import recent_requests
-from config.ground import hands
+from config.ground import dispatch
 from tests import caches
 from tests import chromium as browsers
 
@@ -144,7 +144,7 @@ def work_until() -> Callable[..., None]:
         until = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < until, "It did not come about."
-            hands.work_all_due()
+            dispatch.work_all_due()
             time.sleep(0.05)
 
     return work

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts import members, tokens, workspaces
 from accounts.models import Invitation, Membership
-from config.ground import hands
+from config.ground import dispatch
 from pipeline import plugins
 from pipeline.models import Mailing, Outlet, Publication, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
 from pipeline.pages.sources import words
@@ -140,7 +140,7 @@ def _draft(workspace):
         by="alice@example.test",
         now=timezone.now(),
     )
-    hands.work_all_due("pipeline.drafts")
+    dispatch.work_all_due("generate.draft_persona")
     draft.refresh_from_db()
     assert draft.status == "done"
     return draft

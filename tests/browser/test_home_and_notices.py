@@ -9,7 +9,7 @@ from django.db import transaction
 from accounts import notices, workspaces
 from accounts.models import NoticeChoice, NoticeMessage
 from config import admin_mails
-from config.ground import hands
+from config.ground import dispatch
 from pipeline.models import Outlet, Source, WorkspaceDefaults
 from pipeline.stages import push
 from tests.browser.people import violations
@@ -40,7 +40,7 @@ def busy(newsroom):
         body = f"{title}. The city announced it on Tuesday. Work begins in April and employs 40 people."
         content = push.RawContent(title=title, body=body, engines=["Short Post"])
         push.push(newsroom, defaults.push_source, content, defaults=defaults)
-    hands.work_all_due("pipeline.generate")
+    dispatch.work_all_due("generate.run_item")
     Outlet.everywhere.filter(workspace=newsroom, platform="simulated").update(
         name="Social", status="needs_reconnect", last_error={"message": "The token was revoked."}
     )

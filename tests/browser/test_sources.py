@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accounts import workspaces
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import encode
 from pipeline import way_out
 from pipeline.models import Outlet, RawItem, Source, SourceEntry
@@ -64,7 +64,7 @@ def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
     source = Source.everywhere.get(is_push=False)
     page.wait_for_url(lambda url: "/sources/src_" in url)
     look_over(page, "source-new")
-    hands.work_all_due("pipeline.collect")
+    dispatch.work_all_due("ingest.poll_source")
     page.reload()
     page.get_by_text("Reads well").wait_for()
     assert page.get_by_role("row").count() == 8
@@ -138,10 +138,10 @@ def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     page.wait_for_url(lambda url: "/sources/src_" in url)
     page.get_by_role("button", name="Run now").click()
     page.get_by_text("It is picking a topic").wait_for()
-    hands.work_all_due("pipeline.brand")
+    dispatch.work_all_due("ingest.fill_brand_slot")
     page.reload()
     page.get_by_text("Being made").wait_for()
-    hands.work_all_due("pipeline.generate")
+    dispatch.work_all_due("generate.run_item")
     page.reload()
     page.get_by_text("Last pick").wait_for()
     assert page.get_by_role("row").count() == 3

@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts import authentication, ratelimit, tokens, workspaces
 from accounts.models import Plan
-from config.ground import hands, ids
+from config.ground import dispatch, ids
 from config.ground.errors import QUOTA_FIELDS
 from config.ground.jsonio import dump
 from pipeline.models import Generation, InboundDelivery, WorkspaceDefaults
@@ -226,7 +226,7 @@ class Newsroom:
 
     def ready(self, api: Api | None = None, **fields: Any) -> dict[str, Any]:
         raw = self.push(api, **fields)
-        hands.work_all_due("pipeline.generate")
+        dispatch.work_all_due("generate.run_item")
         item = self.generated_of(raw, api)[0]
         assert item["status"] == "ready", item
         return item
@@ -237,7 +237,7 @@ class Newsroom:
         answer = (api or self.api).post(f"/generated/{item['id']}/publish", body)
         assert answer.status_code == 202, answer.content
         if work:
-            hands.work_all_due("pipeline.publish")
+            dispatch.work_all_due("publish.send_publication")
         return (api or self.api).read(f"/generated/{item['id']}")
 
     def to_simulated(self, *script: str) -> dict[str, Any]:
@@ -267,7 +267,7 @@ class Newsroom:
         raw = self.push(engines=["Short Post", "Quote Graphic"], url="https://example.com/tram")
         run = Generation.everywhere.get(raw_item=ids.decode("raw", raw["id"]), engine="quote_graphic")
         generate.give_up(claimed(run))
-        hands.work_all_due("pipeline.generate")
+        dispatch.work_all_due("generate.run_item")
         return next(item for item in self.generated_of(raw) if item["status"] == "failed")
 
     def partly_failed(self) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class Newsroom:
         given = {"external_id": "norden", "title": "Norden", "variants": 3}
         raw = self.push(**given, body=f"{sentence} {more}")
         assert self.api.post("/raw", {**given, "body": sentence}).json()["revised"]
-        hands.work_all_due("pipeline.generate")
+        dispatch.work_all_due("generate.run_item")
         return raw
 
     def source(self, **fields: Any) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from config.ground import due, hands, ids
+from config.ground import dispatch, ids
 from pipeline.models import Publication, SimulatedPost
 from pipeline.stages import publish
+from tests import claims
 
 AWAY = pytest.mark.parametrize("minutes", [-10, 10])
 
@@ -26,12 +27,12 @@ def test_a_worker_whose_clock_is_wrong_publishes_on_time_and_once(alice, minutes
     alice.publish(soon, {"outlets": [alice.simulated], "publish_at": at}, work=False)
     with time_machine.travel(datetime.now(UTC) + timedelta(minutes=minutes)):
         # One claim: where the row was put off into the past, a loop would find it again and again.
-        rows = due.claim(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60))
+        rows = claims.begun(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60))
         assert [row.item_id for row in rows] == [ids.decode("gen", item["id"])]
         # By the lease of the first, nobody takes it meanwhile.
-        assert due.claim(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60)) == []
+        assert claims.begun(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60)) == []
         publish.work(rows[0])
-        assert due.claim(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60)) == []
+        assert claims.begun(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60)) == []
     shown = [alice.api.read(f"/generated/{one['id']}")["status"] for one in (item, soon)]
     assert shown == ["published", "scheduled"]
     assert SimulatedPost.everywhere.filter(is_accepted=True).count() == 1
@@ -53,5 +54,5 @@ def test_a_clock_that_is_set_back_loses_nothing_and_repeats_nothing(alice):
         other = key.post("/raw", alice.content(), headers={"Idempotency-Key": "once"})
         assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
     with time_machine.travel(now + timedelta(minutes=11)):
-        hands.work_all_due("pipeline.generate")
+        dispatch.work_all_due("generate.run_item")
         assert len(key.read(f"/generated?raw_item={first.json()['id']}")["data"]) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from accounts import credits as credit_account
 from accounts import permissions, ratelimit, tokens, workspaces
-from config.ground import hands, ids
+from config.ground import dispatch, ids
 from pipeline.models import GeneratedItem, Generation, RawItem
 from tests.contracts.conftest import Api, never_existed
 
@@ -174,4 +174,4 @@ def test_push_answers_in_the_same_order(alice, monkeypatch):
     assert alice.api.call("POST", "/raw?x=1", data=b"{", kind="text/plain").status_code == 415
     assert alice.api.call("POST", "/raw", alice.content(x=1)).status_code == 400
     assert alice.api.call("POST", "/raw", alice.content()).status_code == 402
-    assert hands.work_all_due("pipeline.generate") == 0
+    assert dispatch.work_all_due("generate.run_item") == 0

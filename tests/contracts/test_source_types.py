@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from config.ground import hands
+from config.ground import dispatch
 from pipeline import plugins, way_out
 from pipeline.models import Source
 from pipeline.sources.base import Source as SourceKind
@@ -116,7 +116,7 @@ def test_something_comes_of_each_type(alice, world, settings, client, source_typ
         sent = json.dumps({"title": "Cranes", "body": STORY})
         path = urlsplit(made["inbound_url"]).path
         assert client.post(path, sent, content_type="application/json").status_code < 300
-    hands.work_all_due(*(name for name in hands.kinds() if name.startswith("pipeline.")))
+    dispatch.work_all_due(*(name for name in dispatch.jobs() if name.startswith("pipeline.")))
     shown = alice.api.read(f"/sources/{made['id']}")
     assert (shown["status"], shown["last_error"]) == ("active", None)
     items = alice.api.read(f"/generated?source={made['id']}")["data"]

@@ -9,7 +9,7 @@ from accounts import samples, tokens
 from accounts.models import Membership, User, Workspace
 from analytics.models import Measurement
 from config.demo import history
-from config.ground import hands
+from config.ground import dispatch
 from config.management.commands import demo
 from pipeline.models import (
     GeneratedItem,
@@ -77,7 +77,7 @@ def test_it_is_lived_in(workspace, record_property):
         assert client.get(f"/v1/analytics?group_by={dimension}").json()["data"], dimension
 
     samples.remove(workspace, actor="owner@demo.example")
-    hands.work_all_due("accounts.samples", rounds=500)
+    dispatch.work_all_due("housekeeping.remove_samples", rounds=500)
     workspace.refresh_from_db()
     assert workspace.samples == Workspace.Samples.REMOVED
     assert (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from config import documents, retention
-from config.ground import crash, errors, hands, ids, limits, states
+from config.ground import crash, dispatch, errors, ids, limits, states
 from pipeline import events, plugins
 from pipeline.engines.base import Engine
 from pipeline.platforms.base import Platform
@@ -19,6 +19,7 @@ from pipeline.voices.base import Voice
 from pipeline.writers.base import Writer
 from tests.documents.text import ROOT
 from tests.stages.model_answers import ROWS
+from webhooks import deliver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -76,6 +77,27 @@ def _routes() -> str:
     return table("Method", "Address", "Scope", rows=rows)
 
 
+def _jobs() -> str:
+    """Each Celery task: what it works, and for how long a killed one keeps its row."""
+    rows = []
+    for name, job in sorted(dispatch.jobs().items()):
+        if isinstance(job, dispatch.RowJob):
+            share = str(job.per_workspace) if job.per_workspace else "¾ of the slots"
+            works = f"a row of `{job.model._meta.db_table}`"
+            rows.append((f"`{name}`", works, said(job.lease), str(job.max_attempts), share))
+        elif isinstance(job, dispatch.LaneJob):
+            works = (
+                f"due rows of `{job.model._meta.db_table}` of one endpoint, for {deliver.LANE_SECONDS:.0f} s"
+            )
+            rows.append(
+                (f"`{name}`", works, said(deliver.LEASE), str(deliver.MAX_ATTEMPTS), "¾ of its slots")
+            )
+        else:
+            pace = f", at most every {job.every_seconds:g} s" if job.every_seconds else ""
+            rows.append((f"`{name}`", f"what is left, one task at a time{pace}", "—", "—", "—"))
+    return table("Task", "Works", "Lease", "Tries", "Of one workspace at once", rows=rows)
+
+
 def _retention() -> str:
     spans = [
         kept.how_long if isinstance(kept.how_long, str) else said(kept.how_long) for kept in retention.TABLE
@@ -99,7 +121,7 @@ def _prefixes() -> str:
 
 def _moves(label: str) -> Callable[[], str]:
     def written() -> str:
-        hands.kinds()
+        dispatch.jobs()
         rows = [
             (f"`{status}`", ", ".join(f"`{target}`" for target in sorted(targets)) or "—")
             for status, targets in states.tables()[label].items()
@@ -347,4 +369,5 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("plugins.md", "voices"): _voices,
     ("plugins.md", "platforms"): _platforms,
     ("architecture.md", "crash points"): _crash_points,
+    ("running.md", "tasks"): _jobs,
 }

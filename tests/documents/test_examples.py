@@ -13,7 +13,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from config import documents
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.jsonio import dump
 from pipeline import events, simulation, way_out
 from pipeline.sources.base import Entry, Fetch
@@ -67,7 +67,6 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
     monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
     monkeypatch.setattr(polling, "_jitter", lambda: 0.0)
     monkeypatch.setattr(previewing, "fetch", lambda *_, **__: LISTED)
-    monkeypatch.setitem(hands._sender, "look", lambda _: None)
     httpserver.expect_request("/hook").respond_with_data("")
     with time_machine.travel(NOON, tick=False) as traveller:
         run = Flow(traveller.shift, httpserver.url_for("/hook"))
@@ -79,7 +78,7 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
 def test_examples_are_what_the_service_answers(flow, httpserver):
     normal = Normal()
     examples = {name: normal(example) for name, example in flow.examples.items()}
-    hands.look("webhooks.deliver")
+    dispatch.work_all_due("webhooks.deliver_to_endpoint")
     _check_deliveries(flow, httpserver)
     test_envelope = json.loads(httpserver.log[-1][0].data)
     examples[f"event-{TEST_EVENT}"] = normal(test_envelope)

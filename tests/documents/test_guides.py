@@ -12,7 +12,7 @@ import pytest
 
 from accounts import tokens, workspaces
 from config import guides
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import encode, uuid7
 from pipeline.stages import collect
 from tests.documents.text import DOCS
@@ -82,14 +82,14 @@ def test_every_example_runs_as_it_stands(name, service, monkeypatch):
             # Something has happened in the workspace that a reader has.
             push = f'curl -sS --fail-with-body "$API/raw" -H "Authorization: Bearer $API_KEY" {JSON}'
             run_shell(push, environment)
-            hands.work_all_due()
+            dispatch.work_all_due()
         said = run_shell(script, environment)
         if mark == "keep":
             variable, path = argument.split()
             environment[variable] = picked(json.loads(said), path)
         if mark == "status":
             assert json.loads(said)["error"] == "invalid_request"
-        hands.work_all_due()
+        dispatch.work_all_due()
 
 
 def check_verify(verify):

@@ -1,7 +1,7 @@
 """A few steps of the pipeline in a process of their own, which a crash point may kill.
 
-`python -m tests.faults.one_step '[["push", {}], ["work", {"kinds": ["pipeline.generate"]}]]'` does the steps in turn
-and prints what each of them says as one list of JSON. Nothing but the steps works: no worker, no beat, no nudge.
+`python -m tests.faults.one_step '[["push", {}], ["work", {"kinds": ["generate.run_item"]}]]'` does the steps in turn
+and prints what each of them says as one list of JSON. Nothing but the steps works: no worker, no Beat, no message.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from accounts.models import (
 from analytics import monthly
 from analytics.models import Measurement, Measuring, MonthlySummary, Outcome, RollupDay
 from config import media_sweep
-from config.ground import due, hands, limits
+from config.ground import dispatch, due, limits
 from config.ground.ids import encode, uuid7
 from pipeline import plugins
 from pipeline.events import TYPES
@@ -60,6 +60,7 @@ from pipeline.models import (
     GeneratedItem,
     Generation,
     InboundDelivery,
+    Lease,
     MailDelivery,
     Mailing,
     MailQueue,
@@ -102,7 +103,7 @@ from pipeline.states import derive_status
 from pipeline.writers.base import Writer
 from tests.platforms import letterbox
 from webhooks import endpoints, recovery
-from webhooks.dispatch import wants
+from webhooks.fan_out import wants
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 
 NAME = "Crash"
@@ -366,7 +367,7 @@ def add_series(stories):
     """A series whose time has come, and what it may tell: titles and words, each made into an item already."""
     for number, (title, words) in enumerate(stories):
         push_one(external_id=f"story-{number}", title=title, body=f"{words} {TEXT}")
-    hands.work_all_due("pipeline.generate")
+    dispatch.work_all_due("generate.run_item")
     now = timezone.now()
     slots = [{"weekday": weekday, "time": "09:00"} for weekday in range(7)]
     given = {"name": "The week", "timezone": "UTC", "slots": slots, "window_days": 7}
@@ -377,9 +378,9 @@ def add_series(stories):
 def add_recurrence():
     """An item that was published, and whose time to come back has come."""
     push_one()
-    hands.work_all_due("pipeline.generate")
+    dispatch.work_all_due("generate.run_item")
     publish()
-    hands.work_all_due("pipeline.publish")
+    dispatch.work_all_due("publish.send_publication")
     now = timezone.now()
     made = recurring.begin(GeneratedItem.everywhere.get(), every_days=30, now=now)
     Recurrence.everywhere.filter(pk=made.pk).update(due_at=now, wake_at=now)
@@ -495,7 +496,7 @@ def end_a_month():
 
 def work(kinds):
     _count_what_the_writer_is_asked()
-    return hands.work_all_due(*kinds)
+    return dispatch.work_all_due(*kinds)
 
 
 def be_patient(hours=4):
@@ -539,7 +540,7 @@ def _returns():
 
 
 def let_time_pass():
-    """The leases of killed hands run out, and what is to be tried again may be tried now."""
+    """The leases of killed tasks run out, and what is to be tried again may be tried now."""
     now = due.database_now() - timedelta(seconds=1)
     waiting = {model: Q(attempts__gt=0) for model in DUE_MODELS}
     waiting[Publication] |= Q(next_attempt_at__isnull=False)
@@ -555,6 +556,11 @@ def let_time_pass():
         model.__name__: model.everywhere.filter(which, wake_at__gt=now).update(wake_at=now)
         for model, which in waiting.items()
     }
+    # Messages that a killed dispatcher never sent, or a killed task left.
+    for lease in Lease.everywhere.exclude(state="resting"):
+        for model in DUE_MODELS:
+            model.everywhere.filter(pk=lease.subject, wake_at__gt=now).update(wake_at=now)
+        lease.delete()
     Publication.everywhere.filter(next_attempt_at__gt=now).update(next_attempt_at=now)
     # So does the time in which the call of a killed hand may still get through.
     calls = Attempt.everywhere.filter(status__in=["started", "unknown"])
@@ -571,7 +577,7 @@ def finish(rounds=40):
     moved, worked = {}, 0
     for _ in range(rounds):
         moved = let_time_pass()
-        worked = hands.work_all_due()
+        worked = dispatch.work_all_due()
         if not worked and not moved:
             return
     message = f"Rows were still due after {rounds} rounds: {worked} worked, after these were woken: {moved}."
@@ -615,7 +621,7 @@ def seed(count, what, receiver=""):
     pushed = push.RawContent(external_id="first", title="Tram line approved", body=TEXT, engines=ENGINES)
     push.push(many, defaults.push_source, pushed, defaults=defaults)
     if what == "publications":
-        hands.work_all_due("pipeline.generate")
+        dispatch.work_all_due("generate.run_item")
     with transaction.atomic():
         {"generations": _copy_generations, "publications": _copy_publications, "events": _copy_events}[what](
             many, count

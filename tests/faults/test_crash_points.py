@@ -72,8 +72,8 @@ BATCH: Step = ("push_batch", {"names": ["a", "b", "c"]})
 PUBLISH: Step = ("publish", {})
 PUBLISH_WITH_KEY: Step = ("publish", {"key": "p"})
 TIME: Step = ("let_time_pass", {})
-GENERATE = work("pipeline.generate")
-SEND = work("pipeline.publish")
+GENERATE = work("generate.run_item")
+SEND = work("publish.send_publication")
 MADE = (PUSH, GENERATE)
 PROMISED = (*MADE, PUBLISH)
 SENT = (*PROMISED, SEND)
@@ -82,7 +82,7 @@ SENT_IN: Step = ("send", {})
 SENT_IN_WITH_KEY: Step = ("send", {"key": "k"})
 SOURCE: Step = ("add_source", {})
 COMPLAINED = (*MADE, ("complain", {}))
-MONTH_OVER = (*SENT, work("analytics.count"), ("end_a_month", {}))
+MONTH_OVER = (*SENT, work("analytics.count_events"), ("end_a_month", {}))
 
 
 def script(*words: str) -> Step:
@@ -359,7 +359,7 @@ SCENARIOS = [
     ),
     # A poll.
     *(
-        of(point, work("pipeline.collect"), expected=POLLED, before=(SOURCE,))
+        of(point, work("ingest.poll_source"), expected=POLLED, before=(SOURCE,))
         for point in (
             "collect.claimed",
             "collect.fetched",
@@ -370,19 +370,19 @@ SCENARIOS = [
     ),
     # A slot of a brand lane: one topic is picked, and paid for, once.
     *(
-        of(f"brand.{name}", work("pipeline.brand"), expected=SPOKEN, before=(LANE,))
+        of(f"brand.{name}", work("ingest.fill_brand_slot"), expected=SPOKEN, before=(LANE,))
         for name in ("claimed", "picked", "committed")
     ),
     # A time of a series: one digest is made at it, and paid for once.
     *(
-        of(f"series.{name}", work("pipeline.series"), expected=DIGESTED, before=(SERIES,))
+        of(f"series.{name}", work("generate.make_series_issue"), expected=DIGESTED, before=(SERIES,))
         for name in ("claimed", "made", "committed")
     ),
     # An item that comes back: one variant is made at its time, and paid for once; where its source is gone, none.
     *(
         of(
             f"recurring.{name}",
-            work("pipeline.recurring"),
+            work("publish.repeat_item"),
             expected=CAME_BACK,
             before=(EVERGREEN,),
         )
@@ -391,7 +391,7 @@ SCENARIOS = [
     *(
         of(
             f"recurring.{name}",
-            work("pipeline.recurring"),
+            work("publish.repeat_item"),
             expected={**published(), "returns": {"stopped": 1, "told": 1}, "asked": {}},
             before=(EVERGREEN, ("lose_sources", {})),
             about="its source is gone",
@@ -455,7 +455,7 @@ SCENARIOS = [
             f"generate.{name}#3",
             GENERATE,
             expected=POLLED,
-            before=(SOURCE, work("pipeline.collect")),
+            before=(SOURCE, work("ingest.poll_source")),
             about="in flight",
         )
         for name in ("written", "committed")
@@ -539,17 +539,35 @@ SCENARIOS = [
         before=(script("error"), *PROMISED),
         about="absent",
     ),
+    # Where a claim becomes a task, whatever it works: no try is counted before it begins.
+    *(
+        of(point, GENERATE, expected=all_told(), before=(PUSH,))
+        for point in ("dispatch.queued", "task.begun", "task.worked")
+    ),
+    *(
+        of(point, SEND, expected=published(), before=PROMISED)
+        for point in ("dispatch.queued", "task.begun", "task.worked")
+    ),
+    *(
+        of(
+            point,
+            work("webhooks.deliver_to_endpoint"),
+            expected=all_told(),
+            before=(*MADE, work("webhooks.fan_out")),
+        )
+        for point in ("dispatch.queued", "task.begun", "task.worked")
+    ),
     # What the events lead to.
     *(
-        of(f"dispatch.{name}", work("webhooks.dispatch"), expected=all_told(), before=MADE)
+        of(f"fan_out.{name}", work("webhooks.fan_out"), expected=all_told(), before=MADE)
         for name in ("claimed", "written")
     ),
     *(
         of(
             f"deliver.{name}",
-            work("webhooks.deliver"),
+            work("webhooks.deliver_to_endpoint"),
             expected=all_told(),
-            before=(*MADE, work("webhooks.dispatch")),
+            before=(*MADE, work("webhooks.fan_out")),
             sent_twice=int(name == "sent"),
         )
         for name in ("claimed", "sent", "recorded")
@@ -557,9 +575,9 @@ SCENARIOS = [
     *(
         of(
             f"deliver.{name}",
-            work("webhooks.deliver"),
+            work("webhooks.deliver_to_endpoint"),
             expected=all_told(),
-            before=(*MADE, work("webhooks.dispatch")),
+            before=(*MADE, work("webhooks.fan_out")),
             # Every pair of two events and two endpoints.
             refusals=1,
             sent_twice=4,
@@ -568,41 +586,41 @@ SCENARIOS = [
         for name in ("sent", "recorded")
     ),
     *(
-        of(f"count.{name}", work("analytics.count"), expected=published(), before=SENT)
+        of(f"count.{name}", work("analytics.count_events"), expected=published(), before=SENT)
         for name in ("claimed", "written")
     ),
     # What people are told: a mail that was sent as its hand was killed is sent again, and none is lost.
-    of("notices.spread", work("accounts.notices"), expected=told(), before=COMPLAINED),
+    of("notices.spread", work("mail.spread_notice"), expected=told(), before=COMPLAINED),
     of(
         "notices.sent",
-        work("accounts.tell"),
+        work("mail.send_notice"),
         expected=told(first=2),
-        before=(*COMPLAINED, work("accounts.notices")),
+        before=(*COMPLAINED, work("mail.spread_notice")),
         about="twice",
     ),
     of(
         "notices.recorded",
-        work("accounts.tell"),
+        work("mail.send_notice"),
         expected=told(),
-        before=(*COMPLAINED, work("accounts.notices")),
+        before=(*COMPLAINED, work("mail.spread_notice")),
     ),
-    of("notices.gathered", work("pipeline.digest"), expected=told(), before=COMPLAINED),
-    of("monthly.recorded", work("analytics.monthly"), expected=month_told(), before=MONTH_OVER),
+    of("notices.gathered", work("mail.send_digest"), expected=told(), before=COMPLAINED),
+    of("monthly.recorded", work("analytics.write_monthly_summary"), expected=month_told(), before=MONTH_OVER),
     *(
         of(
             f"measure.{name}",
-            work("analytics.measure"),
+            work("analytics.measure_publication"),
             expected=published(),
-            before=(*SENT, work("analytics.count")),
+            before=(*SENT, work("analytics.count_events")),
         )
         for name in ("claimed", "read", "written")
     ),
     *(
         of(
             f"rollup.{name}",
-            work("analytics.roll_up"),
+            work("analytics.roll_up_day"),
             expected=published(),
-            before=(*SENT, work("analytics.count"), TIME),
+            before=(*SENT, work("analytics.count_events"), TIME),
         )
         for name in ("claimed", "written")
     ),

@@ -9,7 +9,7 @@ from tests.faults.world import make_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
-WORK = ("work", {"kinds": ["pipeline.drafts"]})
+WORK = ("work", {"kinds": ["generate.draft_persona"]})
 POINTS_HERE = sorted(point for point in POINTS if point.startswith("drafts."))
 FEED = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>Harbour posts</title>
 <item><guid>1</guid><description>Who left a cello on the night boat?</description></item></channel></rss>"""

@@ -8,7 +8,7 @@ from tests.faults.world import Neighbour, make_world, serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
-ERASE = ("work", {"kinds": ["accounts.erasure"]})
+ERASE = ("work", {"kinds": ["housekeeping.erase_workspaces"]})
 STAYS = {"accounts.AuditEntry", "accounts.CreditBalance", "accounts.LedgerEntry"}
 
 
@@ -23,7 +23,7 @@ def ending(tmp_path_factory):
         "push_one",
         ("push_one", drawn),
         "upload",
-        ("work", {"kinds": ["pipeline.generate"]}),
+        ("work", {"kinds": ["generate.run_item"]}),
         "publish",
         "finish",
         "end_workspace",

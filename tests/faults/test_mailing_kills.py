@@ -18,8 +18,8 @@ pytestmark = [
 ]
 
 READERS = 200
-PUSHED = (("push_one", {}), ("work", {"kinds": ["pipeline.generate"]}))
-SEND = ("work", {"kinds": ["pipeline.mail"]})
+PUSHED = (("push_one", {}), ("work", {"kinds": ["generate.run_item"]}))
+SEND = ("work", {"kinds": ["mail.send_letters"]})
 IN_PORTIONS = ("spread_by", {"rows": 60})
 # Where it is killed, and of how many readers nobody knows whether they got the mail.
 KILLS = (
@@ -62,10 +62,10 @@ def test_nobody_gets_two_mails(prepared, tmp_path, server, points, unknown):
         world.run(("add_letter", {"port": server.port, "count": READERS}), "publish_letter")
         for point in points:
             if point.startswith("mailing."):
-                world.run(("work", {"kinds": ["pipeline.publish"]}))
+                world.run(("work", {"kinds": ["publish.send_publication"]}))
                 world.run(IN_PORTIONS, SEND, crash_at=point)
             else:
-                world.run(("work", {"kinds": ["pipeline.publish"]}), crash_at=point)
+                world.run(("work", {"kinds": ["publish.send_publication"]}), crash_at=point)
             world.run("let_time_pass")
         *_, found = world.run("finish", "mailed")
     finally:

@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 PUSH = ("push_one", {"engines": ["Short Post", "Persona Tweet"]})
-GENERATE = ("work", {"kinds": ["pipeline.generate"]})
+GENERATE = ("work", {"kinds": ["generate.run_item"]})
 QUOTES = [f"{sentence.rstrip('.')}." for sentence in TEXT.split(". ")]
 # Only a film passes these, and they ask no model: test_crash_points.py.
 OF_FILMS = {"generate.filmed", "generate.looked", "generate.spoken"}
@@ -104,7 +104,7 @@ def test_killed_twice_at_the_same_place_it_still_ends(point, world, model):
 
 # --- In batches ------------------------------------------------------------------------------------------------------
 
-BATCHES = ("work", {"kinds": ["pipeline.batches"]})
+BATCHES = ("work", {"kinds": ["generate.poll_model_batch"]})
 POINTS_OF_BATCHES = sorted(point for point in POINTS if point.startswith("batches."))
 
 
@@ -131,7 +131,7 @@ def test_killed_batch_is_sent_once_and_booked_once(point, world, model):
 NOTES = "Rye needs twenty hours in the basket. The crust keeps for nine days."
 SAID = "Twenty hours in the basket: that is what rye needs before we bake it."
 ANEW = "A crust that keeps for nine days is worth every one of them."
-PICK = ("work", {"kinds": ["pipeline.brand"]})
+PICK = ("work", {"kinds": ["ingest.fill_brand_slot"]})
 
 
 @pytest.mark.parametrize("point", ["brand.discarded", "generate.drafted#2", "generate.briefed#2"])

@@ -10,7 +10,7 @@ from tests.platforms.letterbox import Wall
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
-WORK = ("work", {"kinds": ["pipeline.outlets"]})
+WORK = ("work", {"kinds": ["publish.check_outlet"]})
 TIME = ("let_time_pass", {})
 RENEWED = {"outlets.claimed": 0, "outlets.renewed": 1}
 """How often the platform had renewed it before the hand was killed."""

@@ -9,8 +9,8 @@ from tests.faults.world import Neighbour, make_world, serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
-WORK = ("work", {"kinds": ["webhooks.recover"]})
-SEND = ("work", {"kinds": ["webhooks.dispatch", "webhooks.deliver"]})
+WORK = ("work", {"kinds": ["webhooks.recover_deliveries"]})
+SEND = ("work", {"kinds": ["webhooks.fan_out", "webhooks.deliver_to_endpoint"]})
 TIME = ("let_time_pass", {})
 POINTS_HERE = {point for point in POINTS if point.startswith("recover.")}
 ITEMS = 3

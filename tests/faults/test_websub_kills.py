@@ -9,7 +9,7 @@ from tests.faults.world import make_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]
 
-WORK = ("work", {"kinds": ["pipeline.websub"]})
+WORK = ("work", {"kinds": ["ingest.subscribe_feed"]})
 TIME = ("let_time_pass", {})
 POINTS_HERE = {point for point in POINTS if point.startswith("websub.")}
 ASKING = {"websub.claimed": 0, "websub.armed": 0, "websub.sent": 1}

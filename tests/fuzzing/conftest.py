@@ -19,7 +19,7 @@ from django.db import close_old_connections, transaction
 from django.test import Client
 
 from accounts import authentication, ratelimit, tokens, workspaces
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import decode
 from config.ground.jsonio import dump
 from pipeline.models import Generation, WorkspaceDefaults
@@ -32,14 +32,19 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 _ID = re.compile(r"\b([a-z]{2,3})_[0-7][0-9a-hjkmnp-tv-z]{25}\b")
-_KINDS_OF_WORK = ("pipeline.generate", "pipeline.publish", "analytics.count", "webhooks.dispatch")
+_KINDS_OF_WORK = (
+    "generate.run_item",
+    "publish.send_publication",
+    "analytics.count_events",
+    "webhooks.fan_out",
+)
 _KEPT_UNKNOWN = 11
 """Every so many-th id stays the invented one, so that unknown ids are asked for too."""
 
 
 def work() -> None:
     """Everything that is due, done; the sources are not fetched, for there is no network."""
-    hands.work_all_due(*_KINDS_OF_WORK)
+    dispatch.work_all_due(*_KINDS_OF_WORK)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts import whitelisting, workspaces
 from accounts.models import Workspace
 from config import attention, platform_ages
+from config.ground import leases
 from pipeline.models import Generation
 from pipeline.stages import stopping
 from tests.factories import UserFactory
@@ -61,6 +62,7 @@ def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator
     Generation.everywhere.filter(workspace=workspace).update(wake_at=timezone.now() - timedelta(minutes=3))
     count = Generation.everywhere.filter(workspace=workspace).count()
     dead_source(workspace)
+    leases.note_worker("one", settings.QUEUE_SLOTS)
     assert texts(operator) == [
         "1 workspace asks to be let in",
         "Publishing is stopped: on the whole instance",

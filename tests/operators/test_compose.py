@@ -28,7 +28,7 @@ from tests.operators.deployment import (
     settings_names,
 )
 
-OURS = ("web", "worker", "beat", "migrate", "backup")
+OURS = ("web", "worker", "generate", "beat", "migrate", "backup")
 THEIRS = ("database", "redis")
 # Of the compose specification; a name that isn't in it would be refused, or worse, do nothing.
 TOP = {"name", "services", "volumes"}
@@ -161,7 +161,7 @@ def test_the_port_is_the_images(services):
 
 def test_an_end_is_waited_for_as_long_as_it_may_take(services):
     assert seconds(services["web"]["stop_grace_period"]) > server.GRACE_SECONDS
-    worker = celery.app.conf.worker_soft_shutdown_timeout + celery.REST_SECONDS
+    worker = celery.SHUTDOWN_SECONDS
     assert seconds(services["worker"]["stop_grace_period"]) > worker
 
 

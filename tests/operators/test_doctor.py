@@ -34,7 +34,7 @@ NAMES = [
     "outbound",
     "keys",
     "platforms",
-    "tick",
+    "dispatcher",
     "late rows",
     "dead sources",
     "dead raw items",
@@ -77,14 +77,14 @@ def test_a_sound_instance_passes(workspace):
     assert (code, told["ok"]) == (0, True)
     assert [check["name"] for check in told["checks"]] == NAMES
     assert {check["name"]: check["verdict"] for check in told["checks"] if check["verdict"] != "ok"} == {
-        "tick": "warn"
+        "dispatcher": "warn"
     }
 
 
 def test_lines_say_what_to_do(workspace):
     code, said = run()
     assert code == 0
-    assert "warn  tick                   No service answers at port 9.\n" in said
+    assert "warn  dispatcher             No service answers at port 9.\n" in said
     assert "→ Start beat and a worker; in the embedded mode, manage.py serve." in said
 
 
@@ -130,7 +130,7 @@ def test_a_clock_that_is_apart(monkeypatch):
 def test_a_redis_that_is_away(settings):
     settings.REDIS_URL = "redis://127.0.0.1:9/0"
     assert verdict("broker") == ("FAIL", "Redis doesn't answer.")
-    assert verdict("tick") == ("FAIL", "No tick within the last hour.")
+    assert verdict("dispatcher") == ("FAIL", "It didn't run within the last hour.")
 
 
 def test_a_database_that_takes_no_writes(monkeypatch):
@@ -155,7 +155,7 @@ def test_dead_and_late_rows_are_told(workspace, one_minute):
     dead.status = "gone"
     dead.save(force_insert=True)
     assert verdict("dead sources") == ("warn", "1.")
-    assert verdict("late rows")[1].startswith("pipeline.collect: 1 due, the oldest for 300 s")
+    assert verdict("late rows")[1].startswith("ingest.poll_source: 1 due, the oldest for 300 s")
     assert rows.dead_counts() == {
         "sources": 1,
         "raw_items": 0,
@@ -197,7 +197,7 @@ def test_readiness_says_nothing_of_restores_otherwise(client):
         "database",
         "media",
         "broker",
-        "tick",
+        "dispatcher",
     ]
 
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from accounts import workspaces
 from config import metrics, server, started
 from config import tallies as config_tallies
-from config.ground import hands, states, tallies
+from config.ground import dispatch, states, tallies
 from pipeline.models import Source
 from tests.documents.text import read, section
 from tests.factories import UserFactory
@@ -25,7 +25,9 @@ from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
 
-LINE = re.compile(r'(?:# (?:HELP|TYPE) .+|[a-z_]+(?:\{(?:kind|outcome|state)="[a-z_.]+"\})? [0-9.e+-]+)')
+LINE = re.compile(
+    r'(?:# (?:HELP|TYPE) .+|[a-z_]+(?:\{(?:kind|outcome|queue|state)="[a-z_.]+"\})? [0-9.e+-]+)'
+)
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +74,8 @@ def test_it_says_what_waits_and_what_is_dead(client):
     answer = ask(client)
     assert answer["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     told = values(answer)
-    assert told['pipeline_due_rows{kind="pipeline.collect"}'] == "1"
-    assert 90 <= float(told['pipeline_oldest_due_seconds{kind="pipeline.collect"}']) < 120
+    assert told['pipeline_due_rows{kind="ingest.poll_source"}'] == "1"
+    assert 90 <= float(told['pipeline_oldest_due_seconds{kind="ingest.poll_source"}']) < 120
     assert told['pipeline_dead_rows{kind="sources"}'] == "1"
     assert told['pipeline_late_seconds{kind="publications"}'] == "0.0"
     assert told["pipeline_overdue_publications"] == "0"
@@ -87,17 +89,17 @@ def test_depth_is_what_waits_for_later_too_and_events_that_nobody_has_read(clien
         Source.everywhere.create(workspace=workspace, name="Feed", type="rss", wake_at=wake_at)
     make_event(workspace, created_at=now - timedelta(seconds=40))
     told = values(ask(client))
-    assert told['pipeline_waiting_rows{kind="pipeline.collect"}'] == "2"
-    assert told['pipeline_due_rows{kind="pipeline.collect"}'] == "1"
-    for reader in ("webhooks.dispatch", "analytics.count"):
+    assert told['pipeline_waiting_rows{kind="ingest.poll_source"}'] == "2"
+    assert told['pipeline_due_rows{kind="ingest.poll_source"}'] == "1"
+    for reader in ("webhooks.fan_out", "analytics.count_events"):
         assert told[f'pipeline_waiting_rows{{kind="{reader}"}}'] == "1"
         assert 40 <= float(told[f'pipeline_oldest_due_seconds{{kind="{reader}"}}']) < 70
 
 
 def test_every_kind_of_row_has_its_queue_and_its_counters(client):
     told = values(ask(client))
-    kinds = {name: kind for name, kind in hands.kinds().items() if isinstance(kind, hands.Kind)}
-    tables = {kind.model for kind in kinds.values()}
+    kinds = dispatch.jobs()
+    tables = {kind.model for kind in kinds.values() if not isinstance(kind, dispatch.BatchJob)}
     assert sum(name.startswith("pipeline_waiting_rows") for name in told) == len(tables) + 2
     for name in kinds:
         for counter in ("attempts", "work_failed", "given_up", "claims_lost", "work_seconds"):
@@ -106,20 +108,20 @@ def test_every_kind_of_row_has_its_queue_and_its_counters(client):
 
 def test_what_hands_did_is_summed_over_processes(client):
     tallies.drain()
-    kind = hands.kinds()["webhooks.deliver"]
+    kind = dispatch.jobs()["webhooks.recover_deliveries"]
     good, faulty, crashing = (SimpleNamespace(pk=n, workspace_id=n, attempts=1) for n in range(3))
     crashing.attempts = kind.max_attempts + 1
     own = replace(kind, work=lambda row: 1 / row.pk, give_up=lambda row: None)
     for row in (good, faulty, crashing):
-        hands.work_one(own, row)
+        dispatch.work_row(own, row)
     # Another process.
     config_tallies.write()
-    hands.work_one(own, SimpleNamespace(pk=7, workspace_id=7, attempts=1))
+    dispatch.work_row(own, SimpleNamespace(pk=7, workspace_id=7, attempts=1))
     config_tallies.write()
     config_tallies.write()
     told = values(ask(client))
     assert {
-        name: told[f'pipeline_{name}_total{{kind="webhooks.deliver"}}']
+        name: told[f'pipeline_{name}_total{{kind="webhooks.recover_deliveries"}}']
         for name in ("attempts", "work_failed", "given_up", "claims_lost")
     } == {"attempts": "4.0", "work_failed": "1.0", "given_up": "1.0", "claims_lost": "0.0"}
 
@@ -135,9 +137,11 @@ def test_a_lost_claim_is_counted_for_its_kind(client):
             states.move(row, "failed", under_lease=True)
         assert row.sleep_until(None) is False
 
-    hands.work_one(replace(hands.kinds()["webhooks.probe"], work=work), delivery)
+    job = replace(dispatch.jobs()["webhooks.recover_deliveries"], work=work)
+    with tallies.of_kind(job.name):
+        dispatch.work_row(job, delivery)
     config_tallies.write()
-    assert values(ask(client))['pipeline_claims_lost_total{kind="webhooks.probe"}'] == "2.0"
+    assert values(ask(client))['pipeline_claims_lost_total{kind="webhooks.recover_deliveries"}'] == "2.0"
 
 
 def test_attempts_of_webhooks_and_their_first_wait(client):
@@ -173,7 +177,7 @@ def test_endpoints_by_state(client):
 @pytest.mark.parametrize("error", [DatabaseError, InterfaceError])
 def test_tallies_wait_while_the_database_is_away(monkeypatch, error):
     tallies.drain()
-    tallies.add("attempts", "webhooks.deliver", 3)
+    tallies.add("attempts", "webhooks.deliver_to_endpoint", 3)
 
     class Away:
         vendor = "none"
@@ -183,7 +187,7 @@ def test_tallies_wait_while_the_database_is_away(monkeypatch, error):
 
     monkeypatch.setattr(config_tallies, "connection", Away())
     config_tallies.write()
-    assert tallies.drain() == {("attempts", "webhooks.deliver"): 3}
+    assert tallies.drain() == {("attempts", "webhooks.deliver_to_endpoint"): 3}
 
 
 def test_every_metric_is_documented(client):

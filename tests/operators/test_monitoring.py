@@ -209,4 +209,7 @@ def test_a_receiver_that_is_dead_wakes_nobody():
         for rule in rules()
         for expression in re.findall(r"pipeline_oldest_due_seconds(\{[^}]*\})?", rule["expr"])
     }
-    assert told == {"page": '{kind!="webhooks.deliver"}', "ticket": '{kind="webhooks.deliver"}'}
+    assert told == {
+        "page": '{kind!="webhooks.deliver_to_endpoint"}',
+        "ticket": '{kind="webhooks.deliver_to_endpoint"}',
+    }

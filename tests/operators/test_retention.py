@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from accounts import idempotency, workspaces
 from accounts.models import IdempotencyKey
 from config import media_sweep, retention
-from config.ground import crash, hands, ids
+from config.ground import crash, dispatch, ids
 from pipeline.models import Asset, Event, GeneratedItem
 from pipeline.stages import media_folder
 from tests.documents.text import ROOT, between, read, rows
@@ -43,7 +43,9 @@ def test_the_table_is_in_the_documents():
 
 
 def test_the_hands_have_one_job_for_all_of_it():
-    assert [name for name in hands.kinds() if "retention" in name or "forget" in name] == ["config.retention"]
+    assert [name for name in dispatch.jobs() if "retention" in name or "forget" in name] == [
+        "housekeeping.forget_old_rows"
+    ]
 
 
 def keep(workspace, *ages):
@@ -259,7 +261,7 @@ for name in ("a.part", "b.part", "c.png"):
     path.write_bytes(b"x")
     os.utime(path, (0, 0))
 """
-WORK = "from config.ground import hands; hands.work_all_due('config.retention')"
+WORK = "from config.ground import dispatch; dispatch.work_all_due('housekeeping.forget_old_rows')"
 LEFT = """
 import json, os
 from django.conf import settings

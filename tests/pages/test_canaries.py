@@ -22,7 +22,7 @@ from django.urls import NoReverseMatch, reverse
 
 from accounts import export, members, notices, tokens, workspaces
 from accounts.models import AuditEntry
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import encode
 from pipeline.models import Event, InboundDelivery, Outlet, Source
 from pipeline.pages import feeds
@@ -111,7 +111,9 @@ def use(found):
         client.post(door, body, "application/json", headers={"X-Webhook-Secret": secret})
     client.get(f"/feeds/{found['feed address']}.atom")
     client.get(f"/invitations/{found['invitation']}")
-    hands.work_all_due("pipeline.generate", "webhooks.dispatch", "webhooks.deliver", "accounts.notices")
+    dispatch.work_all_due(
+        "generate.run_item", "webhooks.fan_out", "webhooks.deliver_to_endpoint", "mail.spread_notice"
+    )
 
 
 def found_in(canaries, text):

@@ -11,7 +11,7 @@ from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import encode
 from pipeline.models import Asset, Outlet, Publication
 from pipeline.stages import publish
@@ -43,7 +43,7 @@ def handed(item, desk):
     row = publish.request(item, publish.Wish(outlets=[encode("out", desk.pk)], overrides=words), by="alice")[
         1
     ][0]
-    hands.work_all_due("pipeline.publish")
+    dispatch.work_all_due("publish.send_publication")
     row.refresh_from_db()
     assert publish.is_handed_over(row)
     return row

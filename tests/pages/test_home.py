@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts import tokens, workspaces
 from accounts.models import CreditBalance
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import encode, uuid7
 from pipeline import overview
 from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source, WorkspaceDefaults
@@ -33,7 +33,7 @@ def make(workspace, title, *, test=False):
     source = defaults.test_push_source if test else defaults.push_source
     content = push.RawContent(title=title, body=TEXT.format(title), engines=["Short Post"])
     raw = push.push(workspace, source, content, defaults=defaults).raw_item
-    hands.work_all_due("pipeline.generate")
+    dispatch.work_all_due("generate.run_item")
     return GeneratedItem.everywhere.get(raw_item=raw)
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from accounts import workspaces
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import encode
 from pipeline import way_out
 from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
@@ -82,7 +82,7 @@ def saved(client, workspace, address, **changes):
 def polled(source):
     # The rest between two fetches from one host.
     HostSlot.everywhere.all().delete()
-    hands.work_all_due("pipeline.collect")
+    dispatch.work_all_due("ingest.poll_source")
     source.refresh_from_db()
     return source
 

@@ -13,7 +13,7 @@ import pytest
 from django.db import InternalError, OperationalError, connection
 
 from config import health
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.requests import exception_response
 
 MEDIA = (True, "takes files")
@@ -27,13 +27,13 @@ def _nothing_tried_before(settings, tmp_path):
 
 
 @pytest.fixture
-def ticked():
-    hands.ticked()
+def ran():
+    dispatch._ran_at["at"] = time.monotonic()
 
 
 @pytest.fixture
-def never_ticked(monkeypatch):
-    monkeypatch.setattr(hands, "seconds_since_tick", lambda: 86_400.0)
+def never_ran(monkeypatch):
+    monkeypatch.setattr(dispatch, "seconds_since_rounds", lambda: 86_400.0)
 
 
 def checks_of(response):
@@ -55,7 +55,7 @@ def test_other_methods_are_refused_in_the_contracts_shape(client, path):
 
 
 @pytest.mark.django_db
-def test_readyz_is_ready_when_everything_answers(client, settings, ticked):
+def test_readyz_is_ready_when_everything_answers(client, settings, ran):
     settings.REDIS_URL = ""
     response = client.get("/readyz")
     assert response.status_code == 200
@@ -65,12 +65,12 @@ def test_readyz_is_ready_when_everything_answers(client, settings, ticked):
     assert found["database"] == (True, connection.vendor)
     assert found["media"] == MEDIA
     assert found["broker"] == (True, "in process")
-    assert found["tick"][0] is True
-    assert found["tick"][1].endswith(" s ago")
+    assert found["dispatcher"][0] is True
+    assert found["dispatcher"][1].endswith(" s ago")
 
 
 @pytest.mark.django_db
-def test_readyz_names_a_tick_that_does_not_come(client, settings, never_ticked):
+def test_readyz_names_a_dispatcher_that_does_not_run(client, settings, never_ran):
     settings.REDIS_URL = ""
     response = client.get("/readyz")
     assert (response.status_code, response.json()["status"]) == (503, "unavailable")
@@ -78,12 +78,15 @@ def test_readyz_names_a_tick_that_does_not_come(client, settings, never_ticked):
         "database": (True, connection.vendor),
         "media": MEDIA,
         "broker": (True, "in process"),
-        "tick": (False, "The last tick came more than 10 s ago: is beat running, and a worker?"),
+        "dispatcher": (
+            False,
+            "It last ran more than 10 s ago: is a worker running that takes the queue dispatch?",
+        ),
     }
 
 
 @pytest.mark.django_db
-def test_readyz_names_a_broker_that_is_away_and_says_so_quickly(client, settings, ticked):
+def test_readyz_names_a_broker_that_is_away_and_says_so_quickly(client, settings, ran):
     settings.REDIS_URL = REDIS_NOBODY_AT
     started = time.monotonic()
     response = client.get("/readyz")
@@ -91,10 +94,10 @@ def test_readyz_names_a_broker_that_is_away_and_says_so_quickly(client, settings
     assert response.status_code == 503
     found = checks_of(response)
     assert found["broker"] == (False, "Redis doesn't answer.")
-    assert (found["database"][0], found["tick"][0]) == (True, True)
+    assert (found["database"][0], found["dispatcher"][0]) == (True, True)
 
 
-def test_readyz_names_a_database_that_is_away_and_tells_nothing_else_of_it(client, settings, ticked):
+def test_readyz_names_a_database_that_is_away_and_tells_nothing_else_of_it(client, settings, ran):
     settings.REDIS_URL = ""
     away = mock.patch.object(
         connection, "cursor", side_effect=OperationalError("host db.internal user secret")
@@ -137,7 +140,7 @@ def is_ready(client, settings):
     ],
 )
 def test_media_that_cannot_be_kept_is_named_until_it_can(
-    client, settings, ticked, monkeypatch, time_passes, error, said
+    client, settings, ran, monkeypatch, time_passes, error, said
 ):
     with monkeypatch.context() as broken:
         broken.setattr(health, "TemporaryFile", mock.Mock(side_effect=error))
@@ -148,7 +151,7 @@ def test_media_that_cannot_be_kept_is_named_until_it_can(
 
 
 @pytest.mark.django_db
-def test_a_disk_with_hardly_any_room_is_full(client, settings, ticked, monkeypatch, time_passes):
+def test_a_disk_with_hardly_any_room_is_full(client, settings, ran, monkeypatch, time_passes):
     room = SimpleNamespace(free=health.DISK_LEAST_BYTES - 1)
     with monkeypatch.context() as crowded:
         crowded.setattr(shutil, "disk_usage", lambda _: room)
@@ -162,7 +165,7 @@ def test_a_disk_with_hardly_any_room_is_full(client, settings, ticked, monkeypat
 
 @pytest.mark.sqlite
 @pytest.mark.django_db
-def test_a_database_file_that_is_read_only_is_named(client, settings, ticked, monkeypatch):
+def test_a_database_file_that_is_read_only_is_named(client, settings, ran, monkeypatch):
     with monkeypatch.context() as closed:
         closed.setattr(os, "access", lambda *_: False)
         ready, found = is_ready(client, settings)
@@ -171,7 +174,7 @@ def test_a_database_file_that_is_read_only_is_named(client, settings, ticked, mo
 
 
 @pytest.mark.django_db
-def test_however_often_somebody_asks_the_disk_is_tried_now_and_then(client, settings, ticked, monkeypatch):
+def test_however_often_somebody_asks_the_disk_is_tried_now_and_then(client, settings, ran, monkeypatch):
     tries = mock.Mock(wraps=health._folder_fault)
     monkeypatch.setattr(health, "_folder_fault", tries)
     for _ in range(20):
@@ -188,7 +191,7 @@ def test_however_often_somebody_asks_the_disk_is_tried_now_and_then(client, sett
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_a_read_only_postgresql_is_named_and_refuses_in_the_contracts_shape(client, settings, ticked):
+def test_a_read_only_postgresql_is_named_and_refuses_in_the_contracts_shape(client, settings, ran):
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
     try:
@@ -204,13 +207,13 @@ def test_a_read_only_postgresql_is_named_and_refuses_in_the_contracts_shape(clie
 
 
 @pytest.mark.django_db
-def test_a_tick_of_another_process_is_seen_through_redis(client, settings, never_ticked):
+def test_a_tick_of_another_process_is_seen_through_redis(client, settings, never_ran):
     if not settings.REDIS_URL:
         pytest.skip("needs Redis")
-    health.note_tick()
-    assert checks_of(client.get("/readyz"))["tick"][0] is True
+    health.note_run()
+    assert checks_of(client.get("/readyz"))["dispatcher"][0] is True
     long_ago = time.time() - 60
-    health._redis(settings.REDIS_URL).set(health._TICKED_AT, long_ago, ex=60)
-    assert checks_of(client.get("/readyz"))["tick"][0] is False
-    health._redis(settings.REDIS_URL).delete(health._TICKED_AT)
-    assert checks_of(client.get("/readyz"))["tick"][0] is False
+    health._redis(settings.REDIS_URL).set(health._RAN_AT, long_ago, ex=60)
+    assert checks_of(client.get("/readyz"))["dispatcher"][0] is False
+    health._redis(settings.REDIS_URL).delete(health._RAN_AT)
+    assert checks_of(client.get("/readyz"))["dispatcher"][0] is False

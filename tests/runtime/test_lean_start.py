@@ -25,7 +25,5 @@ def test_a_check_loads_nothing_that_only_workers_use():
     assert loaded & LATE == set()
 
 
-def test_the_first_look_loads_celery():
-    assert "config.celery" in loaded_by(
-        "from config.ground import hands; hands.ask_for_look('pipeline.publish')"
-    )
+def test_the_first_wake_loads_celery():
+    assert "config.celery" in loaded_by("from config.ground import dispatch; dispatch.wake_now()")

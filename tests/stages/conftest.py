@@ -13,21 +13,13 @@ from django.utils import timezone
 
 from accounts import credits, workspaces
 from accounts.models import Plan, User, Workspace
-from config.ground import due, hands
+from config.ground import due
 from pipeline.models import GeneratedItem, Outlet, WorkspaceDefaults
 from tests.factories import UserFactory
 from tests.stages import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """No message leaves; the kinds that were asked for are listed."""
-    asked: list[str] = []
-    monkeypatch.setitem(hands._sender, "look", asked.append)
-    return asked
 
 
 @pytest.fixture(autouse=True)

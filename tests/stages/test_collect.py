@@ -111,7 +111,7 @@ def codes(raised):
 # --- Registering -----------------------------------------------------------------------------------------------------
 
 
-def test_register_has_it_polled_at_once(register, news, nudged):
+def test_register_has_it_polled_at_once(register, news, woken):
     source = register(name="Mine", variants=2)
     assert state(source, "name", "status", "wake_at", "due_at", "variants", "config", "inbound_token") == {
         "name": "Mine",
@@ -536,8 +536,8 @@ def test_poll_now_wakes_it_and_overtakes(register, clock):
     source = poll(register())
     hand = claimed(source)
     clock.shift(60)
-    woken = collect.poll_now(source, now=timezone.now())
-    assert (woken.wake_at, woken.lease_token) == (timezone.now(), hand.lease_token + 1)
+    polled = collect.poll_now(source, now=timezone.now())
+    assert (polled.wake_at, polled.lease_token) == (timezone.now(), hand.lease_token + 1)
 
 
 def test_poll_now_refuses_what_is_not_fetched(defaults):

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from accounts import workspaces
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.errors import Conflict, Invalid
 from pipeline.models import HostSlot, ModelCall, Persona, PersonaDraft
 from pipeline.stages import drafting, stopping
@@ -220,7 +220,7 @@ def test_what_breaks_again_and_again_ends_in_words(workspace, monkeypatch):
     monkeypatch.setattr(working, "gather", lambda *_arguments, **_named: 1 / 0)
     for _ in range(6):
         PersonaDraft.everywhere.filter(pk=row.pk).update(wake_at=NOON - timedelta(days=900))
-        hands.work_all_due("pipeline.drafts")
+        dispatch.work_all_due("generate.draft_persona")
     ended = reread(row)
     assert (ended.status, ended.error["code"]) == ("failed", "gave_up")
 

@@ -47,7 +47,7 @@ def test_record_refuses_outside_a_transaction(workspace):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_record_is_gone_with_its_change(workspace, nudged):
+def test_record_is_gone_with_its_change(workspace, woken):
     def undone():
         with transaction.atomic():
             note(workspace)
@@ -55,9 +55,9 @@ def test_record_is_gone_with_its_change(workspace, nudged):
 
     with pytest.raises(ZeroDivisionError):
         undone()
-    assert (Event.everywhere.count(), nudged) == (0, [])
+    assert (Event.everywhere.count(), woken) == (0, [])
     note(workspace)
-    assert (Event.everywhere.count(), nudged) == (1, ["webhooks.dispatch"])
+    assert (Event.everywhere.count(), woken) == (1, ["wake"])
 
 
 def test_record_refuses_a_type_that_nobody_promised(workspace):

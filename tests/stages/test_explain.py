@@ -9,7 +9,7 @@ import pytest
 
 from accounts import workspaces
 from accounts.models import Workspace
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.errors import Conflict, Invalid, NotFound
 from config.ground.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, SimulatedPost, Switch
@@ -293,7 +293,7 @@ def test_nothing_stands_in_the_way_if_and_only_if_the_next_look_publishes(worksp
     SimulatedPost.everywhere.filter(ref=encode("pub", row.pk)).delete()
     is_clear = publish.explain(fresh(ready), now=NOON).is_empty
     told = codes(ready)
-    hands.look("pipeline.publish")
+    dispatch.work_all_due("publish.send_publication")
     is_sent = SimulatedPost.everywhere.filter(ref=encode("pub", row.pk)).exists()
     assert (is_clear, told == []) == (is_sent, is_sent), told
     assert Switch.everywhere.count() <= 1
@@ -303,7 +303,7 @@ def test_nothing_stands_in_the_way_if_and_only_if_the_next_look_publishes(worksp
 
 
 def test_a_hold_keeps_everything_back_and_letting_go_sends_it_at_once(
-    workspace, charlies, ready, stage, nudged
+    workspace, charlies, ready, stage, woken
 ):
     row = promise(ready, stage)
     halting.hold(workspace, reason="A crisis.", by="alice")
@@ -314,9 +314,9 @@ def test_a_hold_keeps_everything_back_and_letting_go_sends_it_at_once(
         0,
     )
     assert halting.read(charlies) is None
-    nudged.clear()
+    woken.clear()
     halting.release(workspace, by="alice", now=NOON)
-    assert (reread(row).wake_at, nudged) == (NOON, [])
+    assert (reread(row).wake_at, woken) == (NOON, [])
     assert send(row).status == "published"
     with pytest.raises(NotFound):
         halting.release(workspace, by="alice", now=NOON)

@@ -64,7 +64,7 @@ def published_types(workspace):
 # --- Asking ----------------------------------------------------------------------------------------------------------
 
 
-def test_publish_now_promises_every_outlet_of_the_item(workspace, ready, feed, nudged):
+def test_publish_now_promises_every_outlet_of_the_item(workspace, ready, feed, woken):
     row, publications = publish.request(ready, publish.Wish(), by="alice")
     assert [(one.outlet_id, one.status, one.due_at, one.wake_at, one.revision) for one in publications] == [
         (feed.pk, "scheduled", NOON, NOON, 1)

@@ -40,7 +40,7 @@ def rows():
 # --- New -------------------------------------------------------------------------------------------------------------
 
 
-def test_push_stores_everything_that_will_be_made(workspace, defaults, nudged):
+def test_push_stores_everything_that_will_be_made(workspace, defaults, woken):
     pushed = push_raw(workspace, external_id="a-1", variants=2)
     raw = reread(pushed.raw_item)
     assert pushed.outcome == "new"

@@ -14,7 +14,7 @@ from PIL import Image
 from accounts import samples
 from accounts.models import Membership, User, Workspace
 from analytics.models import Measurement, MeasurementRollup, OutcomeRollup
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.ids import encode
 from pipeline.models import (
     Event,
@@ -58,7 +58,13 @@ STAYS = {
     "accounts.AuditEntry": "who did what is kept for good",
     "accounts.LedgerEntry": "credits are kept for good, and name the run that used them",
 }
-KINDS = ("pipeline.publish", "webhooks.dispatch", "analytics.count", "analytics.measure", "analytics.roll_up")
+KINDS = (
+    "publish.send_publication",
+    "webhooks.fan_out",
+    "analytics.count_events",
+    "analytics.measure_publication",
+    "analytics.roll_up_day",
+)
 
 
 @dataclass
@@ -140,7 +146,7 @@ def filled(workspace, alice, settings, tmp_path) -> Filled:
         entries=[{"item": encode("gen", one.pk), "set_aside": []} for one in (post, own_post)],
         made_by="alice",
     )
-    hands.work_all_due(*KINDS)
+    dispatch.work_all_due(*KINDS)
     roots = {
         "persona": persona,
         "topic": topic,
@@ -267,7 +273,7 @@ def test_analytics_shows_own_posts_alone(filled, clock):
     remove(filled)
     assert Measurement.everywhere.filter(workspace=filled.workspace).count() == own
     clock.shift(60)
-    hands.work_all_due("analytics.roll_up")
+    dispatch.work_all_due("analytics.roll_up_day")
     for rollup in (OutcomeRollup, MeasurementRollup):
         rows = rollup.everywhere.filter(workspace=filled.workspace)
         assert set(rows.values_list("source_id", flat=True)) == {filled.own[0].pk}
@@ -310,7 +316,7 @@ def test_another_workspace_loses_nothing(filled, charlies):
     assert GeneratedItem.everywhere.filter(pk=item.pk).exists()
 
 
-def test_it_is_asked_for_once_and_only_where_there_are_samples(filled, charlies, nudged):
+def test_it_is_asked_for_once_and_only_where_there_are_samples(filled, charlies, woken):
     assert samples.remove(charlies, actor="charlie") is False
     assert samples.remove(filled.workspace, actor="alice") is True
     assert samples.remove(filled.workspace, actor="alice") is False

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Notice
-from config.ground import due, limits
+from config.ground import limits
 from config.ground.ids import encode
 from config.ground.outbound import TimedOut
 from pipeline import payloads
@@ -22,6 +22,7 @@ from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import OutcomeUnknown, Problem, TryLater
 from pipeline.stages import publish, push, review
 from pipeline.stages.publish import looking_up, one_call, recording, sending
+from tests import claims
 from tests.stages.steps import (
     MINUTE,
     NOON,
@@ -90,7 +91,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_call_makes_one_post(workspace, rea
     while hand.is_alive() or reread(publication).status != "published":
         assert time.monotonic() < until, reread(publication).status
         time.sleep(0.02)
-        for one in due.claim(Publication, limit=5, per_workspace=5, lease=recording.LEASE):
+        for one in claims.begun(Publication, limit=5, per_workspace=5, lease=recording.LEASE):
             looks += 1
             publish.work(one)
     hand.join()

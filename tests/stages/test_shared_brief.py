@@ -91,9 +91,7 @@ def test_two_engines_pay_for_one_brief(raw, server):
     assert (kept.asked_by, kept.asked_until, kept.refusal) == (None, None, None)
 
 
-def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(
-    raw, server, monkeypatch, nudged
-):
+def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(raw, server, monkeypatch, woken):
     server.script = [found(), written(), written()]
     first, second = runs(raw)
     send = model_client.Client._send
@@ -103,7 +101,7 @@ def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(
         if not seen:
             waiting = work(second)
             seen.append((waiting.wake_at, waiting.error["code"], waiting.attempts, len(server.requests)))
-            nudged.clear()
+            woken.clear()
         return send(self, ask, started)
 
     monkeypatch.setattr(model_client.Client, "_send", meanwhile)

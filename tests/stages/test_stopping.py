@@ -27,7 +27,7 @@ def notes():
     return list(AuditEntry.everywhere.order_by("id").values_list("action", "actor", "subject", "details"))
 
 
-def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, nudged):
+def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, woken):
     switch = stopping.stop("publishing", reason=" The platform asked. ", actor="op")
     row = claimed(promised)
     row = Publication.everywhere.select_related("workspace", "item", "queue").get(pk=row.pk)
@@ -38,7 +38,7 @@ def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, nudged):
     held = reread(promised)
     assert (held.status, held.attempt_count, held.attempts) == ("scheduled", 0, 0)
     assert held.wake_at == NOON + publish.HELD_WAIT
-    nudged.clear()
+    woken.clear()
     assert stopping.resume(switch, actor="op") is True
     assert reread(promised).wake_at == NOON
     publish.work(claimed(promised))

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.outbound import ConnectFailed, Response
 from config.ground.outbound.client import Headers
 from pipeline.models import Source, WebSubSubscription
@@ -78,7 +78,7 @@ def kept():
 
 
 def work():
-    return hands.work_all_due("pipeline.websub")
+    return dispatch.work_all_due("ingest.subscribe_feed")
 
 
 def ask(row, **changes):
@@ -348,7 +348,7 @@ def test_a_paused_source_is_not_renewed(hub, row, clock):
 
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256", "sha384", "sha512"])
-def test_a_signed_push_wakes_the_source(hub, row, source, nudged, algorithm):
+def test_a_signed_push_wakes_the_source(hub, row, source, woken, algorithm):
     subscribed(row)
     assert push(row, algorithm=algorithm).status_code == 202
     after = Source.everywhere.get(pk=source.pk)
@@ -425,7 +425,7 @@ def test_a_source_that_is_told_is_polled_once_a_day(hub, row, workspace, monkeyp
     polled = Fetch(entries=(), state={}, not_modified=True, hub=HUB)
     monkeypatch.setattr("pipeline.sources.rss.PLUGIN.fetch", lambda *_, **__: polled)
     Source.everywhere.filter(type="rss").update(wake_at=NOON)
-    hands.work_all_due("pipeline.collect")
+    dispatch.work_all_due("ingest.poll_source")
     wait = Source.everywhere.get(type="rss").wake_at - NOON
     assert timedelta(days=1) <= wait <= timedelta(days=1, hours=3)
 
@@ -435,7 +435,7 @@ def test_a_poll_at_an_hour_that_is_to_be_skipped_is_put_off(source, monkeypatch)
     polled = Fetch(entries=(), state={}, not_modified=True, quiet=quiet)
     monkeypatch.setattr("pipeline.sources.rss.PLUGIN.fetch", lambda *_, **__: polled)
     Source.everywhere.filter(type="rss").update(wake_at=NOON, poll_interval_minutes=90)
-    hands.work_all_due("pipeline.collect")
+    dispatch.work_all_due("ingest.poll_source")
     assert quiet.end_after(NOON) == NOON
     assert Source.everywhere.get(type="rss").wake_at.hour == 15
 

@@ -1,19 +1,21 @@
-"""A receiver on loopback, and hands that work beside the test."""
+"""A receiver on loopback, and threads that work beside the test."""
 
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.conf import settings
 
-from config.ground import hands
+from config.ground import dispatch, leases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -106,41 +108,54 @@ def receiver() -> Iterator[Receiver]:
     thread.join()
 
 
-@pytest.fixture(autouse=True)
-def nudged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """No message leaves; the kinds that were asked for are listed."""
-    asked: list[str] = []
-    monkeypatch.setitem(hands._sender, "look", asked.append)
-    return asked
+class Workers:
+    """A broker whose messages are worked at once by threads, as many as a worker has for webhooks."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(settings.QUEUE_SLOTS["webhooks"] + 8)
+        self.is_over = threading.Event()
+
+    def send(self, job: dispatch.Job, lease: leases.Lease) -> None:
+        self.pool.submit(dispatch.run, job.name, lease.subject, lease.token, lease.holder)
+
+    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+        return dict.fromkeys(queues, 0)
+
+    def wake(self) -> None:
+        if not self.is_over.is_set():
+            self.pool.submit(self._round)
+
+    def _round(self) -> None:
+        try:
+            dispatch.run_round(self, settings.QUEUE_SLOTS)
+        finally:
+            dispatch.release_connections()
+
+    def woken(self) -> None:
+        pass
 
 
 @pytest.fixture
 def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Callable[[], None]]:
-    """Call it to start hands for both lanes, with nudges and a tick a second as in a worker."""
-    lanes = ("webhooks.deliver", "webhooks.probe")
-    end = threading.Event()
-
-    def send(name: str) -> None:
-        if name in lanes:
-            hands.serve(name)
+    """Call it to have what is due worked beside the test, with wakes after commits and each second as in a worker."""
+    workers = Workers()
 
     def tick() -> None:
-        while not end.is_set():
-            for name in lanes:
-                hands.serve(name)
-            end.wait(hands.TICK_SECONDS)
+        while not workers.is_over.is_set():
+            workers.wake()
+            workers.is_over.wait(1)
 
     ticker = threading.Thread(target=tick, daemon=True)
 
     def start() -> None:
-        monkeypatch.setitem(hands._sender, "look", send)
+        leases.start_worker()
+        leases.note_worker("test", settings.QUEUE_SLOTS)
+        monkeypatch.setitem(dispatch._waker, "it", workers.wake)
         ticker.start()
 
     yield start
-    end.set()
+    workers.is_over.set()
     receiver.let_go.set()
     if ticker.is_alive():
         ticker.join()
-    rested = hands.rest(20)
-    hands._resting.clear()
-    assert rested
+    workers.pool.shutdown(wait=True)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models import Notice
-from config.ground import hands, limits, outbound
+from config.ground import dispatch, limits, outbound
 from config.ground.ids import encode
 from pipeline.models import Event
 from tests.webhooks.factories import (
@@ -398,7 +398,7 @@ def test_endpoint_switched_off_while_an_attempt_fails(changes, status):
 @pytest.mark.parametrize("status", ["pending", "held"])
 def test_give_up_ends_visibly(status):
     delivery = claimed(make_delivery(make_endpoint(), status=status, attempts=10))
-    hands.work_one(hands.kinds()["webhooks.deliver"], delivery)
+    deliver(delivery)
     after = read(delivery)
     assert (after.status, after.wake_at, after.attempts) == ("failed", None, 0)
     assert after.last_error.startswith("The service stopped again and again")
@@ -448,11 +448,11 @@ def test_killed_is_delivered_at_least_once_and_recorded_once(monkeypatch, receiv
     with monkeypatch.context() as patched:
         patched.setattr(deliver_module, "crash_point", die)
         with pytest.raises(Killed):
-            hands.look("webhooks.deliver")
+            dispatch.work_all_due("webhooks.deliver_to_endpoint")
     # Within the lease nobody touches it; afterwards the next hand does.
-    assert hands.look("webhooks.deliver") == 0
+    assert dispatch.work_all_due("webhooks.deliver_to_endpoint") == 0
     Delivery.everywhere.filter(wake_at__isnull=False).update(wake_at=timezone.now() - timedelta(seconds=1))
-    assert hands.work_all_due("webhooks.deliver", "webhooks.probe") == (
+    assert dispatch.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint") == (
         0 if point == "deliver.recorded" else 1
     )
     assert len(receiver.received) == requests
@@ -472,7 +472,7 @@ def test_claims_without_end_give_up(monkeypatch, receiver):
     for _ in range(11):
         assert read(delivery).status == "pending"
         Delivery.everywhere.update(wake_at=timezone.now() - timedelta(seconds=1))
-        assert hands.look("webhooks.deliver") == 1
+        assert dispatch.work_all_due("webhooks.deliver_to_endpoint") == 1
     assert read(delivery).status == "failed"
 
 

@@ -9,7 +9,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from accounts.models import AuditEntry
-from config.ground import hands, states
+from config.ground import dispatch, states
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import encode
 from pipeline.models import Event
@@ -38,7 +38,7 @@ def audited() -> list[tuple[str, str, str]]:
 
 
 def work() -> int:
-    return hands.work_all_due("webhooks.deliver", "webhooks.probe")
+    return dispatch.work_all_due("webhooks.deliver_to_endpoint", "webhooks.probe_endpoint")
 
 
 # --- Add -------------------------------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ def test_send_test_reaches_this_endpoint_alone(receiver):
     endpoint = make_endpoint(workspace, url=f"{receiver.url}/in", events=["raw.failed"])
     make_endpoint(workspace, url=f"{receiver.url}/other")
     delivery = endpoints.send_test(endpoint, actor="alice")
-    assert hands.work_all_due("webhooks.dispatch", "webhooks.deliver") == 1
+    assert dispatch.work_all_due("webhooks.fan_out", "webhooks.deliver_to_endpoint") == 1
     [got] = receiver.received
     sent = Webhook(endpoint.secret).verify(got.body, got.headers)
     assert (got.path, sent["type"]) == ("/in", "webhook.test")

@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import threading
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from time import monotonic, sleep
 
@@ -13,27 +14,28 @@ import pytest
 from django.db import close_old_connections, connections
 
 from config import half_restored
-from config.ground import due, limits
+from config.ground import dispatch, due, leases, limits
 from config.ground.errors import Invalid
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
-from webhooks import endpoints, pace
-from webhooks.deliver import LEASE, slots_of_failing, slots_of_healthy
-from webhooks.dispatch import write_deliveries
-from webhooks.models import Delivery, EndpointPace
+from webhooks import deliver, endpoints, pace
+from webhooks.fan_out import write_deliveries
+from webhooks.models import Delivery, Endpoint, EndpointPace
+from webhooks.tasks import HEALTHY
 
 RATE = pace.EndpointRate()
 
 
-def plenty(ids):
-    """Slots that never end, so that the rate alone counts."""
-    return {pk: due.Slots(slots.workspace_id, 1000) for pk, slots in slots_of_healthy(ids).items()}
+@pytest.fixture(autouse=True)
+def the_rate_alone(monkeypatch):
+    """What is taken counts as sent at once."""
+    monkeypatch.setattr(deliver, "PACE", RATE)
 
 
-PACED = due.Group("endpoint_id", plenty, RATE)
-
-
-def claim(group=PACED, limit=1000, **more):
-    return due.claim(Delivery, limit=limit, per_workspace=1000, lease=LEASE, group=group, **more)
+def claim(limit=1000):
+    """As the lanes of each endpoint take them."""
+    return [
+        row for pk in Endpoint.everywhere.values_list("pk", flat=True) for row in deliver.take(pk, most=limit)
+    ]
 
 
 @pytest.fixture
@@ -84,15 +86,25 @@ def test_what_was_not_there_to_be_claimed_is_not_counted(clock):
 
 
 @pytest.mark.django_db
-def test_both_lanes_count_together(clock):
+def test_a_probe_counts_too(clock):
     endpoint = filled(1)
-    [row] = claim()
-    row.sleep_until(None, attempts=0)
+    assert len(claim()) == 1
     endpoint.failures = 1
     endpoint.save()
-    assert claim(due.Group("endpoint_id", slots_of_failing, RATE)) == []
+    assert claim() == []
     clock["at"] += 1001
-    assert len(claim(due.Group("endpoint_id", slots_of_failing, RATE))) == 1
+    assert len(claim()) == 1
+
+
+@pytest.mark.django_db
+def test_what_may_begin_a_little_later_counts_so_much_longer(clock, monkeypatch):
+    monkeypatch.setattr(deliver, "PACE", pace.EndpointRate(lasts=0.1))
+    filled(2)
+    assert len(claim()) == 2
+    clock["at"] += 1100
+    assert claim() == []
+    clock["at"] += 1
+    assert len(claim()) == 2
 
 
 @pytest.mark.django_db
@@ -102,7 +114,9 @@ def test_endpoint_that_has_had_its_turns_takes_nobody_s_place(clock):
     assert len(claim()) == 2
     sibling = make_endpoint(workspace)
     make_delivery(sibling)
-    assert [row.endpoint_id for row in claim(limit=1)] == [sibling.pk]
+    now = due.database_now()
+    lanes = dispatch._claim_lanes(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
+    assert [lane.holder for lane in lanes] == [sibling.pk]
     assert flooded.pk != sibling.pk
 
 

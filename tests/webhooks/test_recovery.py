@@ -8,9 +8,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.errors import Conflict, Invalid
 from config.ground.ids import first_of, uuid7
+from tests import claims
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event
 from webhooks import endpoints, recovery
 from webhooks.models import Delivery, Recovery
@@ -44,7 +45,7 @@ def waking(*rows):
 
 
 def work():
-    return hands.work_all_due("webhooks.recover")
+    return dispatch.work_all_due("webhooks.recover_deliveries")
 
 
 def test_it_sends_what_has_not_arrived_since_then_and_nothing_else():
@@ -206,7 +207,7 @@ def test_a_hand_that_was_overtaken_writes_nothing():
     endpoint = make_endpoint()
     row = at(endpoint, timedelta(hours=1))
     made = recovery.start(endpoint, timezone.now() - DAY, actor="alice")
-    [held] = due.claim(Recovery, limit=1, per_workspace=1, lease=recovery.LEASE)
+    [held] = claims.begun(Recovery, limit=1, per_workspace=1, lease=recovery.LEASE)
     recovery.stop(made, actor="alice")
     recovery.work(held)
     assert statuses(row) == ["failed"]
@@ -245,7 +246,7 @@ def test_a_delivery_that_a_hand_claimed_meanwhile_stays_in_its_hand():
     read = Delivery.everywhere.get(pk=row.pk)
     # Its time has come between the look and the write.
     Delivery.everywhere.filter(pk=row.pk).update(wake_at=due.database_now())
-    [held] = due.claim(Delivery, limit=1, per_workspace=1, lease=timedelta(seconds=60))
+    [held] = claims.begun(Delivery, limit=1, per_workspace=1, lease=timedelta(seconds=60))
     assert recovery._send_again(read, due.database_now()) is False
     assert held.under_lease().exists()
     assert statuses(row) == ["pending"]

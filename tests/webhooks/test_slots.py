@@ -1,56 +1,89 @@
-"""Slots of an endpoint: exact over processes, and no endpoint waits for another's."""
+"""Lanes of an endpoint: no more than its slots in all processes together, and no endpoint waits for another's."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from datetime import timedelta
 from itertools import pairwise
 from time import monotonic
 
 import pytest
-from django.db import close_old_connections
+from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
-from config.ground import due, limits
+from config.ground import dispatch, due, leases, limits
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
-from webhooks.deliver import LEASE, slots_of_failing, slots_of_healthy
-from webhooks.dispatch import write_deliveries
+from webhooks.deliver import take
+from webhooks.fan_out import write_deliveries
 from webhooks.models import Delivery, Endpoint
-
-HEALTHY = due.Group("endpoint_id", slots_of_healthy)
-FAILING = due.Group("endpoint_id", slots_of_failing)
+from webhooks.tasks import FAILING, HEALTHY
 
 
-def claim(
-    group: due.Group | None = HEALTHY, *, limit: int = 100, per_workspace: int = 100, **more
-) -> list[Delivery]:
-    return due.claim(Delivery, limit=limit, per_workspace=per_workspace, lease=LEASE, group=group, **more)
+def queue(
+    job: dispatch.LaneJob = HEALTHY, *, room: int = 100, per_workspace: int = 100
+) -> list[leases.Lease]:
+    """Lanes that the dispatcher would queue with so much room."""
+    alone = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
+    with alone:
+        leases.lock()
+        now = due.database_now()
+        found = dispatch._claim_lanes(job, room, leases.held(now), now, per_workspace=per_workspace)
+        if found:
+            leases.add(job.name, job.queue, found, now=now)
+    return found
 
 
-def of(rows: list[Delivery], endpoint: Endpoint) -> int:
-    return sum(row.endpoint_id == endpoint.pk for row in rows)
-
-
-@pytest.mark.django_db
-def test_four_of_one_endpoint_and_no_more_until_one_is_given_back():
-    endpoint = make_endpoint()
-    for _ in range(6):
-        make_delivery(endpoint)
-    rows = claim()
-    assert len(rows) == 4
-    assert claim() == []
-    assert rows[0].sleep_until(timezone.now() + timedelta(seconds=30), attempts=0)
-    assert [row.pk not in {one.pk for one in rows} for row in claim()] == [True]
+def of(lanes: list[leases.Lease], endpoint: Endpoint) -> int:
+    return sum(lane.holder == endpoint.pk for lane in lanes)
 
 
 @pytest.mark.django_db
-def test_lease_that_ran_out_frees_its_slot():
+def test_four_lanes_of_one_endpoint_and_no_more_until_one_ends():
     endpoint = make_endpoint()
-    for _ in range(5):
+    for _ in range(16):
         make_delivery(endpoint)
-    assert len(claim()) == 4
-    later = due.database_now() + LEASE + timedelta(seconds=1)
-    assert len(claim(now=later)) == 4
+    lanes = queue()
+    assert len(lanes) == 4
+    assert queue() == []
+    leases.end(lanes[0].subject, lanes[0].token)
+    assert of(queue(), endpoint) == 1
+
+
+@pytest.mark.django_db
+def test_no_more_lanes_than_deliveries_are_due():
+    endpoint = make_endpoint()
+    make_delivery(endpoint)
+    make_delivery(endpoint)
+    make_delivery(endpoint, wake_at=timezone.now() + timedelta(hours=1))
+    assert len(queue()) == 2
+    # Those that are queued will take them.
+    assert queue() == []
+
+
+@pytest.mark.django_db
+def test_a_message_that_was_lost_frees_its_lane():
+    endpoint = make_endpoint()
+    for _ in range(9):
+        make_delivery(endpoint)
+    assert len(queue()) == 4
+    later = timezone.now() + 2 * leases.QUEUED
+    assert len(dispatch._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
+
+
+@pytest.mark.django_db
+def test_what_a_dead_worker_had_counts_no_more():
+    endpoint = make_endpoint()
+    for _ in range(9):
+        make_delivery(endpoint)
+    leases.start_worker()
+    leases.note_worker("one", {"webhooks": 16})
+    now = due.database_now()
+    for lane in queue():
+        assert leases.begin(lane.subject, lane.token, now=now)
+    assert queue() == []
+    later = now + leases.ALIVE
+    assert len(dispatch._claim_lanes(HEALTHY, 9, leases.held(later), later, per_workspace=9)) == 4
 
 
 @pytest.mark.django_db
@@ -66,11 +99,24 @@ def test_lease_that_ran_out_frees_its_slot():
         ({"deleted_at": "2027-01-01T00:00:00Z"}, 0, 1),
     ],
 )
-def test_one_slot_while_it_fails(changes, healthy, failing):
+def test_one_lane_while_it_fails(changes, healthy, failing):
     endpoint = make_endpoint(**changes)
     for _ in range(6):
         make_delivery(endpoint)
-    assert (len(claim(HEALTHY)), len(claim(FAILING))) == (healthy, failing)
+    assert (len(queue(HEALTHY)), len(queue(FAILING))) == (healthy, failing)
+
+
+@pytest.mark.django_db
+def test_lanes_that_still_run_when_it_begins_to_fail_count_as_the_probe():
+    endpoint = make_endpoint()
+    for _ in range(6):
+        make_delivery(endpoint)
+    lanes = queue()
+    Endpoint.everywhere.update(failures=1)
+    assert queue(FAILING) == []
+    for lane in lanes:
+        leases.end(lane.subject, lane.token)
+    assert len(queue(FAILING)) == 1
 
 
 @pytest.mark.django_db
@@ -78,7 +124,8 @@ def test_oldest_first_within_an_endpoint():
     endpoint = make_endpoint()
     now = due.database_now()
     rows = [make_delivery(endpoint, wake_at=now - timedelta(seconds=ago)) for ago in (3, 9, 5)]
-    assert [claim(limit=1)[0].pk for _ in range(3)] == [rows[1].pk, rows[2].pk, rows[0].pk]
+    assert [take(endpoint.pk, most=1)[0].pk for _ in range(3)] == [rows[1].pk, rows[2].pk, rows[0].pk]
+    assert take(endpoint.pk, most=1) == []
 
 
 @pytest.mark.django_db
@@ -89,8 +136,8 @@ def test_busy_endpoint_leaves_the_others_their_turn():
         make_delivery(flooded)
     make_delivery(quiet)
     make_delivery(foreign)
-    rows = [row for _ in range(6) for row in claim(limit=1)]
-    assert (of(rows, flooded), of(rows, quiet), of(rows, foreign)) == (4, 1, 1)
+    lanes = [lane for _ in range(6) for lane in queue(room=1)]
+    assert (of(lanes, flooded), of(lanes, quiet), of(lanes, foreign)) == (4, 1, 1)
 
 
 @pytest.mark.django_db
@@ -100,9 +147,9 @@ def test_workspace_with_many_endpoints_is_held_to_its_share():
         endpoint = make_endpoint(workspace)
         for _ in range(4):
             make_delivery(endpoint)
-    assert len(claim(per_workspace=9)) == 9
-    assert claim(per_workspace=9, busy={workspace.pk: 9}) == []
-    assert len(claim(per_workspace=9, busy={workspace.pk: 7})) == 2
+    assert len(queue(per_workspace=7)) == 7
+    assert queue(per_workspace=7) == []
+    assert len(queue(per_workspace=9)) == 2
 
 
 @pytest.mark.django_db
@@ -114,77 +161,25 @@ def test_limit_goes_round_the_workspaces():
             make_delivery(endpoint)
     lonely = make_endpoint()
     make_delivery(lonely)
-    assert of(claim(limit=2), lonely) == 1
-
-
-@pytest.mark.django_db
-def test_claim_without_group_is_as_before():
-    endpoint = make_endpoint(failures=9)
-    for _ in range(6):
-        make_delivery(endpoint)
-    rows = claim(None, per_workspace=5)
-    assert len(rows) == 5
-    assert {(row.lease_token, row.attempts) for row in rows} == {(1, 1)}
-    assert len({row.pk for row in rows}) == 5
-
-
-@pytest.mark.django_db
-def test_nothing_due_and_no_limit():
-    endpoint = make_endpoint()
-    make_delivery(endpoint, wake_at=timezone.now() + timedelta(hours=1))
-    assert claim() == []
-    assert claim(limit=0) == []
-
-
-@pytest.mark.django_db
-def test_taken_meanwhile_picks_again(monkeypatch):
-    endpoint = make_endpoint()
-    for _ in range(6):
-        make_delivery(endpoint)
-    assert len(claim(limit=3)) == 3
-    real, counts = due._in_hand, []
-
-    def stale_at_first(*args):
-        counts.append(real(*args))
-        # The first count, without the lock, saw none in hand; the one under the lock sees the truth.
-        return counts[-1] - counts[-1] if len(counts) == 1 else counts[-1]
-
-    monkeypatch.setattr(due, "_in_hand", stale_at_first)
-    assert len(claim(limit=4)) == 1
-
-
-@pytest.mark.django_db
-def test_full_meanwhile_ends_empty_handed(monkeypatch):
-    endpoint = make_endpoint()
-    for _ in range(6):
-        make_delivery(endpoint)
-    assert len(claim()) == 4
-    real, calls = due._in_hand, []
-
-    def stale_without_lock(*args):
-        calls.append(1)
-        return due.Counter() if len(calls) % 2 else real(*args)
-
-    monkeypatch.setattr(due, "_in_hand", stale_without_lock)
-    assert claim() == []
-    assert len(calls) == 2 * due.CLAIM_TRIES
+    assert of(queue(room=2), lonely) == 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_slots_are_exact_however_many_claim_at_once():
-    """Straight at `claim()`, past the lock within one process: as many processes would."""
+def test_lanes_are_exact_however_many_dispatchers_there_are():
     endpoints = [make_endpoint() for _ in range(3)]
     for endpoint in endpoints:
         for _ in range(20):
             make_delivery(endpoint)
-    start, rows, lock = threading.Barrier(8), [], threading.Lock()
+    start, lanes, lock = threading.Barrier(8), [], threading.Lock()
 
     def work():
         start.wait()
         for _ in range(6):
-            got = claim(limit=2)
+            # On SQLite there is one process, in which the dispatcher's own lock counts.
+            with dispatch._one_at_a_time:
+                got = queue(room=2)
             with lock:
-                rows.extend(got)
+                lanes.extend(got)
         close_old_connections()
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -192,8 +187,8 @@ def test_slots_are_exact_however_many_claim_at_once():
         thread.start()
     for thread in threads:
         thread.join()
-    assert [of(rows, endpoint) for endpoint in endpoints] == [4, 4, 4]
-    assert len({row.pk for row in rows}) == 12
+    assert [of(lanes, endpoint) for endpoint in endpoints] == [4, 4, 4]
+    assert len({lane.subject for lane in lanes}) == 12
 
 
 # --- With real sockets -----------------------------------------------------------------------------------------------
@@ -263,7 +258,7 @@ def test_many_dead_endpoints_delay_no_healthy_one(receiver, at_work):
     # Behind those that hang it would be 15 s.
     assert max(waits) < 12
     assert sibling.pk != foreign.pk
-    # The lane of the failing has four hands, and three of them at most for one workspace.
+    # Those that fail have four slots, and three of them at most for one workspace.
     assert receiver.open_most["/hangs"] == 3
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    help = "Check settings, database, broker, clock, restore, media, disk, backups, outbound guard, keys, ticks and dead rows."
+    help = "Check settings, database, broker, clock, restore, media, disk, backups, outbound guard, keys, dispatcher and dead rows."
     # The checks are the command's own first line; Django's would end it before the others are heard.
     requires_system_checks = ()
 

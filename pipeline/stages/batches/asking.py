@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
 
-from config.ground import hands, limits, states
+from config.ground import dispatch, limits, states
 from config.ground.clock import utc_now
 from config.ground.errors import Detail
 from pipeline.models import BatchedCall, Generation, ModelBatch
@@ -117,7 +117,7 @@ def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> Non
     """Those of them that sleep until something of these codes comes look at once."""
     now = utc_now()
     if runs.filter(status="running", attempts=0, wake_at__gt=now, error__code__in=codes).update(wake_at=now):
-        hands.nudge("pipeline.generate")
+        dispatch.wake()
 
 
 def told(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.errors import Conflict
 from config.ground.requests import request_id
 from pipeline.models import BrandSlot, Source
@@ -46,7 +46,7 @@ def settle(source: Source, *, now: datetime) -> None:
     elif slot.status == "waiting":
         BrandSlot.everywhere.filter(pk=slot.pk).update(due_at=due_at, wake_at=due_at, **due.overtake())
         promise(source, due_at)
-    hands.nudge("pipeline.brand")
+    dispatch.wake()
 
 
 def bring_forward(source: Source, *, now: datetime) -> Source:
@@ -63,7 +63,7 @@ def bring_forward(source: Source, *, now: datetime) -> Source:
             }
             raise Conflict.because(code="not_active", message=message)
         promise(source, now)
-        hands.nudge("pipeline.brand")
+        dispatch.wake()
     return source
 
 

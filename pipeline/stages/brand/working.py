@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from accounts import credits as credit_account
 from accounts import notices
 from accounts.models import Workspace
-from config.ground import hands, limits, states
+from config.ground import dispatch, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
@@ -250,7 +250,7 @@ def _runs(lane: Lane, choice: picking.Choice, engines: Sequence[Engine], now: da
         )
         for generation in generations
     )
-    hands.nudge("pipeline.generate")
+    dispatch.wake()
     return generations
 
 

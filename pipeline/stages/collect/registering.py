@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.db.models import F
 
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict
 from config.ground.requests import request_id
@@ -94,7 +94,7 @@ def register(
         source.due_at = source.wake_at = wake_at
         source.save(force_insert=True)
         brand.settle(source, now=now)
-        hands.nudge("pipeline.collect")
+        dispatch.wake()
     return source
 
 
@@ -180,7 +180,7 @@ def change(
         row.refresh_from_db()
         if "config" in values or status is not None:
             brand.settle(row, now=now)
-        hands.nudge("pipeline.collect")
+        dispatch.wake()
     return row
 
 
@@ -225,7 +225,7 @@ def poll_now(source: Source, *, now: datetime) -> Source:
         if not woken:
             message = f"The source is {source.status}; PATCH its status to active, which polls it at once."
             raise Conflict.because(code="not_active", message=message)
-        hands.nudge("pipeline.collect")
+        dispatch.wake()
     return source
 
 
@@ -270,5 +270,5 @@ def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
         )
         row.refresh_from_db()
         brand.settle(row, now=now)
-        hands.nudge("pipeline.collect")
+        dispatch.wake()
     return row

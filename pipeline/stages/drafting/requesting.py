@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Workspace
-from config.ground import due, hands, limits, states
+from config.ground import dispatch, due, limits, states
 from config.ground.errors import Conflict, Invalid
 from config.ground.requests import request_id
 from pipeline import plugins
@@ -55,7 +55,7 @@ def request(
             request_id=request_id(),
             created_at=now,
         )
-        hands.nudge("pipeline.drafts")
+        dispatch.wake()
     return draft
 
 
@@ -64,7 +64,7 @@ def retry(draft: PersonaDraft, *, now: datetime) -> None:
     states.move(
         draft, "queued", error=None, tries=0, finished_at=None, due_at=now, wake_at=now, **due.overtake()
     )
-    hands.nudge("pipeline.drafts")
+    dispatch.wake()
 
 
 def forget(now: datetime) -> int:

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import model_client
@@ -206,4 +206,4 @@ def _wake_the_others(raw_item_id: UUID) -> None:
         )
         ids = list(waiting.order_by("pk").values_list("pk", flat=True))
         if Generation.everywhere.filter(pk__in=ids).update(wake_at=now):
-            hands.nudge("pipeline.generate")
+            dispatch.wake()

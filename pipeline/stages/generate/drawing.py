@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 
-from config.ground import due, hands, limits, states
+from config.ground import dispatch, due, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import plugins
@@ -147,7 +147,7 @@ class Teller:
             is_wanted = GeneratedItem.everywhere.filter(pk=self._item.pk, deleted_at=None).exists()
         except (OperationalError, InterfaceError):
             # A busy database is no reason to throw the film away while nobody else can have the lease.
-            hands.release_connections()
+            dispatch.release_connections()
             return now < self._held_until
         self._held_until = now + lease.total_seconds()
         return is_ours and is_wanted

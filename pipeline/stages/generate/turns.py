@@ -20,8 +20,8 @@ from pipeline.stages import videos
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HANDS: Final = max(2, settings.WORKER_THREADS // 2)
-"""Generations that are worked at once in one process; films take half of them at most."""
+HANDS: Final[int] = settings.WORKER_THREADS
+"""Runs that are worked at once in one process; films take half of them at most."""
 _LATELY: Final = timedelta(hours=1)
 _ALIVE: Final = 5 * limits.RENDER_TURN
 """Who waits looks again every `RENDER_TURN`; one that hasn't for so long has no hand, and nobody waits for it."""

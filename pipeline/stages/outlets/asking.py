@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.errors import AppError, Detail, Invalid
 from config.ground.ids import encode
 from config.ground.moments import as_z
@@ -93,7 +93,7 @@ def ask_whose(
 def release_for_the_call() -> None:
     """The platform may take long to answer: no connection of the database is held meanwhile."""
     if not transaction.get_connection().in_atomic_block:
-        hands.release_connections()
+        dispatch.release_connections()
 
 
 def _field_of(error: Refused) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.ground import hands, limits, states
+from config.ground import dispatch, limits, states
 from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.ids import encode
 from pipeline.connection import platform_of
@@ -119,7 +119,7 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
         if locked.credentials is not None:
             # Not where a hand has it at this moment: that one looks at the account anyway.
             Outlet.everywhere.filter(pk=locked.pk, attempts=0).update(due_at=now, wake_at=now)
-            hands.nudge("pipeline.outlets")
+            dispatch.wake()
     return locked
 
 

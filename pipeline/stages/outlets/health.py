@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
 from accounts import notices
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.ids import encode
 from config.ground.moments import as_z
 from pipeline import events, payloads
@@ -81,7 +81,7 @@ def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
     rest = {"rests_until": None} if ends_rest else {}
     waiting = MailQueue.everywhere.filter(outlet=outlet, wake_at__isnull=False)
     if waiting.update(**MailQueue.looked_at_again(now), **rest):
-        hands.nudge("pipeline.mail")
+        dispatch.wake()
 
 
 def wake_publications(outlet: Outlet, now: datetime) -> int:
@@ -97,5 +97,5 @@ def wake_publications(outlet: Outlet, now: datetime) -> int:
                 next_attempt_at=now, wake_at=now, updated_at=now, version=F("version") + 1, **due.overtake()
             )
     if woken:
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
     return woken

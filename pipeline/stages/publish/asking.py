@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import F
 
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail
 from config.ground.moments import as_z
@@ -58,7 +58,7 @@ def request(
             wake_scheduled(row)
         _supersede(siblings, row, by=by, now=now)
         refresh_item(row, now=now, error=None)
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
     return row, publications
 
 
@@ -215,7 +215,7 @@ def retry(publication: Publication, *, by: str, now: datetime, at: datetime | No
             updated_at=now,
         )
         refresh_item(item, now=now)
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
     return row
 
 
@@ -267,7 +267,7 @@ def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
             message = f"It is {publication.status}; only an unknown outcome is looked up."
             raise Conflict.because(code="not_unknown", message=message)
         refresh_item(item, now=now)
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
     return publication
 
 
@@ -278,7 +278,7 @@ def wake_scheduled(item: GeneratedItem) -> None:
         Publication.everywhere.filter(pk=row.pk, status="scheduled").update(
             wake_at=next_look(row), **due.overtake()
         )
-    hands.nudge("pipeline.publish")
+    dispatch.wake()
 
 
 def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:

@@ -10,7 +10,7 @@ import structlog
 from django.db import transaction
 from django.db.models import F
 
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.clock import utc_now
 from pipeline.models import Publication
 from pipeline.stages.publish.item_status import locked, refresh_item
@@ -76,5 +76,5 @@ def _set(row: Publication, now: datetime) -> bool:
         if changed:
             refresh_item(item, now=now)
             log.info("clock_set", publication=key_of(row), was=str(former), moment=str(moment))
-            hands.nudge("pipeline.publish")
+            dispatch.wake()
     return bool(changed)

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.errors import Invalid, NotFound
 from pipeline.models import Publication, PublishHold
 from pipeline.stages.publish.standing import hold_of, is_too_late
@@ -61,7 +61,7 @@ def release(workspace: Workspace, *, by: str, now: datetime) -> None:
         for start in range(0, len(ids), WOKEN_AT_ONCE):
             some = ids[start : start + WOKEN_AT_ONCE]
             Publication.everywhere.filter(pk__in=some).update(wake_at=now, **due.overtake())
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
 
 
 def read(workspace: Workspace) -> PublishHold | None:

@@ -8,7 +8,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Max
 
-from config.ground import hands, limits, states
+from config.ground import dispatch, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline.connection import connect, platform_of
@@ -112,7 +112,7 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
                 updated_at=now,
             )
             refresh_item(item, now=now)
-            hands.nudge("pipeline.publish")
+            dispatch.wake()
         return
     # A person's word may come while the call is still under way: nothing is sent beside it.
     counts_at = absence_counts_at(row)

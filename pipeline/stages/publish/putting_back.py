@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.db.models import F
 
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.errors import Conflict
 from config.ground.ids import decode, encode
 from config.ground.requests import request_id
@@ -81,7 +81,7 @@ def put_back(
         for one in there:
             _write(one, wanted[one.pk], now)
         refresh_item(row, now=now)
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
     return row
 
 
@@ -111,7 +111,7 @@ def promise_as_before(
         for one in there:
             _promise(one, wanted[one.pk], row, now)
         refresh_item(row, now=now)
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
     return row
 
 

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from accounts import audit
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.ids import encode
@@ -108,7 +108,7 @@ def _wake(queue: PublishQueue) -> None:
     rows = Publication.everywhere.filter(queue=queue, status="scheduled", due_at__lte=now, attempts=0)
     ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
     Publication.everywhere.filter(pk__in=ids, wake_at__gt=now).update(wake_at=now, **due.overtake())
-    hands.nudge("pipeline.publish")
+    dispatch.wake()
 
 
 def _clean(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:

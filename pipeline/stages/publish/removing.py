@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from django.db import transaction
 
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict
@@ -56,7 +56,7 @@ def remove(publication: Publication, *, now: datetime) -> Publication:
             Publication.everywhere.filter(pk=row.pk).update(**values, **due.overtake())
             row.refresh_from_db(fields=[*values, "lease_token", "attempts"])
             refresh_item(item, now=now)
-        hands.nudge("pipeline.publish")
+        dispatch.wake()
     return row
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F
 
-from config.ground import due, hands
+from config.ground import dispatch, due
 from config.ground.requests import request_id
 from pipeline.models import Publication
 from pipeline.stages.publish.item_status import refresh_item
@@ -49,6 +49,6 @@ def retime(
         **due.overtake(),
     )
     refresh_item(row.item, now=now)
-    hands.nudge("pipeline.publish")
+    dispatch.wake()
     moved: Publication = Publication.everywhere.select_related("item", "outlet").get(pk=row.pk)
     return moved

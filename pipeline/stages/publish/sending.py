@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from config.ground import due, hands, ids, limits, states
+from config.ground import dispatch, due, ids, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
@@ -361,11 +361,11 @@ def _commit(row: Publication, connection: Connection, post: Adapted, attempt: At
         try:
             return bool(row.under_lease().filter(status="publishing").exists())
         finally:
-            hands.release_connections()
+            dispatch.release_connections()
 
     http = OneCall(connection.http, started_at=attempt.started_at, ends=attempt.ends, is_ours=is_ours)
     # The platform may take its time, in which others can use the connection to the database.
-    hands.release_connections()
+    dispatch.release_connections()
     try:
         sent = connection.platform.commit(
             connection.account, post, _plain(row.step_state), http=http, key=key, now=now

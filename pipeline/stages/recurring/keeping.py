@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
-from config.ground import due, hands, ids, limits, states
+from config.ground import dispatch, due, ids, limits, states
 from config.ground.errors import Conflict, Invalid
 from config.ground.moments import as_z
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceTurn
@@ -69,7 +69,7 @@ def begin(
             states.move(row, "active", **values, **_timed(row, workspace, now), updated_at=now)
             row.refresh_from_db()
         _note("recurrence.begun", row, by, {"every_days": every_days, "time": time})
-        hands.nudge("pipeline.recurring")
+        dispatch.wake()
     return row
 
 
@@ -110,7 +110,7 @@ def change(
             _lay(row, clean)
             clean |= {"reason": None, **_timed(row, row.workspace, now)}
             states.write_as(row, "active", **clean, updated_at=now)
-            hands.nudge("pipeline.recurring")
+            dispatch.wake()
         _note("recurrence.changed", row, by, {"changed": sorted(values)})
         row.refresh_from_db()
     return row

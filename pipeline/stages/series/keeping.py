@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
-from config.ground import due, hands, ids, limits, states
+from config.ground import dispatch, due, ids, limits, states
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict, Detail, Invalid, NotFound
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
@@ -77,7 +77,7 @@ def change(
             clean |= {"due_at": following, "wake_at": following, **due.overtake()}
         Series.everywhere.filter(pk=row.pk).update(**clean, version=F("version") + 1, updated_at=now)
         _note("series.changed", row, by, {"changed": sorted(values)})
-        hands.nudge("pipeline.series")
+        dispatch.wake()
         row.refresh_from_db()
     return row
 
@@ -111,7 +111,7 @@ def restore(series: Series, *, by: str, now: datetime) -> Series:
         following = next_moment(row, after=now)
         _rest(row, now, deleted_at=None, due_at=following, wake_at=following)
         _note("series.restored", row, by)
-        hands.nudge("pipeline.series")
+        dispatch.wake()
     return row
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.errors import Conflict, NotFound
@@ -88,7 +88,7 @@ def make(series: Series, choice: Choice, *, due_at: datetime, by: str = "", now:
         updated_at=now,
     )
     made = note(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
-    hands.nudge("pipeline.generate")
+    dispatch.wake()
     crash_point("series.made")
     if generation.credits_reserved:
         # The last statement, so that the balance is locked for as short as can be.

@@ -24,7 +24,7 @@ from accounts import export, tokens, workspaces
 from accounts.models import Membership, Workspace
 from analytics import measure
 from analytics.models import Measuring
-from config.ground import hands
+from config.ground import dispatch
 from config.ground.errors import AppError
 from config.ground.ids import encode
 from pipeline.connection import Connection, connect, platform_of
@@ -116,7 +116,7 @@ def failed(workspace, outlet, wall, caplog, clock):
         outlets.work(claimed(outlet))
         Outlet.everywhere.filter(pk=outlet.pk).update(expires_at=None)
     wall.failing = None
-    hands.work_all_due("accounts.notices", "webhooks.dispatch")
+    dispatch.work_all_due("mail.spread_notice", "webhooks.fan_out")
     return reread(outlet)
 
 
@@ -138,7 +138,7 @@ def test_no_log_holds_it(failed, caplog):
 
 
 def test_no_mail_and_no_notice_holds_it(failed):
-    hands.work_all_due()
+    dispatch.work_all_due()
     for message in mail.outbox:
         assert_silent(f"{message.subject} {message.body} {message.alternatives}", "mail")
 
@@ -235,7 +235,7 @@ def test_no_export_and_no_doctor_holds_it(workspace, failed, capsys):
 def test_a_number_s_failure_is_told_without_it(workspace, outlet, wall, platform, monkeypatch):
     publication = promise(make_items(workspace)[0], outlet)
     publish.work(claimed(publication))
-    hands.work_all_due("analytics.count")
+    dispatch.work_all_due("analytics.count_events")
 
     def metrics(self, account, sent, *, http, now):
         self._ask(account, http, "GET", "/me", now)

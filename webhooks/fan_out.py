@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.ground import due, hands, states
+from config.ground import dispatch, due, states
 from config.ground.prepared import insert_missing
 from pipeline.events import TYPES
 from webhooks.models import EVERY_EVENT, Delivery, Endpoint
@@ -32,7 +32,7 @@ def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
         return
     # Conflicts are ignored because an event that is dispatched again must not become a second delivery.
     insert_missing(deliveries)
-    nudge_hands()
+    dispatch.wake()
 
 
 def wants(endpoint: Endpoint, event: Event) -> bool:
@@ -41,11 +41,6 @@ def wants(endpoint: Endpoint, event: Event) -> bool:
     if endpoint.events:
         return event.type in endpoint.events or EVERY_EVENT in endpoint.events
     return TYPES.get(event.type, False)
-
-
-def nudge_hands() -> None:
-    hands.nudge("webhooks.deliver")
-    hands.nudge("webhooks.probe")
 
 
 def _delivery(endpoint: Endpoint, event: Event, *, now: datetime) -> Delivery:

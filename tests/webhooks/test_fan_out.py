@@ -7,9 +7,9 @@ import pytest
 from pipeline import events
 from pipeline.models import Event
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
-from webhooks.dispatch import write_deliveries
+from webhooks.fan_out import write_deliveries
 from webhooks.models import Delivery
-from webhooks.tasks import dispatch
+from webhooks.tasks import fan_out
 
 pytestmark = pytest.mark.django_db
 
@@ -84,13 +84,13 @@ def test_an_event_that_comes_twice_is_one_delivery():
     assert list(Delivery.everywhere.values_list("pk", "status")) == [(first.pk, "delivered")]
 
 
-def test_dispatch_marks_and_nudges(nudged, django_capture_on_commit_callbacks):
+def test_dispatch_marks_and_nudges(woken, django_capture_on_commit_callbacks):
     endpoint = make_endpoint()
     event = make_event(endpoint.workspace_id)
     with django_capture_on_commit_callbacks(execute=True):
-        assert dispatch() == 1
-    assert nudged == ["webhooks.deliver", "webhooks.probe"]
-    assert dispatch() == 0
+        assert fan_out() == 1
+    assert woken == ["wake"]
+    assert fan_out() == 0
     assert pairs() == {(endpoint.pk, event.pk)}
     assert Event.everywhere.get().dispatched_at is not None
 
@@ -99,7 +99,7 @@ class Killed(BaseException):
     """As far as the code can tell, the end of the process."""
 
 
-@pytest.mark.parametrize("point", ["dispatch.claimed", "dispatch.written"])
+@pytest.mark.parametrize("point", ["fan_out.claimed", "fan_out.written"])
 def test_killed_dispatch_writes_nothing_and_the_next_writes_all(monkeypatch, point):
     endpoint = make_endpoint()
     event = make_event(endpoint.workspace_id)
@@ -111,8 +111,8 @@ def test_killed_dispatch_writes_nothing_and_the_next_writes_all(monkeypatch, poi
     with monkeypatch.context() as patched:
         patched.setattr(events, "crash_point", die)
         with pytest.raises(Killed):
-            dispatch()
+            fan_out()
     assert pairs() == set()
     assert Event.everywhere.get().dispatched_at is None
-    assert dispatch() == 1
+    assert fan_out() == 1
     assert pairs() == {(endpoint.pk, event.pk)}

@@ -1,0 +1,60 @@
+"""Which work is queued or running, and the workers that run it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class LeaseState(models.TextChoices):
+    QUEUED = "queued", _("Queued")
+    RUNNING = "running", _("Running")
+    RESTING = "resting", _("Resting")
+
+
+class Lease(models.Model):
+    """One message on its way to a worker, or the task that began with it; a row ends with its task.
+
+    Work that returns at a fixed pace keeps its row between two runs as `resting`.
+    """
+
+    subject = models.UUIDField(primary_key=True)
+    """The row that is worked; of work without a row an id of its own."""
+    job = models.CharField(max_length=60)
+    queue = models.CharField(max_length=20)
+    token = models.BigIntegerField(default=0)
+    state = models.CharField(max_length=8, choices=LeaseState, default=LeaseState.QUEUED)
+    owner = models.UUIDField(null=True)
+    """The workspace."""
+    holder = models.UUIDField(null=True)
+    """The endpoint, of a lane of deliveries."""
+    worker = models.UUIDField(null=True)
+    queued_at = models.DateTimeField()
+    began_at = models.DateTimeField(null=True)
+    until = models.DateTimeField()
+    """When a queued message counts as lost, and when what rests is due again."""
+
+    everywhere: ClassVar[models.Manager[Lease]] = models.Manager()
+
+    class Meta:
+        db_table = "lease"
+        base_manager_name = "everywhere"
+
+
+class Worker(models.Model):
+    """A process that takes tasks; it writes `seen_at` every few seconds."""
+
+    id = models.UUIDField(primary_key=True)
+    name = models.CharField(max_length=255)
+    slots = models.JSONField(default=dict)
+    """How many tasks of each queue it runs at once, by the queue's name."""
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+
+    everywhere: ClassVar[models.Manager[Worker]] = models.Manager()
+
+    class Meta:
+        db_table = "worker"
+        base_manager_name = "everywhere"

@@ -1,0 +1,96 @@
+"""The embedded worker: a wake is worked at once, a burst is few messages, and a stop is a stop."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+
+import pytest
+
+from config import celery
+from config.engine import Engine
+from config.ground import dispatch
+from pipeline.models import Lease, Worker
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.django_db(transaction=True)]
+
+
+class Work:
+    """A batch that counts its runs and finds as much as it was given."""
+
+    def __init__(self):
+        self.ran_at, self.left, self.fails, self.lock = [], 0, 0, threading.Lock()
+
+    def __call__(self):
+        with self.lock:
+            self.ran_at.append(monotonic())
+            if self.fails:
+                self.fails -= 1
+                raise RuntimeError("made up")
+            if not self.left:
+                return 0
+            self.left -= 1
+            return 1
+
+    def wait_for(self, count, seconds=20):
+        until = monotonic() + seconds
+        while len(self.ran_at) < count and monotonic() < until:
+            threading.Event().wait(0.005)
+        return len(self.ran_at)
+
+
+@pytest.fixture
+def work(settings, monkeypatch):
+    if settings.REDIS_URL:
+        pytest.skip("Redis's queue may hold messages of other tests; tests/faults covers it")
+    settings.DUE_MODULES = []
+    monkeypatch.setattr(dispatch, "_jobs", {})
+    monkeypatch.setitem(dispatch._waker, "it", celery.broker.wake)
+    counted = Work()
+    job = dispatch.BatchJob(name="housekeeping.tests", work=counted, waits="SELECT 1 AS found")
+    dispatch.register(job)
+    celery._add_task(job.name)
+    yield counted
+    celery.app.tasks.unregister(job.name)
+
+
+@pytest.fixture
+def engine(work):
+    running = Engine()
+    running.start()
+    yield running
+    assert running.stop(within=10)
+    dispatch.start()
+
+
+def test_it_works_what_is_due(work, engine):
+    assert work.wait_for(4) >= 4
+    worker = Worker.everywhere.get()
+    assert (worker.name, worker.slots["housekeeping"]) == ("celery@embedded", 2)
+
+
+def test_it_goes_on_until_nothing_is_left(work, engine):
+    work.left = 50
+    work.wait_for(51)
+    assert work.left == 0
+
+
+def test_work_that_fails_does_not_end_it(work, engine):
+    work.fails = 3
+    assert work.wait_for(5) >= 5
+    assert work.fails == 0
+
+
+def test_it_stops_within_a_few_seconds_and_leaves_nothing(work):
+    running = Engine()
+    running.start()
+    work.wait_for(2)
+    started = monotonic()
+    assert running.stop(within=10)
+    assert monotonic() - started < 9
+    seen = len(work.ran_at)
+    threading.Event().wait(1.5)
+    assert len(work.ran_at) == seen
+    assert Worker.everywhere.count() == 0
+    assert Lease.everywhere.filter(state="running").count() == 0
+    dispatch.start()
