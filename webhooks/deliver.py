@@ -42,7 +42,9 @@ MAX_ATTEMPTS: Final = 10
 LANE_SECONDS: Final = 5.0
 """A lane ends after this long, so that every endpoint gets its turn."""
 TAKEN_AT_ONCE: Final = 10
-SENT_WITHIN_SECONDS: Final = 0.1
+TAKEN_AT_FIRST: Final = 5
+"""Before it is known how fast the endpoint answers."""
+SENT_WITHIN_SECONDS: Final = 0.2
 """What was taken longer ago is given back, because the endpoint's rate counts it at its taking; `pace` knows that."""
 SLOW_SECONDS: Final = 2.0
 """A lane ends at an answer that took longer, and leaves its place to another endpoint."""
@@ -88,7 +90,7 @@ _HEALTH: Final[Prepared[Endpoint]] = Prepared(
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
     """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or the lane's time is up."""
     until = monotonic() + LANE_SECONDS
-    most = 1
+    most = TAKEN_AT_FIRST
     while taken := take(endpoint_id, most=most):
         seconds = _deliver_some(taken)
         if seconds is None or monotonic() > until:
@@ -122,8 +124,8 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
 
 
 def _deliver_some(taken: Sequence[Delivery]) -> float | None:
-    """Deliver them in turn; the seconds of the slowest answer, or None where this lane has to end."""
-    began, slowest = monotonic(), 0.0
+    """Deliver them in turn; the seconds that one takes, or None where this lane has to end."""
+    began = monotonic()
     sent: list[Success] = []
     left = list(taken)
     fault: Exception | None = None
@@ -139,7 +141,6 @@ def _deliver_some(taken: Sequence[Delivery]) -> float | None:
             break
         if done is None:
             continue
-        slowest = max(slowest, done.seconds)
         is_calm = done.is_success and done.seconds < SLOW_SECONDS
         if done.is_success:
             sent.append((delivery, done))
@@ -147,6 +148,7 @@ def _deliver_some(taken: Sequence[Delivery]) -> float | None:
             record_successes(sent)
             sent = []
             _record(delivery, done)
+    each = (monotonic() - began) / max(len(taken) - len(left), 1)
     if sent:
         record_successes(sent)
     crash_point("deliver.recorded")
@@ -156,7 +158,7 @@ def _deliver_some(taken: Sequence[Delivery]) -> float | None:
             delivery.sleep_until(now, attempts=max(delivery.attempts - 1, 0))
     if fault is not None:
         raise fault
-    return slowest if is_calm else None
+    return each if is_calm else None
 
 
 # --- One attempt -----------------------------------------------------------------------------------------------------

@@ -182,17 +182,17 @@ def reads_of(sent: list[tuple[str, Any]], table: str) -> list[tuple[str, Any]]:
 
 
 def test_every_due_table_is_looked_at_here():
-    kinds = [kind for kind in dispatch.jobs().values() if isinstance(kind, dispatch.RowJob)]
+    kinds = [kind for kind in dispatch.jobs().values() if not isinstance(kind, dispatch.BatchJob)]
     assert {kind.model._meta.db_table for kind in kinds} == set(DUE_TABLES)
 
 
 # A workspace has one digest and one summary, so that there can't be many to choose from.
 @pytest.mark.parametrize("table", [table for table in DUE_TABLES if table not in {"digest", "monthly"}])
-def test_probe_of_a_claim_reads_the_waking_index(filled, table):
+def test_the_dispatcher_s_look_reads_the_waking_index(filled, table):
     filled(table)
     with seen() as sent:
-        due._is_anything_due(table, datetime.now(UTC))
-    assert indexes_of(*sent[0]) == {f"{table}_wake"}
+        due.names_with_work({"one": table}, {})
+    assert indexes_of(*sent[-1]) == {f"{table}_wake"}
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,10 @@ def test_probe_of_a_claim_reads_the_waking_index(filled, table):
 def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, column):
     filled(table)
     with seen() as sent:
-        holders = due._holders_of_due_rows(table, column, datetime.now(UTC))
+        holders = due.holders_of_due_rows(table, column, datetime.now(UTC))
         until = datetime.now(UTC) + timedelta(seconds=60)
-        taken = due._take(table, column, dict.fromkeys(holders[:2], 1), datetime.now(UTC), until)
+        shares = dict.fromkeys(holders[:2], 1)
+        taken = due._take(table, column, shares, datetime.now(UTC), until, begins=False)
     assert len(taken) == len(holders[:2]) > 0
     by_holder = f"{table}_wake_by_{column.removesuffix('_id')}"
     # Whether a holder has a due row may also be seen in the other index, where few rows are due at all.
@@ -212,11 +213,13 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
     assert indexes_of(*take) == {by_holder, f"{table}_pkey"}
 
 
-def test_deliveries_in_hand_are_counted_by_the_waking_index(filled):
+def test_due_deliveries_of_an_endpoint_are_counted_by_index(filled):
     filled("delivery")
+    (holder, *_) = due.holders_of_due_rows("delivery", "endpoint_id", datetime.now(UTC))
     with seen() as sent:
-        due._in_hand("delivery", "endpoint_id", datetime.now(UTC), timedelta(seconds=60))
-    assert indexes_of(*sent[0]) == {"delivery_wake"}
+        counted = due.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), most=8)
+    assert counted[holder] > 0
+    assert indexes_of(*sent[0]) == {"delivery_wake_by_endpoint"}
 
 
 @contextmanager
