@@ -282,7 +282,7 @@ def deal(
 def _take(
     table: str, column: str, shares: Mapping[Any, int], now: datetime, until: datetime, *, begins: bool
 ) -> list[tuple[UUID, UUID, int]]:
-    """Each row that is ours now, with its holder and its token."""
+    """Each row that is ours now, with its holder and its token, the earliest promise first."""
     parameters: list[Any] = [_moment(until)]
     if connection.vendor == "postgresql":
         # BETWEEN, because with "=" the planner may walk all that is due in order of time, and filter.
@@ -303,10 +303,15 @@ def _take(
     counted = ", attempts = attempts + 1" if begins else ""
     # One statement: on SQLite it has the only write lock; PostgreSQL skips rows that another claim holds.
     sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1{counted}
-              WHERE id {picked} RETURNING id, {column}, lease_token {MAY_BE_LOST}"""  # noqa: S608
+              WHERE id {picked} RETURNING id, {column}, lease_token, due_at {MAY_BE_LOST}"""  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return [(as_uuid(pk), as_uuid(holder), token) for pk, holder, token in cursor.fetchall()]
+        taken = [
+            (due_at, as_uuid(pk), as_uuid(holder), token) for pk, holder, token, due_at in cursor.fetchall()
+        ]
+    # A promise is a moment, or text on SQLite; a row without one comes first.
+    taken.sort(key=lambda row: (row[0] is not None, row[0], row[1]))
+    return [(pk, holder, token) for _, pk, holder, token in taken]
 
 
 def _moment(moment: datetime) -> Any:

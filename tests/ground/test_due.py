@@ -14,7 +14,7 @@ from tests.factories import WorkspaceFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
-LEASE = timedelta(minutes=1)
+LEASE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def waiting(count, *, since):
@@ -57,3 +57,20 @@ def test_what_is_not_due_yet_is_not_claimed_and_what_was_claimed_is_not_claimed_
     assert claimed(10) == {}
     in_ten = utc_now() + timedelta(minutes=10)
     assert claimed(10, now=in_ten) == {later: 1, now: 2}
+
+
+def test_what_is_claimed_comes_in_the_order_of_its_promises():
+    workspace = WorkspaceFactory()
+    now = utc_now()
+    promised = [
+        Source.everywhere.create(
+            workspace=workspace,
+            name=f"{hours}",
+            type="rss",
+            wake_at=now,
+            due_at=now - hours * HOUR if hours else None,
+        ).pk
+        for hours in (2, 5, 0, 1, 4)
+    ]
+    rows = due.claim(Source, limit=9, per_workspace=9, lease=LEASE)
+    assert [row.pk for row in rows] == [promised[place] for place in (2, 1, 4, 0, 3)]
