@@ -264,7 +264,7 @@ def test_worker_and_beat_pass_their_probes_and_end_in_time(services, tmp_path, t
             assert time.monotonic() - began < 90, [log.read_text() for log in said.values()]
 
         # What has not come this far yet would be ended by the signal itself, and not in order.
-        while health.seconds_since_tick_elsewhere() > time.monotonic() - began:
+        while health.seconds_since_run_elsewhere() > time.monotonic() - began:
             are_well()
             time.sleep(0.1)
         while (done := start(["sh", "-c", probe[1].replace("$$", "$")], env)).returncode:
