@@ -65,23 +65,23 @@ def test_every_route_is_in_the_table():
     assert {(route.name, route.method) for route in ROUTES} == configured()
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=name_of)
-def test_route_asks_for_a_token(alice, stranger, route):
-    path = route.path.format(id=never_existed(route.prefix or "src"))
-    answer = stranger.call(route.method, path)
-    assert (answer.status_code, answer.json(), answer["WWW-Authenticate"]) == (401, UNAUTHENTICATED, "Bearer")
-    assert not [name for name in answer.headers if "ratelimit" in name.lower()]
+def test_every_route_asks_for_a_token(stranger):
+    for route in ROUTES:
+        path = route.path.format(id=never_existed(route.prefix or "src"))
+        answer = stranger.call(route.method, path)
+        told = (answer.status_code, answer.json(), answer["WWW-Authenticate"])
+        assert told == (401, UNAUTHENTICATED, "Bearer"), name_of(route)
+        assert not [name for name in answer.headers if "ratelimit" in name.lower()], name_of(route)
 
 
+@pytest.mark.usefixtures("no_rate")
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"])
-@pytest.mark.parametrize(
-    "path", ["/nothing", "/", "", "/generated/x/y/z", "/raw/x%0Ay/z", "/sources//poll", "/Sources"]
-)
-def test_address_without_a_route_asks_for_a_token_too(api, stranger, method, path):
-    answer = stranger.call(method, path)
-    assert (answer.status_code, answer.json()) == (401, UNAUTHENTICATED)
-    answer = api.call(method, path)
-    assert (answer.status_code, answer.json()) == (404, NOT_FOUND)
+def test_address_without_a_route_asks_for_a_token_too(api, stranger, method):
+    for path in ("/nothing", "/", "", "/generated/x/y/z", "/raw/x%0Ay/z", "/sources//poll", "/Sources"):
+        answer = stranger.call(method, path)
+        assert (answer.status_code, answer.json()) == (401, UNAUTHENTICATED), path
+        answer = api.call(method, path)
+        assert (answer.status_code, answer.json()) == (404, NOT_FOUND), path
 
 
 @pytest.mark.usefixtures("no_rate")
@@ -118,31 +118,34 @@ def test_test_token_does_not_see_outlets_that_reach_somebody(alice):
     assert alice.feed not in tester.get("/outlets").content.decode()
 
 
-@pytest.mark.parametrize("route", LISTS, ids=name_of)
 @pytest.mark.usefixtures("no_rate")
-def test_lists_of_another_workspace_show_nothing_of_it(alice, charlie, route):
+def test_lists_of_another_workspace_show_nothing_of_it(alice, charlie):
     _objects(alice)
     own = {found for one in LISTS for found in ID.findall(alice.api.get(one.path).content.decode())}
     assert len(own) > 12
-    shown = set(ID.findall(charlie.api.get(route.path).content.decode()))
-    assert shown & own == set()
+    for route in LISTS:
+        shown = set(ID.findall(charlie.api.get(route.path).content.decode()))
+        assert shown & own == set(), name_of(route)
 
 
-@pytest.mark.parametrize("name", ["sources", "raw", "generated", "publications", "events"])
 @pytest.mark.usefixtures("no_rate")
-def test_lists_of_live_and_test_rows_are_apart(alice, name):
+def test_lists_of_live_and_test_rows_are_apart(alice):
     tester = alice.client(is_test=True)
     live, made_by_test = _objects(alice), _objects(alice, tester)
     keys = {"sources": "src", "raw": "raw", "generated": "gen", "publications": "pub", "events": "gen"}
-    key = keys[name]
-    of_live, of_test = (api.get(f"/{name}?limit=100").content.decode() for api in (alice.api, tester))
-    assert (live[key] in of_live, live[key] in of_test) == (True, False)
-    assert (made_by_test[key] in of_live, made_by_test[key] in of_test) == (False, True)
+    for name, key in keys.items():
+        of_live, of_test = (api.get(f"/{name}?limit=100").content.decode() for api in (alice.api, tester))
+        assert (live[key] in of_live, live[key] in of_test) == (True, False), name
+        assert (made_by_test[key] in of_live, made_by_test[key] in of_test) == (False, True), name
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "prefix"),
-    [
+@pytest.mark.usefixtures("no_rate")
+def test_filters_by_another_workspaces_ids_find_nothing(alice, charlie):
+    objects = _objects(alice)
+    objects["gen"] = alice.api.read("/publications")["data"][0]["generated_item"]
+    objects["src"] = alice.push_source
+    _objects(charlie)
+    for path, name, prefix in (
         ("/raw", "source", "src"),
         ("/generated", "source", "src"),
         ("/generated", "raw_item", "raw"),
@@ -151,20 +154,13 @@ def test_lists_of_live_and_test_rows_are_apart(alice, name):
         ("/publications", "generated_item", "gen"),
         ("/publications", "outlet", "out"),
         ("/analytics", "outlet", "out"),
-    ],
-)
-@pytest.mark.usefixtures("no_rate")
-def test_filters_by_another_workspaces_ids_find_nothing(alice, charlie, path, name, prefix):
-    objects = _objects(alice)
-    objects["gen"] = alice.api.read("/publications")["data"][0]["generated_item"]
-    _objects(charlie)
-    source_with_rows = {"src": alice.push_source}.get(prefix, objects[prefix])
-    if path != "/analytics":
-        assert alice.api.read(f"{path}?{name}={source_with_rows}")["data"] != []
-    answer = charlie.api.get(f"{path}?{name}={source_with_rows}")
-    nobody = charlie.api.get(f"{path}?{name}={never_existed(prefix)}")
-    assert (answer.status_code, answer.json()["data"]) == (200, [])
-    assert nobody.json()["data"] == []
+    ):
+        if path != "/analytics":
+            assert alice.api.read(f"{path}?{name}={objects[prefix]}")["data"] != [], (path, name)
+        answer = charlie.api.get(f"{path}?{name}={objects[prefix]}")
+        nobody = charlie.api.get(f"{path}?{name}={never_existed(prefix)}")
+        assert (answer.status_code, answer.json()["data"]) == (200, []), (path, name)
+        assert nobody.json()["data"] == [], (path, name)
 
 
 def test_filter_by_another_workspaces_group_finds_nothing(alice, charlie):
