@@ -56,7 +56,7 @@ from pipeline.models import (
     made_of,
     runs_telling,
 )
-from pipeline.stages import publish, push, retry_rules, review
+from pipeline.stages import explaining, publish, push, retry_rules, review
 from pipeline.stages.publish import Wish
 from pipeline.wall_clock import shift_of
 
@@ -378,7 +378,7 @@ class GeneratedItemView(PipelineResource):
         """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""
         row = self.find(self._rows().select_related("workspace", "raw_item"), "gen", id)
         read_query(request, {})
-        shown = _explained(row, publish.explain(row, now=utc_now()))
+        shown = _explained(row, explaining.explain(row, now=utc_now()))
         return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     def _wish(self, given: dict[str, Any], now: Any) -> Wish:
@@ -526,7 +526,7 @@ def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]
     return grouped
 
 
-def _explained(item: GeneratedItem, found: publish.Explained) -> dict[str, Any]:
+def _explained(item: GeneratedItem, found: explaining.Explained) -> dict[str, Any]:
     blockers = [_blocker(one) for one in found.blockers]
     for row, own in found.publications:
         names = {"outlet": ids.encode("out", row.outlet_id), "publication": ids.encode("pub", row.pk)}

@@ -31,7 +31,7 @@ from pipeline.overview import (
     unreviewed,
 )
 from pipeline.pages.items import words
-from pipeline.stages.publish.explaining import blockers_of, explain
+from pipeline.stages.explaining import blockers_of, explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

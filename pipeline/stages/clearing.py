@@ -13,7 +13,7 @@ from config.ground.errors import AppError, Conflict
 from config.ground.ids import encode
 from pipeline.models import GeneratedItem, PersonaDraft, Publication, RawItem, Source
 from pipeline.stages import collect, drafting, planning, publish, push, review
-from pipeline.stages.deciding import AT_ONCE, Former
+from pipeline.stages.deciding import AT_ONCE, CLEAR, Former
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pipeline.wall_clock import WallClock
 
 RETRY, NEXT, AT, CANCEL = "retry", "next", "at", "cancel"
-CLEAR: Final = "clear"
-"""The act of a `Former` that stands for all of these."""
 
 Chosen = tuple[str, "UUID", int]
 """The prefix of its public id, its key, and the version that was looked at; 0 of what has no versions."""

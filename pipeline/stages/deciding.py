@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 APPROVE, REJECT, PUBLISH, CHOOSE, ANOTHER = "approve", "reject", "publish", "choose", "another"
 EDIT: Final = "edit"
+CLEAR: Final = "clear"
+"""Of what failed or is late: tried again, given another time or cancelled."""
 AT_ONCE: Final = 100
 """Items that one call decides on; the others are told that they still wait."""
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts.erasure import Waits
 from pipeline.models import (
-    Asset,
     BrandSlot,
     Event,
     EventPosition,
@@ -46,7 +45,6 @@ from pipeline.models import (
 from pipeline.stages import files, media_folder, uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from uuid import UUID
 
 # What refers to others goes before them. Attempts, revisions, assets, bodies, versions and picks go with what they
@@ -99,20 +97,12 @@ def erase(workspace_id: UUID, rows: int) -> int:
             if model in {GeneratedItem, Upload}:
                 _refuse_other_folder()
             if model is GeneratedItem:
-                erase_files(some)
+                files.erase_of_items(some)
             if model is Upload:
                 uploads.remove_files(Upload.everywhere.filter(pk__in=some).values_list("path", flat=True))
             model.everywhere.filter(pk__in=some).delete()
             return len(some)
     return 0
-
-
-def erase_files(items: Sequence[UUID]) -> None:
-    """Before their rows: a kill in between leaves rows that name no file, never a file that no row names."""
-    for path in Asset.everywhere.filter(item_id__in=items).values_list("path", flat=True):
-        files.erase(path)
-    for item in items:
-        files.erase_all_of(item.hex)
 
 
 def _refuse_other_folder() -> None:

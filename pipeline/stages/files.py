@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from django.conf import settings
 
 from config.ground.crash import crash_point
+from pipeline.models import Asset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
+    from uuid import UUID
 
 TRASH: Final = ".trash"
 """In the media folder, which may be a volume of its own: what goes there is moved, never copied."""
@@ -103,6 +105,14 @@ def erase_all_of(folder: str) -> None:
             if path.suffix != PART:
                 path.unlink(missing_ok=True)
         remove_if_empty(home)
+
+
+def erase_of_items(items: Sequence[UUID]) -> None:
+    """Before their rows: a kill in between leaves rows that name no file, never a file that no row names."""
+    for path in Asset.everywhere.filter(item_id__in=items).values_list("path", flat=True):
+        erase(path)
+    for item in items:
+        erase_all_of(item.hex)
 
 
 def remove_if_empty(folder: Path) -> None:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Draft, Engine
     from pipeline.models import RawItem
     from pipeline.render.video.material import Shot, Span
-    from pipeline.stages.push import RawContent
 
 log = structlog.get_logger(__name__)
 
@@ -44,31 +43,33 @@ _STILLS: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
 _LEAST_WORDS: Final = 3
 
 
-def with_words(workspace_id: UUID, content: RawContent) -> RawContent:
-    """What is said in a video that came with its transcript becomes the text, after the body where there is one.
+def body_with_words(
+    workspace_id: UUID, media: Sequence[Mapping[str, str]], body: str, body_format: str
+) -> str | None:
+    """What is said in a video that came with its transcript, as plain text after the body where there is one.
 
-    Raises `Invalid` where that is more than a body may have.
+    None where nothing is to be added. Raises `Invalid` where that is more than a body may have.
     """
-    pair = _pair(content.media)
+    pair = _pair(media)
     if pair is None:
-        return content
+        return None
     transcript, _ = _read(workspace_id, pair[1])
     if transcript is None:
-        return content
+        return None
     said = text_of(transcript.words)
-    before = seen_text(content.body, content.body_format or "markdown").strip() if content.body else ""
+    before = seen_text(body, body_format or "markdown").strip() if body else ""
     if said in before:
-        return content
+        return None
     body = f"{before}\n\n{said}" if before else said
     if len(body) > limits.BODY_CHARACTERS:
-        place = next(index for index, one in enumerate(content.media) if one.get("upload") == pair[1])
+        place = next(index for index, one in enumerate(media) if one.get("upload") == pair[1])
         message = (
             f"With what is said in the video the body has {len(body)} characters; {limits.BODY_CHARACTERS} are the most. "
             "Send the transcript of a part of the video."
         )
         field = f"media[{place}].upload"
         raise Invalid.one(field, "too_long", message)
-    return replace(content, body=body, body_format="text", body_hash="")
+    return body
 
 
 def material_of(raw: RawItem) -> Material:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db import transaction
@@ -454,7 +454,9 @@ def _locked(pk: UUID) -> RawItem:
 def _rows(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
-    content = footage.with_words(workspace.pk, content)
+    spoken = footage.body_with_words(workspace.pk, content.media, content.body, content.body_format)
+    if spoken is not None:
+        content = replace(content, body=spoken, body_format="text", body_hash="")
     body_format = content.body_format or format_of(content.body)
     body_hash = content.body_hash or content_hash(content.title, content.body)
     # What a source calls its entry is the source's: a page's heading may be its site's name.

@@ -41,7 +41,7 @@ from pipeline.stages import (
     retry_rules,
     storyboards,
 )
-from pipeline.stages.erase import erase_files
+from pipeline.stages.files import erase_of_items
 from pipeline.stages.holding import OUT
 from pipeline.stages.overrule import note_overruled
 from pipeline.stages.redrawing import draw_again, write, write_revision
@@ -407,7 +407,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
 def _erase_files(item: UUID) -> None:
     """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves it."""
     if not media_folder.standing().refusal:
-        erase_files([item])
+        erase_of_items([item])
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:

@@ -35,7 +35,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.stages import publish, uploads
-from pipeline.stages.erase import erase_files
+from pipeline.stages.files import erase_of_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -105,7 +105,7 @@ def _items(workspace_id: UUID, rows: int) -> int:
     _events(workspace_id, Q(generated_item_id__in=items) | Q(publication_id__in=publications))
     notices.forget_about(workspace_id, [*items, *publications, *recurrences])
     _take_from_plans(workspace_id, {encode("gen", key) for key in items})
-    erase_files(items)
+    erase_of_items(items)
     Publication.everywhere.filter(pk__in=publications).delete()
     GeneratedItem.everywhere.filter(pk__in=items).delete()
     Generation.everywhere.filter(pk__in=set(runs.values()), items=None).delete()

@@ -12,7 +12,7 @@ from config.ground import states
 from config.ground.errors import Conflict
 from config.ground.ids import decode
 from pipeline.models import GeneratedItem, Publication, Revision
-from pipeline.stages import arranging, clearing, deciding, publish, review, variants
+from pipeline.stages import arranging, deciding, publish, review, variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -145,5 +145,5 @@ _UNDONE: Final[Mapping[str, Callable[..., GeneratedItem]]] = {
     deciding.PUBLISH: _promise,
     deciding.EDIT: _edit,
     deciding.ANOTHER: _another,
-    clearing.CLEAR: _cleared,
+    deciding.CLEAR: _cleared,
 }

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.fernet import Fernet
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPLETE = {
@@ -160,3 +167,35 @@ def test_a_port_in_use_is_told_in_a_sentence(tmp_path):
     assert done.stderr.strip().splitlines()[-1] == (
         f"CommandError: Port {port} is in use. Stop what listens there, or choose another: PORT=8001."
     )
+
+
+OURS = re.compile(r"(?:config|accounts|pipeline|webhooks|analytics)(?:\.[A-Za-z_]\w*)+")
+"""Code of ours, as settings name it."""
+
+
+def _named_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        if OURS.fullmatch(value):
+            yield value
+    elif isinstance(value, dict):
+        for part in (*value, *value.values()):
+            yield from _named_in(part)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for part in value:
+            yield from _named_in(part)
+
+
+NAMED = sorted(
+    {name for setting in dir(settings) if setting.isupper() for name in _named_in(getattr(settings, setting))}
+    - {settings.AUTH_USER_MODEL}
+)
+
+
+def test_settings_name_code():
+    assert len(NAMED) > 40
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_code_that_settings_name_is_there(name):
+    """Some of it is imported only when a worker, a sign-up or an erasure needs it."""
+    pkgutil.resolve_name(name)

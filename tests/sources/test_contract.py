@@ -53,10 +53,6 @@ def accepts(source, config):
     return True
 
 
-def test_the_kinds_of_the_contract_are_there():
-    assert plugins.kinds("sources") == ("brand", "rss", "scraper", "tiktok", "webhook", "youtube")
-
-
 @every_source
 def test_source_has_recorded_samples(source):
     samples = samples_of(source)

@@ -14,7 +14,7 @@ from config.ground.errors import Conflict, Invalid, NotFound
 from config.ground.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, SimulatedPost, Switch
 from pipeline.platforms.simulated import Simulated
-from pipeline.stages import publish, review, stopping
+from pipeline.stages import explaining, publish, review, stopping
 from pipeline.stages.publish import halting, queues, sending, standing
 from tests.stages.steps import (
     MINUTE,
@@ -36,7 +36,7 @@ def fresh(item):
 
 
 def blockers(item, now=NOON):
-    found = publish.explain(fresh(item), now=now)
+    found = explaining.explain(fresh(item), now=now)
     return [*found.blockers, *(one for _, own in found.publications for one in own)]
 
 
@@ -291,7 +291,7 @@ def test_nothing_stands_in_the_way_if_and_only_if_the_next_look_publishes(worksp
         except (Invalid, publish.CannotPublish, Conflict):
             continue
     SimulatedPost.everywhere.filter(ref=encode("pub", row.pk)).delete()
-    is_clear = publish.explain(fresh(ready), now=NOON).is_empty
+    is_clear = explaining.explain(fresh(ready), now=NOON).is_empty
     told = codes(ready)
     dispatch.work_all_due("publish.send_publication")
     is_sent = SimulatedPost.everywhere.filter(ref=encode("pub", row.pk)).exists()

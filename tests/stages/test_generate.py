@@ -24,7 +24,7 @@ from pipeline.models import (
     Source,
 )
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
-from pipeline.stages import generate, publish, push, retry_rules, review
+from pipeline.stages import explaining, generate, push, retry_rules, review
 from pipeline.stages.generate.starting import start
 from pipeline.stages.persona_cards import persona_content
 from pipeline.writers.extractive import Extractive
@@ -514,7 +514,7 @@ def test_autopilot_leaves_what_did_not_pass_a_gate_to_a_person(workspace, monkey
         if check["code"].startswith("gate_") and check["outcome"] != "passed"
     ]
     assert closed == [{"code": "gate_platform", "outcome": "warning", "message": told}]
-    found = publish.explain(items[0], now=NOON)
+    found = explaining.explain(items[0], now=NOON)
     assert [(one.code, one.message) for one in found.blockers] == [
         ("autopilot_waits", told),
         ("not_requested", "Nobody has asked for it to be published."),

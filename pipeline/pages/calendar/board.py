@@ -16,8 +16,7 @@ from django.utils.translation import gettext as _
 
 from pipeline.models import Outlet, Publication, PublishQueue, Series
 from pipeline.pages.calendar.span import DAY, MONTH, Span
-from pipeline.stages import publish
-from pipeline.stages.publish import explaining
+from pipeline.stages import explaining, publish
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -15,8 +15,7 @@ from pipeline.overview import Call
 from pipeline.pages.items import ways, words
 from pipeline.pages.items.ways import Way
 from pipeline.pages.outlets import words as outlet_words
-from pipeline.stages import clearing, outcomes, publish, retry_rules
-from pipeline.stages.publish import explaining
+from pipeline.stages import clearing, explaining, outcomes, publish, retry_rules
 from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:

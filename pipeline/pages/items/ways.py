@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from django.utils.translation import gettext as _
 
 from config.ground.ids import decode
-from pipeline.stages import publish
+from pipeline.stages import explaining, publish
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,7 +45,7 @@ class Obstacle:
 
 def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[Obstacle, ...]:
     """The item comes with its workspace and its raw item."""
-    found = publish.explain(item, now=now)
+    found = explaining.explain(item, now=now)
     told = [(blocker, "") for blocker in found.blockers]
     seen: dict[Obstacle, list[str]] = {}
     for row, blockers in found.publications:

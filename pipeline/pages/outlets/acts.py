@@ -17,6 +17,7 @@ from config.ground.errors import AppError
 from pipeline.connection import platform_of
 from pipeline.pages.outlets.one import find_outlet, head
 from pipeline.stages import outlets
+from pipeline.stages.publish import disconnecting
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -73,7 +74,7 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
         raise Http404
     if request.method == "POST":
         try:
-            cancelled = outlets.disconnect(row, by=place.user.email, now=utc_now())
+            cancelled = disconnecting.disconnect(row, by=place.user.email, now=utc_now())
         except AppError as error:
             messages.error(request, str(error))
             return redirect(place.address("outlet_page", out=out))
@@ -87,5 +88,5 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
             said += " " + told % {"count": cancelled}
         messages.success(request, said)
         return redirect(place.address("outlets_page"))
-    context = {**head(place, row, "disconnect"), "hit": outlets.hit_by_disconnecting(row)}
+    context = {**head(place, row, "disconnect"), "hit": disconnecting.hit_by_disconnecting(row)}
     return render(request, "pages/outlet_disconnect.html", context)

@@ -8,10 +8,9 @@ from django.utils.translation import gettext as _
 
 from pipeline.models import Persona, Topic, WorkspaceDefaults
 from pipeline.plugins import Refused, Unavailable
-from pipeline.sources.brand import topics_in
+from pipeline.sources.brand import PLUGIN, topics_in
 from pipeline.stages import availability, model_account
 from pipeline.stages.brand.picking import pool_of, subject_of
-from pipeline.stages.brand.slots import KIND
 from pipeline.stages.generate.judging import judge
 from pipeline.stages.persona_cards import persona_card
 from pipeline.writers.extractive import lane_drafts
@@ -47,7 +46,7 @@ def unavailable(source: Source) -> Unavailable | None:
     It needs an engine and a topic. Without a model there must also be something that a person wrote for it to say: an
     approved line of the persona, or whole sentences in the notes or evidence of a topic.
     """
-    if source.type != KIND:
+    if source.type != PLUGIN.kind:
         return None
     defaults = WorkspaceDefaults.everywhere.get(workspace_id=source.workspace_id)
     persona_id = source.persona_id or defaults.persona_id

@@ -11,7 +11,6 @@ from pipeline.stages.publish.asking import (
 )
 from pipeline.stages.publish.clocks import ZONES_EVERY_SECONDS, follow_zones, set_clocks
 from pipeline.stages.publish.doubting import doubt_promised
-from pipeline.stages.publish.explaining import Explained, explain
 from pipeline.stages.publish.handing_over import is_handed_over, package_files, package_of
 from pipeline.stages.publish.item_status import PUBLISHING_STATUSES, lock_groups, refresh_item
 from pipeline.stages.publish.judging import (
@@ -48,7 +47,6 @@ __all__ = [
     "ZONES_EVERY_SECONDS",
     "Blocker",
     "CannotPublish",
-    "Explained",
     "Judged",
     "Slot",
     "Wish",
@@ -60,7 +58,6 @@ __all__ = [
     "doubt_promised",
     "dry_run",
     "effective_overrides",
-    "explain",
     "follow_zones",
     "give_up",
     "has_zone",

@@ -1,0 +1,22 @@
+"""The kinds of plug-ins that the product has, by name: one whose file is no longer found would only be missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline import plugins
+
+KINDS = {
+    "sources": "brand rss scraper tiktok webhook youtube",
+    "engines": "blog_article carousel clipped_short composite_short linkedin_post newsletter_digest newsletter_issue "
+    "persona_short persona_tweet quote_graphic short_post template_short thread",
+    "writers": "claude extractive",
+    "platforms": "bluesky discord email_newsletter feed ghost handoff linkedin mastodon signed_webhook simulated slack "
+    "telegram wordpress x youtube",
+    "voices": "system tool",
+}
+
+
+@pytest.mark.parametrize("family", plugins.FAMILIES)
+def test_every_kind_is_registered(family):
+    assert plugins.kinds(family) == tuple(KINDS[family].split())
