@@ -463,19 +463,21 @@ def test_each_job_is_a_celery_task_in_its_own_queue(settings):
 
 
 @pytest.mark.parametrize(
-    ("queues", "size", "slots"),
+    ("queues", "pool", "size", "slots", "connections"),
     [
-        (["dispatch", "publish", "webhooks"], None, {"publish": 24, "webhooks": 16}),
-        (["generate"], 2, {"generate": 2}),
-        (["generate"], 12, {"generate": 12}),
-        (["publish", "mail"], 40, {"publish": 40, "mail": 40}),
+        (["dispatch", "publish", "webhooks"], "threads", None, {"publish": 24, "webhooks": 16}, 44),
+        (["generate"], "prefork", 2, {"generate": 2}, 6),
+        (["generate"], "threads", 12, {"generate": 12}, 14),
+        (["publish", "mail"], "threads", 40, {"publish": 40, "mail": 40}, 42),
     ],
 )
-def test_slots_of_a_worker_are_the_settings_own_or_those_of_its_command(settings, queues, size, slots):
+def test_a_worker_has_the_slots_of_the_settings_or_of_its_command_and_connections_for_them(
+    settings, queues, pool, size, slots, connections
+):
     taken = {name: SimpleNamespace(name=name) for name in queues}
     app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=taken)))
-    worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS)
-    assert celery.slots_of(worker) == slots
+    worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS, pool_cls=pool)
+    assert (celery.slots_of(worker), celery.connections_of(worker)) == (slots, connections)
 
 
 def test_settings_of_celery():
