@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -247,6 +249,27 @@ def test_rounds_go_on_in_another_task_while_something_waits_for_a_slot(work, bro
     monkeypatch.setattr(dispatch, "ROUNDS_SECONDS", 0)
     assert dispatch.run_rounds(broker) == 3
     assert broker.wakes == 1
+
+
+def test_one_task_of_a_process_dispatches_and_looks_again_for_the_others(broker, monkeypatch):
+    looks, goes_on = [], threading.Event()
+
+    def look(_broker):
+        looks.append(threading.current_thread().name)
+        assert goes_on.wait(10)
+        return dispatch.Round(0, is_left=False)
+
+    monkeypatch.setattr(dispatch, "run_round", look)
+    first = threading.Thread(target=dispatch.run_rounds, args=(broker,), name="first")
+    first.start()
+    while not looks:
+        time.sleep(0.001)
+    assert dispatch.run_rounds(broker) == 0
+    assert looks == ["first"]
+    goes_on.set()
+    first.join(10)
+    # A last look after each.
+    assert looks == ["first"] * 4
 
 
 def test_a_wake_is_one_however_often_it_is_asked_for(broker, django_capture_on_commit_callbacks):
