@@ -33,7 +33,7 @@ if not apps.apps_ready:
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
 
-from config import half_restored, health, tallies
+from config import half_restored, health, pools, tallies
 from config.ground import dispatch, inproc, leases
 
 if TYPE_CHECKING:
@@ -270,6 +270,20 @@ def slots_of(worker: Any) -> dict[str, int]:
     }
 
 
+def connections_of(worker: Any) -> int:
+    """How many connections to the database this worker may open in all."""
+    size = int(worker.concurrency or 1)
+    if _forks(worker):
+        return pools.OF_FORKED * (size + 1)
+    has_dispatcher = "dispatch" in worker.app.amqp.queues.consume_from
+    tasks = sum(slots_of(worker).values()) + (pools.OF_DISPATCHER if has_dispatcher else 0)
+    return min(tasks, size) + pools.BESIDE_TASKS
+
+
+def _forks(worker: Any) -> bool:
+    return "prefork" in str(worker.pool_cls)
+
+
 class Heartbeat(bootsteps.StartStopStep):
     """Once a second: wake the dispatcher, write down what was counted, and say every few seconds that this worker lives.
 
@@ -278,7 +292,11 @@ class Heartbeat(bootsteps.StartStopStep):
 
     requires = ("celery.worker.components:Pool",)
 
-    def __init__(self, _worker: Any, **_: Any) -> None:
+    def __init__(self, worker: Any, **_: Any) -> None:
+        self._connections = connections_of(worker)
+        # Before the pool forks. The embedded worker shares the pool of its web process.
+        if isinstance(worker, CommandLineWorker):
+            pools.resize(pools.OF_FORKED if _forks(worker) else self._connections)
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -314,7 +332,8 @@ class Heartbeat(bootsteps.StartStopStep):
     def _beat(self, worker: Any) -> None:
         try:
             # One that stops takes nothing any more.
-            leases.note_worker(worker.hostname, {} if dispatch.is_stopping() else slots_of(worker))
+            slots = {} if dispatch.is_stopping() else slots_of(worker)
+            leases.note_worker(worker.hostname, slots, connections=self._connections)
         # The database may be away: meanwhile nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
             log.warning("heartbeat_failed", error=str(error))
@@ -327,9 +346,9 @@ app.steps["worker"].add(Heartbeat)
 
 @signals.beat_init.connect
 @signals.worker_init.connect
-def _refuse_half_restored(sender: Any = None, **_: Any) -> None:
+def _refuse_half_restored(**_: Any) -> None:
     try:
-        half_restored.refuse_to_start(before_fork="prefork" in str(getattr(sender, "pool_cls", "")))
+        half_restored.refuse_to_start(before_fork=True)
     except half_restored.HalfRestored as error:
         sys.exit(str(error))
 

@@ -18,7 +18,7 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config import backup, half_restored, health, media_sweep, platform_ages, rows
+from config import backup, half_restored, health, media_sweep, platform_ages, pools, rows
 from config.ground.due import database_now
 from config.ground.outbound.guard import Policy, is_allowed
 from config.ground.sealed import CannotOpen, SealedTextField, unseal
@@ -56,6 +56,7 @@ def examine() -> list[Finding]:
         ("settings", _settings),
         ("database", _database),
         ("migrations", _migrations),
+        ("connections", _connections),
         ("broker", _broker),
         ("clock", _clock),
         ("restore", _restore),
@@ -117,6 +118,18 @@ def _migrations() -> Finding:
     return Finding(
         "migrations", "FAIL", f"Not applied: {len(plan)} ({names}).", "Run manage.py migrate --no-input."
     )
+
+
+def _connections() -> Finding:
+    if connection.vendor != "postgresql":
+        return Finding("connections", "ok", "SQLite has no bound for them.")
+    most, workers = pools.opened_at_most()
+    allowed = pools.allowed()
+    said = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
+    if most <= allowed:
+        return Finding("connections", "ok", said)
+    advice = "Raise PostgreSQL's max_connections, or lower WEB_PROCESSES, WEB_THREADS, PUBLISH_THREADS or a worker's -c."
+    return Finding("connections", "warn", said, advice)
 
 
 def _broker() -> Finding:

@@ -11,7 +11,7 @@ from celery.beat import EmbeddedService
 from celery.worker import WorkController, state
 from django.conf import settings
 
-from config import celery, tallies
+from config import celery, pools, tallies
 from config.ground import dispatch, inproc, leases
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Engine:
         ]
 
     def start(self) -> None:
+        # Of the web process that this runs in, before it opens one.
+        pools.resize(settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + pools.BESIDE_TASKS)
         state.should_stop = None
         leases.start_worker()
         dispatch.start()
@@ -75,7 +77,7 @@ class Engine:
 
     def _run_worker(self) -> None:
         worker = celery.app.WorkController(
-            hostname="embedded",
+            hostname=pools.EMBEDDED,
             pool="threads",
             concurrency=settings.WORKER_SLOTS,
             without_gossip=True,

@@ -174,11 +174,13 @@ QUEUE_SLOTS = {
 }
 # The threads of a worker's pool: a slot for each of them, and two for the dispatcher.
 WORKER_SLOTS = sum(QUEUE_SLOTS.values()) + 2
+# Connections to PostgreSQL of one web process: a thread's each, and some for what it does beside requests.
+WEB_CONNECTIONS = WEB_THREADS + 4
 _database: dict[str, Any]
 if env.text("DATABASE_URL", ""):
     _database = env.database("DATABASE_URL")
-    # The pool covers every thread that may hold a connection in one process: in the embedded mode web threads, tasks,
-    # Beat and the heartbeat; starving threads would raise PoolTimeout.
+    # The pool covers every thread of a process that may hold a connection; starving threads would raise PoolTimeout.
+    # This is web's size. Workers set theirs at their start: config/pools.py.
     _database["CONN_MAX_AGE"] = 0
     # Each connection is asked whether it lives before it is handed out: after a restart of the database each dead one
     # would cost a request, whenever it happens to be taken.
@@ -186,7 +188,7 @@ if env.text("DATABASE_URL", ""):
     _database["OPTIONS"] = {
         "pool": {
             "min_size": 2,
-            "max_size": WEB_THREADS + WORKER_SLOTS + 4,
+            "max_size": WEB_CONNECTIONS,
             "timeout": 10,
             # The pause between two tries doubles, and meanwhile nobody else tries: a database that is back would be
             # found a minute late. After these seconds the next one who wants a connection tries at once.

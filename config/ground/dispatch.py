@@ -157,6 +157,9 @@ class Broker(Protocol):
 _jobs: Final[dict[str, Job]] = {}
 _waker: Final[dict[str, Callable[[], None]]] = {}
 _one_at_a_time: Final = threading.Lock()
+_rounds: Final = threading.Lock()
+_is_asked: Final = threading.Event()
+"""Somebody wants the dispatcher to look."""
 _stopping: Final = threading.Event()
 _ran_at: Final = {"at": -math.inf}
 _every_second: Final[list[Callable[[], None]]] = []
@@ -203,7 +206,23 @@ class Round(NamedTuple):
 
 
 def run_rounds(broker: Broker) -> int:
-    """Queue what is due, round after round while anything is; returns how much was queued."""
+    """Queue what is due, round after round while anything is; returns how much was queued.
+
+    One task of a process does it; the others leave it to that one, or they would wait for each other in all slots.
+    """
+    queued = 0
+    _is_asked.set()
+    # Again where somebody asked after the last look.
+    while _is_asked.is_set() and _rounds.acquire(blocking=False):
+        try:
+            _is_asked.clear()
+            queued += _run_rounds(broker)
+        finally:
+            _rounds.release()
+    return queued
+
+
+def _run_rounds(broker: Broker) -> int:
     queued = 0
     until = time.monotonic() + ROUNDS_SECONDS
     _ran_at["at"] = time.monotonic()

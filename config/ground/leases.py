@@ -143,13 +143,15 @@ def worker() -> UUID:
     return _worker["id"]
 
 
-def note_worker(name: str, slots_by_queue: Mapping[str, int]) -> None:
+def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: int = 0) -> None:
     """Say that this worker lives, and remove what dead ones left."""
     now = due.database_now()
-    sql = f"""INSERT INTO worker (id, name, slots, started_at, seen_at) VALUES (%s, %s, %s, %s, %s)
+    sql = f"""INSERT INTO worker (id, name, slots, connections, started_at, seen_at)
+              VALUES (%s, %s, %s, %s, %s, %s)
               ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, slots = excluded.slots
               {MAY_BE_LOST}"""  # noqa: S608
-    _execute(sql, [_id(worker()), name[:255], json.dumps(dict(slots_by_queue)), _moment(now), _moment(now)])
+    slots_as_json = json.dumps(dict(slots_by_queue))
+    _execute(sql, [_id(worker()), name[:255], slots_as_json, connections, _moment(now), _moment(now)])
     old = _moment(now - FORGOTTEN)
     _execute(f"DELETE FROM worker WHERE seen_at < %s {MAY_BE_LOST}", [old])  # noqa: S608
     _execute(

@@ -50,6 +50,8 @@ class Worker(models.Model):
     name = models.CharField(max_length=255)
     slots = models.JSONField(default=dict)
     """How many tasks of each queue it runs at once, by the queue's name."""
+    connections = models.PositiveIntegerField(default=0, db_default=0)
+    """To PostgreSQL, of all of its processes, at most."""
     started_at = models.DateTimeField()
     seen_at = models.DateTimeField()
 

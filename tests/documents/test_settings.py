@@ -90,7 +90,7 @@ def test_every_setting_of_the_tools_is_documented():
 
 def test_switches_of_the_documents_tests_are_documented():
     # PATH is handed on to a shell.
-    switches = _read_by("tests/documents/*.py") - {"PATH"}
+    switches = _read_by("tests/documents/*.py", "tests/contracts/test_recorded.py") - {"PATH"}
     assert set(_documented(SWITCHES)) == switches
 
 

@@ -8,6 +8,7 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
 from cryptography.fernet import Fernet
@@ -15,8 +16,9 @@ from django.core.management import call_command
 from django.db import connection
 
 from accounts import workspaces
-from config import doctor, half_restored, health, rows
-from pipeline.models import Outlet, Source
+from config import doctor, half_restored, health, pools, rows
+from config.ground import leases
+from pipeline.models import Outlet, Source, Worker
 
 pytestmark = pytest.mark.django_db
 
@@ -24,6 +26,7 @@ NAMES = [
     "settings",
     "database",
     "migrations",
+    "connections",
     "broker",
     "clock",
     "restore",
@@ -118,6 +121,27 @@ def test_a_missing_key_is_named(settings, workspace):
     found, said = verdict("keys")
     assert found == "FAIL"
     assert "outlet.credentials" in said
+
+
+@pytest.mark.postgres
+def test_connections_of_web_and_living_workers_are_compared_with_what_postgres_admits(settings, monkeypatch):
+    settings.WEB_PROCESSES = 2
+    allowed = pools.allowed()
+    web = 2 * settings.WEB_CONNECTIONS
+    leases.note_worker("one", {"generate": 2}, connections=6)
+    monkeypatch.setattr(leases, "_worker", {"id": uuid4()})
+    leases.note_worker("two", {"publish": 24}, connections=allowed - web - 6)
+    said = f"Web of one machine and 2 workers may open {allowed}; PostgreSQL admits {allowed}."
+    assert verdict("connections") == ("ok", said)
+    settings.WEB_PROCESSES = 3
+    assert verdict("connections")[0] == "warn"
+    # Its web process is the only one.
+    Worker.everywhere.filter(name="one").update(name="embedded")
+    assert verdict("connections")[0] == "ok"
+    Worker.everywhere.filter(name="two").update(connections=5 * allowed)
+    assert verdict("connections")[0] == "warn"
+    Worker.everywhere.filter(name="two").update(seen_at=datetime.now(UTC) - timedelta(minutes=1))
+    assert verdict("connections")[0] == "ok"
 
 
 def test_a_clock_that_is_apart(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -249,6 +251,27 @@ def test_rounds_go_on_in_another_task_while_something_waits_for_a_slot(work, bro
     assert broker.wakes == 1
 
 
+def test_one_task_of_a_process_dispatches_and_looks_again_for_the_others(broker, monkeypatch):
+    looks, goes_on = [], threading.Event()
+
+    def look(_broker):
+        looks.append(threading.current_thread().name)
+        assert goes_on.wait(10)
+        return dispatch.Round(0, is_left=False)
+
+    monkeypatch.setattr(dispatch, "run_round", look)
+    first = threading.Thread(target=dispatch.run_rounds, args=(broker,), name="first")
+    first.start()
+    while not looks:
+        time.sleep(0.001)
+    assert dispatch.run_rounds(broker) == 0
+    assert looks == ["first"]
+    goes_on.set()
+    first.join(10)
+    # A last look after each.
+    assert looks == ["first"] * 4
+
+
 def test_a_wake_is_one_however_often_it_is_asked_for(broker, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         for _ in range(5):
@@ -463,19 +486,21 @@ def test_each_job_is_a_celery_task_in_its_own_queue(settings):
 
 
 @pytest.mark.parametrize(
-    ("queues", "size", "slots"),
+    ("queues", "pool", "size", "slots", "connections"),
     [
-        (["dispatch", "publish", "webhooks"], None, {"publish": 24, "webhooks": 16}),
-        (["generate"], 2, {"generate": 2}),
-        (["generate"], 12, {"generate": 12}),
-        (["publish", "mail"], 40, {"publish": 40, "mail": 40}),
+        (["dispatch", "publish", "webhooks"], "threads", None, {"publish": 24, "webhooks": 16}, 44),
+        (["generate"], "prefork", 2, {"generate": 2}, 6),
+        (["generate"], "threads", 12, {"generate": 12}, 14),
+        (["publish", "mail"], "threads", 40, {"publish": 40, "mail": 40}, 42),
     ],
 )
-def test_slots_of_a_worker_are_the_settings_own_or_those_of_its_command(settings, queues, size, slots):
+def test_a_worker_has_the_slots_of_the_settings_or_of_its_command_and_connections_for_them(
+    settings, queues, pool, size, slots, connections
+):
     taken = {name: SimpleNamespace(name=name) for name in queues}
     app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=taken)))
-    worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS)
-    assert celery.slots_of(worker) == slots
+    worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS, pool_cls=pool)
+    assert (celery.slots_of(worker), celery.connections_of(worker)) == (slots, connections)
 
 
 def test_settings_of_celery():

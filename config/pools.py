@@ -1,0 +1,46 @@
+"""How many connections to PostgreSQL a process may open, by what it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.conf import settings
+from django.db import connection
+
+from config.ground import due, leases
+from pipeline.models import Worker
+
+OF_FORKED: Final = 2
+"""Of a forked child, which runs one task at a time, and of the parent that forks."""
+OF_DISPATCHER: Final = 2
+BESIDE_TASKS: Final = 2
+"""For the heartbeat and the main thread of a worker with threads."""
+EMBEDDED: Final = "embedded"
+"""The worker within the one web process."""
+
+
+def resize(most: int) -> None:
+    """Let this process open so many connections; it must not have opened one yet."""
+    pool = connection.settings_dict["OPTIONS"].get("pool")
+    if isinstance(pool, dict):
+        pool["max_size"] = most
+
+
+def opened_at_most() -> tuple[int, int]:
+    """Connections that web and the living workers may open together, and how many workers live.
+
+    Of web the processes of one machine are known.
+    """
+    living = Worker.everywhere.filter(seen_at__gt=due.database_now() - leases.ALIVE)
+    workers = list(living.values_list("name", "connections"))
+    processes = 1 if EMBEDDED in dict(workers) else settings.WEB_PROCESSES
+    return processes * settings.WEB_CONNECTIONS + sum(most for _, most in workers), len(workers)
+
+
+def allowed() -> int:
+    """What PostgreSQL admits of users that are no superusers."""
+    sql = """SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) FROM pg_settings
+             WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')"""
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return int(cursor.fetchone()[0])
