@@ -16,11 +16,14 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import client, seed
 from benchmarks.service import ROOT, Service, Session, plain_session, wait_until
 from benchmarks.table import Row, percentile
+from benchmarks.tokens import Model
+from tests.writers.messages_server import MessagesServer, Recorded, Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,12 +42,16 @@ SIZES: Final = {
     "workspaces": (20, 2),
     "rate": (20.0, 4.0),
     "seconds": (60.0, 1.0),
+    # With a model, for each number of workers.
+    "modelled": (200, 0),
 }
 CPU_MOST_MS: Final = 60.0
 THROUGHPUT_LEAST: Final = 25.0
 BURST_PATH: Final = "/in/burst"
 PAGES: Final = ("home", "review")
 PAGE_EVERY_SECONDS: Final = 0.25
+MODEL_SECONDS: Final = 0.3
+"""Of each of a text's two calls."""
 LOST_AFTER_SECONDS: Final = 300.0
 
 
@@ -53,6 +60,8 @@ def measure(session: Session) -> Iterator[Row]:
         if session.database == "postgres":
             yield from bursts(session, service)
         yield from steady(session, service)
+    if session.database == "postgres":
+        yield from modelled(session, session.size.modelled)
 
 
 # --- Bursts ----------------------------------------------------------------------------------------------------------
@@ -114,6 +123,29 @@ def floor(session: Session, token: str, number: int, texts: int) -> tuple[float,
     answers = [json.loads(one.communicate()[0]) for one in running]
     scale = texts / (each * processes)
     return max(seconds for seconds, _ in answers) * scale, sum(cpu for _, cpu in answers) * scale
+
+
+def modelled(session: Session, texts: int) -> Iterator[Row]:
+    """Texts a second with a model, by 1, 2 and 4 workers."""
+    for workers in (1, 2, 4) if texts else ():
+        with MessagesServer() as server:
+            server.answer = SlowModel()
+            model = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+            with session.service(workers=workers, **model) as service:
+                room = seed.newsroom(session.name("Modelled"))
+                seed.add_endpoint(room.workspace, session.receiver, BURST_PATH, events=["generated.ready"])
+                burst(session, service, room.token, f"warm{workers}", 2)
+                seconds, used = burst(session, service, room.token, f"modelled{workers}", texts)
+        what = f"texts with a model of {MODEL_SECONDS * 1000:.0f} ms a call, {workers} workers"
+        yield Row(what, "/s", [texts / seconds], note=f"{1000 * used / texts:.0f} ms of CPU each")
+
+
+class SlowModel(Model):
+    kind = "short_post"
+    variants = 1
+
+    def __call__(self, request: Recorded) -> Scripted:
+        return replace(super().__call__(request), seconds=MODEL_SECONDS)
 
 
 # --- A steady load ---------------------------------------------------------------------------------------------------

@@ -13,9 +13,25 @@ PUBLISH_SLOTS: Final = 24
 WEBHOOK_SLOTS: Final = 12
 """The same of deliveries to healthy endpoints."""
 
+_GENERATION: Final = [
+    *_CELERY,
+    "worker",
+    "-P",
+    "prefork",
+    "-c",
+    "2",
+    "-n",
+    "generation@%h",
+    "-Q",
+    "generate",
+]
 
-def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
-    """The commands of a layout by their role, in the order in which they are started."""
+
+def processes(layout: str, *, workers: int = 1, has_model: bool = False) -> dict[str, list[str]]:
+    """The commands of a layout by their role, in the order in which they are started.
+
+    With a model a run waits for others too, so each worker takes runs.
+    """
     if layout == "embedded":
         return {"serve": [sys.executable, "manage.py", "serve"]}
     return {
@@ -29,21 +45,10 @@ def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
                 "-n",
                 f"worker{number}@%h",
                 "-Q",
-                _WAITING,
+                f"{_WAITING},generate" if has_model else _WAITING,
             ]
             for number in range(workers)
         },
-        "generation": [
-            *_CELERY,
-            "worker",
-            "-P",
-            "prefork",
-            "-c",
-            "2",
-            "-n",
-            "generation@%h",
-            "-Q",
-            "generate",
-        ],
+        **({} if has_model else {"generation": _GENERATION}),
         "beat": [*_CELERY, "beat"],
     }

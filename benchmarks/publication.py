@@ -37,10 +37,13 @@ SIZES: Final = {
     "most": (10_000, 0),
     # 3,000 over a minute while workers are killed.
     "kills": (0, 0),
+    # Due at one instant on a platform that takes 300 ms, for each number of workers.
+    "scale": (1000, 0),
     "workspaces": (10, 2),
     "starts_after": (12.0, 1.0),
 }
 LATENCY_SECONDS: Final = 0.2
+SLOW_SECONDS: Final = 0.3
 WORKERS: Final = 2
 KILL_EVERY_SECONDS: Final = 5.0
 P99_MOST_SECONDS: Final = 1.0
@@ -56,8 +59,21 @@ def measure(session: Session) -> Iterator[Row]:
     yield from due(session, size.few, 0.0, rounds=size.rounds, p99=P99_MOST_SECONDS)
     yield from due(session, size.more, 0.0, rounds=size.rounds)
     yield from due(session, size.most, 0.0, rounds=1, last=LAST_MOST_SECONDS)
+    yield from scale(session, size.scale)
     if size.kills:
         yield from due(session, 3000, 60.0, rounds=1, is_killing=True)
+
+
+def scale(session: Session, count: int) -> Iterator[Row]:
+    """Posts a second by 1, 2 and 4 workers; the floor is as many as their slots would send with no work beside."""
+    for workers in (1, 2, 4) if count else ():
+        latency = f"{SLOW_SECONDS * 1000:.0f}"
+        with session.service(workers=workers, SIMULATED_LATENCY_MS=latency) as service:
+            late, wrong = run(session, service, count, 0.0, is_killing=False)
+            rate = count / max(late, default=math.inf)
+        floor = workers * layouts.PUBLISH_SLOTS / SLOW_SECONDS
+        what = f"{count:,} posts due at one instant, {latency} ms each, {workers} workers"
+        yield Row(what, "/s", [rate], [floor], unsound="; ".join(wrong))
 
 
 def due(

@@ -148,11 +148,13 @@ def _named(quote: str) -> str:
     return f"{' '.join(words[:5])} \u2026 {' '.join(words[-4:])}"
 
 
-class _Model:
+class Model:
     """Answers by what is asked: a brief, some variants from facts, one variant from the whole source."""
 
     kind = ""
     variant = 0
+    variants = VARIANTS
+    """Of a draft from facts."""
 
     def __call__(self, request: Recorded) -> Scripted:
         document = request.body["messages"][0]["content"][0]
@@ -160,9 +162,9 @@ class _Model:
         if "You read one document" in request.raw:
             listed = [{"quote": _named(quote), "kind": "number"} for _, quote in facts[: prompts.MAX_FACTS]]
             return ok({"language": "en", "is_instruction_like": False, "facts": listed})
-        if "Write 1 variant" in request.raw:
+        if self.variants > 1 and "Write 1 variant" in request.raw:
             return ok({"variants": [_variant(self.kind, facts, self.variant, by_quote=True)]})
-        made = [_variant(self.kind, facts, place, by_quote=False) for place in range(VARIANTS)]
+        made = [_variant(self.kind, facts, place, by_quote=False) for place in range(self.variants)]
         return ok({"variants": made})
 
 
@@ -183,7 +185,7 @@ def _sum(calls: Sequence[Any]) -> Price:
     return Price(sum(one.cost_micro_usd for one in calls), sum(sent), sum(one.output_tokens for one in calls))
 
 
-def ours(client: Any, model: _Model, source: SourceText, kinds: Sequence[str]) -> Price:
+def ours(client: Any, model: Model, source: SourceText, kinds: Sequence[str]) -> Price:
     answer = CLAUDE.brief(source, client=client)
     calls = list(answer.calls)
     for kind in kinds:
@@ -197,7 +199,7 @@ def ours(client: Any, model: _Model, source: SourceText, kinds: Sequence[str]) -
 
 
 def one_by_one(
-    client: Any, model: _Model, source: SourceText, kinds: Sequence[str], *, is_kept: bool
+    client: Any, model: Model, source: SourceText, kinds: Sequence[str], *, is_kept: bool
 ) -> Price:
     calls = []
     for kind in kinds:
@@ -244,7 +246,7 @@ def compare(words: int, kinds: Sequence[str], choice: ModelChoice) -> dict[str, 
     """Each way by itself, its prompts unknown to the service at first."""
     source, found = article(words), {}
     for name in ("ours", "ours, next raw item", "one by one", "one by one, kept"):
-        model = _Model()
+        model = Model()
         with (
             MessagesServer() as server,
             model_client.connect(api_key="key", base_url=server.url, choice=choice) as client,

@@ -46,9 +46,15 @@ class Separate(Instance):
             self.wait_until_ready()
 
     def start_part(self, role: str) -> None:
-        command = ROLES.get(role) or (
-            *("redis-server", "--port", str(self.redis_port), "--bind", "127.0.0.1"),
-            *("--save", "", "--appendonly", "no", "--dir", str(self.data_dir)),
+        """A role, `redis`, or another worker by its name."""
+        another = (*ROLES["worker"], "-n", f"{role}@%h") if role.startswith("worker") else ()
+        command = (
+            ROLES.get(role)
+            or another
+            or (
+                *("redis-server", "--port", str(self.redis_port), "--bind", "127.0.0.1"),
+                *("--save", "", "--appendonly", "no", "--dir", str(self.data_dir)),
+            )
         )
         with self.log.open("ab") as output:
             self.parts[role] = subprocess.Popen(
