@@ -92,8 +92,8 @@ def add(job: str, queue: str, leases: Sequence[Lease], *, now: datetime) -> None
     sql = f"""INSERT INTO lease
                 (subject, job, queue, token, state, owner, holder, worker, queued_at, began_at, until)
               VALUES {rows}
-              ON CONFLICT (subject) DO UPDATE SET token = excluded.token, state = 'queued', worker = NULL,
-                queued_at = excluded.queued_at, began_at = NULL, until = excluded.until {MAY_BE_LOST}"""  # noqa: S608
+              ON CONFLICT (subject) DO UPDATE SET job = excluded.job, queue = excluded.queue,
+                token = excluded.token, state = 'queued', worker = NULL, queued_at = excluded.queued_at, began_at = NULL, until = excluded.until {MAY_BE_LOST}"""  # noqa: S608
     parameters: list[Any] = []
     for one in leases:
         parameters += [_id(one.subject), job, queue, one.token, _id(one.owner), _id(one.holder)]

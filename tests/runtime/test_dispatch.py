@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -170,6 +171,53 @@ def test_a_workspace_has_three_quarters_of_the_slots(work, broker, workspace):
     quiet = WorkspaceFactory()
     (row,) = waiting(quiet)
     assert [subject for _, subject, _, _ in round_of(broker)] == [row.pk]
+
+
+def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
+    """And a worker that takes one's queue is never sent the other's."""
+    films = Work()
+    job = dispatch.RowJob(
+        name="films.make",
+        model=Source,
+        work=films,
+        give_up=films.give_up,
+        lease=timedelta(minutes=1),
+        where={"type": "hacker_news"},
+        ahead=0,
+    )
+    dispatch._jobs[JOB] = replace(dispatch._jobs[JOB], where={"type": "rss"})
+    (row,) = waiting(workspace)
+    dispatch.register(job)
+    assert {one.name for one in dispatch.due_jobs()} == {JOB}
+    # Its first task gives it on to the other queue, where no worker is yet.
+    work.then = lambda row: row.sleep_until(due.database_now(), type="hacker_news", attempts=0)
+    assert work_all(round_of(broker)) == [True]
+    assert {one.name for one in dispatch.due_jobs()} == {job.name}
+    assert round_of(broker) == []
+    leases.note_worker("one", {"tests": 4, "films": 1})
+    messages = round_of(broker)
+    assert messages == [(job.name, row.pk, 2, None)]
+    assert leases.held(due.database_now()).queues == {"films": 1}
+    assert work_all(messages) == [True]
+    assert (work.done, films.done) == ([row.pk], [row.pk])
+
+
+def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace):
+    """It is queued there before the task that gave it on has ended."""
+    now = due.database_now()
+    (row,) = waiting(workspace)
+    leases.add("tests.work", "tests", [leases.Lease(row.pk, 1)], now=now)
+    leases.begin(row.pk, 1, now=now)
+    leases.add("films.make", "films", [leases.Lease(row.pk, 2)], now=now)
+    leases.end(row.pk, 1)
+    held = leases.held(now)
+    assert (held.queues, held.jobs) == ({"films": 1}, {"films.make": 1})
+
+
+def test_what_computes_may_have_all_slots_of_its_queue(work, broker, workspace):
+    dispatch._jobs[JOB] = replace(dispatch._jobs[JOB], computes=True)
+    waiting(workspace, 9)
+    assert len(round_of(broker)) == 4 + 2
 
 
 def test_slots_are_those_of_all_living_workers(work, broker, workspace, monkeypatch):
