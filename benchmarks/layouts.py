@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-_WAITING: Final = "dispatch,ingest,publish,webhooks,mail,analytics,housekeeping"
+_WAITING: Final = "dispatch,ingest,generate,publish,webhooks,mail,analytics,housekeeping"
 """Queues whose tasks mostly wait for others."""
 _CELERY: Final = [sys.executable, "-m", "celery", "-A", "config"]
 PUBLISH_SLOTS: Final = 24
@@ -33,7 +33,7 @@ def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
             ]
             for number in range(workers)
         },
-        "generation": [
+        "computing": [
             *_CELERY,
             "worker",
             "-P",
@@ -41,9 +41,9 @@ def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
             "-c",
             "2",
             "-n",
-            "generation@%h",
+            "computing@%h",
             "-Q",
-            "generate",
+            "compute,render",
         ],
         "beat": [*_CELERY, "beat"],
     }

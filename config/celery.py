@@ -260,14 +260,17 @@ class Consumer(CeleryConsumer):
 
 
 def slots_of(worker: Any) -> dict[str, int]:
-    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`."""
-    taken = [queue.name for queue in worker.app.amqp.queues.consume_from.values()]
+    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`.
+
+    Never more films than the machine has cores for.
+    """
+    taken = {
+        queue.name for queue in worker.app.amqp.queues.consume_from.values()
+    } & settings.QUEUE_SLOTS.keys()
     size = int(worker.concurrency or 1)
-    return {
-        name: settings.QUEUE_SLOTS[name] if size == settings.WORKER_SLOTS else size
-        for name in taken
-        if name in settings.QUEUE_SLOTS
-    }
+    if size == settings.WORKER_SLOTS:
+        return {name: settings.QUEUE_SLOTS[name] for name in taken}
+    return {name: min(size, settings.FILMS_AT_ONCE) if name == "render" else size for name in taken}
 
 
 class Heartbeat(bootsteps.StartStopStep):

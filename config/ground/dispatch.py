@@ -50,6 +50,8 @@ QUEUES: Final = (
     "dispatch",
     "ingest",
     "generate",
+    "compute",
+    "render",
     "publish",
     "webhooks",
     "mail",

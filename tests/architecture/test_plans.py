@@ -98,6 +98,7 @@ COLUMNS = {
     "workspace_id": "CASE WHEN mod(i, 2) = 0 THEN {workspace} ELSE md5((mod(i, 40))::text)::uuid END",
     "endpoint_id": "md5((mod(i, 40))::text)::uuid",
     "source_id": "md5((mod(i, 4))::text)::uuid",
+    "queue": "(ARRAY['generate', 'compute', 'render'])[1 + mod(i, 3)]",
     "wake_at": "CASE WHEN mod(i, 20) = 0 THEN clock_timestamp() + (i - 200) * interval '1 minute' END",
     "dispatched_at": "CASE WHEN mod(i, 500) <> 0 THEN clock_timestamp() END",
     "counted_at": "CASE WHEN mod(i, 500) <> 0 THEN clock_timestamp() END",
@@ -178,7 +179,7 @@ def reads_of(sent: list[tuple[str, Any]], table: str) -> list[tuple[str, Any]]:
     ]
 
 
-NARROWED: dict[str, dict[str, str]] = {}
+NARROWED = {"generation": {"queue": "compute"}}
 """Tables whose rows are of several jobs."""
 
 # --- Claims ----------------------------------------------------------------------------------------------------------

@@ -517,9 +517,15 @@ def test_each_job_is_a_celery_task_in_its_own_queue(settings):
         (["generate"], 2, {"generate": 2}),
         (["generate"], 12, {"generate": 12}),
         (["publish", "mail"], 40, {"publish": 40, "mail": 40}),
+        (["generate", "compute"], None, {"generate": 4, "compute": 1}),
+        # An encoder takes two cores.
+        (["compute", "render"], 8, {"compute": 8, "render": 3}),
+        (["render"], 2, {"render": 2}),
     ],
 )
 def test_slots_of_a_worker_are_the_settings_own_or_those_of_its_command(settings, queues, size, slots):
+    settings.FILMS_AT_ONCE = 3
+    settings.QUEUE_SLOTS = {**settings.QUEUE_SLOTS, "compute": 1}
     taken = {name: SimpleNamespace(name=name) for name in queues}
     app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=taken)))
     worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS)

@@ -111,10 +111,10 @@ class RenderFailed(Refused):
 
 
 class Busy(TryLater):
-    """As many films are being made as the machine has room for."""
+    """As much is being made as the machine has room for."""
 
     def __init__(self) -> None:
-        super().__init__("Other films are being made; this one waits for its turn.", code="render_busy")
+        super().__init__("The machine is busy; it is tried again.", code="render_busy")
 
 
 class NoRoom(TryLater):
@@ -130,11 +130,6 @@ def why_not() -> str | None:
     if not absent:
         return None
     return f"Films can't be made here: {', '.join(absent)} is not installed."
-
-
-def side_by_side(*, hands: int) -> int:
-    """How many films at once: each takes two cores of those that we may use, and half of the hands stay for others."""
-    return max(1, min(len(os.sched_getaffinity(0)) // 2, hands // 2))
 
 
 @contextmanager
