@@ -35,6 +35,7 @@ if not apps.apps_ready:
 
 from config import half_restored, health, tallies
 from config.ground import dispatch, inproc, leases
+from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -51,6 +52,8 @@ AWAY_SECONDS: Final = 1.0
 WAIT_SECONDS: Final = 0.05
 """The longest that a wake waits for Redis."""
 RECONNECT_SECONDS: Final = 1.0
+KILLED_AFTER_SECONDS: Final = 30
+"""A task that doesn't heed its time limit is killed so long after it."""
 SHUTDOWN_SECONDS: Final = 20.0
 """For the tasks at work when a worker is told to stop; the lease of a row that takes longer brings it back."""
 
@@ -108,17 +111,19 @@ def run_dispatcher() -> None:
         log.warning("run_not_noted", error=str(error))
 
 
-def _add_task(name: str) -> None:
+def _add_task(job: dispatch.Job) -> None:
     """A message names its row, the token and, for those who watch, the workspace."""
+    name, limit = job.name, round(job.time_limit.total_seconds())
 
-    @app.task(name=name)
+    # In processes alone: threads can't be stopped, and each of their waits has a deadline of its own.
+    @app.task(name=name, soft_time_limit=limit, time_limit=limit + KILLED_AFTER_SECONDS)
     def work(subject: str, token: int, holder: str | None = None, workspace: str = "") -> None:
         del workspace
         dispatch.run(name, UUID(subject), token, UUID(holder) if holder else None)
 
 
-for _name in dispatch.jobs():
-    _add_task(_name)
+for _job in dispatch.jobs().values():
+    _add_task(_job)
 
 
 # --- Waking and sending ----------------------------------------------------------------------------------------------
@@ -273,8 +278,18 @@ def slots_of(worker: Any) -> dict[str, int]:
     return {name: min(size, settings.FILMS_AT_ONCE) if name == "render" else size for name in taken}
 
 
+def running_tasks() -> list[Running]:
+    """What runs in this worker; the dispatcher is no job."""
+    return [
+        Running(request.name, UUID(request.args[0]), request.args[1], time.time() - request.time_start)
+        for request in list(celery_state.active_requests)
+        if request.name in dispatch.jobs() and request.time_start
+    ]
+
+
 class Heartbeat(bootsteps.StartStopStep):
-    """Once a second: wake the dispatcher, write down what was counted, and say every few seconds that this worker lives.
+    """Once a second: wake the dispatcher and write down what was counted. Every few seconds: say that this worker lives,
+    and look at what it runs.
 
     It claims and runs nothing.
     """
@@ -284,6 +299,7 @@ class Heartbeat(bootsteps.StartStopStep):
     def __init__(self, _worker: Any, **_: Any) -> None:
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
+        self._watch = TaskWatch()
 
     def start(self, worker: Any) -> None:
         self._ends.clear()
@@ -318,6 +334,7 @@ class Heartbeat(bootsteps.StartStopStep):
         try:
             # One that stops takes nothing any more.
             leases.note_worker(worker.hostname, {} if dispatch.is_stopping() else slots_of(worker))
+            self._watch.look(running_tasks())
         # The database may be away: meanwhile nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
             log.warning("heartbeat_failed", error=str(error))

@@ -85,6 +85,8 @@ _RUN: Final[dict[str, Any]] = {
     "give_up": generate.give_up,
     "lease": _LEASE,
     "max_attempts": limits.GENERATION_TRIES,
+    # Each call to a model, and each second of a film, renews the lease.
+    "longest": timedelta(hours=1),
 }
 dispatch.register(
     dispatch.RowJob(
@@ -113,7 +115,7 @@ dispatch.register(
         ahead=0,
         turns=generate.turns_of_films,
         late_after=timedelta(hours=1),
-        **_RUN,
+        **{**_RUN, "longest": limits.RENDER_FOLDERS_KEPT},
     )
 )
 dispatch.register(

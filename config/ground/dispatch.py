@@ -38,6 +38,10 @@ LEFT_PAUSE_SECONDS: Final = 0.06
 """The same while what is due waits for a free slot; what is queued ahead lasts longer."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that finds work for so long asks for another one and ends."""
+LONGEST: Final = timedelta(minutes=10)
+"""A task may take so long where its job says nothing else."""
+LEASES_MOST: Final = 10
+"""Of a row that is worked: so many leases, one after another."""
 BATCH_SECONDS: Final = 20.0
 """A task that works many rows ends after this long, and goes on as another one."""
 FAILED_REST_SECONDS: Final = 1.0
@@ -68,10 +72,16 @@ class _Job:
     """How many are queued beyond the free slots, so that a worker that ends one finds the next."""
     late_after: timedelta = timedelta(minutes=1)
     """Operators are told of what is due for longer."""
+    longest: timedelta | None = None
 
     @property
     def queue(self) -> str:
         return self.name.partition(".")[0]
+
+    @property
+    def time_limit(self) -> timedelta:
+        """A task that takes longer is stopped, where its pool can: processes can be killed, threads can't."""
+        return self.longest or LONGEST
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +106,10 @@ class RowJob(_Job):
     """Columns and their values."""
     turns: due.Turns | None = None
     """Which workspaces come first; None: those with the fewest rows queued and running."""
+
+    @property
+    def time_limit(self) -> timedelta:
+        return self.longest or LEASES_MOST * self.lease
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,12 @@ def begin(
     return rows[0] if rows and rows[0].lease_token == token else None
 
 
+def is_held(model: type[DueModel], pk: UUID, token: int) -> bool:
+    """The row is still claimed under `token`, and its lease hasn't run out."""
+    held: bool = model.everywhere.filter(pk=pk, lease_token=token, wake_at__gt=database_now()).exists()
+    return held
+
+
 def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
     """Claimed and begun at once: the earliest due rows whose `column` is `holder`."""
     now = database_now()

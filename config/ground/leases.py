@@ -112,6 +112,18 @@ def end(subject: UUID, token: int) -> None:
     _execute(f"DELETE FROM lease WHERE subject = %s AND token = %s {MAY_BE_LOST}", [_id(subject), token])  # noqa: S608
 
 
+def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
+    """End what this worker is said to run and doesn't: a process of its pool was killed. Its slot is free again."""
+    sql = "SELECT subject, token FROM lease WHERE worker = %s AND state = 'running' AND began_at < %s"
+    with connection.cursor() as cursor:
+        # What has just begun may not be known yet.
+        cursor.execute(sql, [_id(worker()), _moment(now - QUEUED)])
+        found = [(due.as_uuid(subject), token) for subject, token in cursor.fetchall()]
+    for subject, token in found:
+        if (subject, token) not in known:
+            end(subject, token)
+
+
 def rest(subject: UUID, token: int, until: datetime) -> None:
     """The work is done and due again at `until`."""
     sql = f"""UPDATE lease SET state = 'resting', worker = NULL, until = %s
