@@ -38,7 +38,7 @@ from config.ground import dispatch, inproc, leases
 from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +57,16 @@ KILLED_AFTER_SECONDS: Final = 30
 SHUTDOWN_SECONDS: Final = 20.0
 """For the tasks at work when a worker is told to stop; the lease of a row that takes longer brings it back."""
 
+
+def pool_settings(argv: Sequence[str]) -> dict[str, str]:
+    """Threads, where the command line names no pool.
+
+    Celery would take these settings for `-P prefork` too, because that is its own default.
+    """
+    is_named = any(one.startswith(("-P", "--pool")) for one in argv)
+    return {} if is_named else {"worker_pool": "threads"}
+
+
 app = Celery("content_pipeline")
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
@@ -70,7 +80,9 @@ app.conf.update(
     task_acks_late=False,
     task_publish_retry=False,
     worker_consumer="config.celery:Consumer",
-    worker_pool="threads",
+    **pool_settings(sys.argv),
+    # Each task gives its own connections back; Celery's way would close a process's whole pool before and after each.
+    CELERY_DB_REUSE_MAX=sys.maxsize,
     worker_concurrency=settings.WORKER_SLOTS,
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,

@@ -532,6 +532,16 @@ def test_slots_of_a_worker_are_the_settings_own_or_those_of_its_command(settings
     assert celery.slots_of(worker) == slots
 
 
+@pytest.mark.parametrize(
+    ("options", "is_threads"),
+    [([], True), (["-Q", "mail"], True), (["-P", "prefork"], False), (["--pool=prefork"], False)],
+)
+def test_a_pool_that_the_command_names_is_not_replaced_by_that_of_the_settings(options, is_threads):
+    """Celery's own default is `prefork`, so it can't tell whether that was said."""
+    found = celery.pool_settings(["celery", "-A", "config", "worker", *options])
+    assert found == ({"worker_pool": "threads"} if is_threads else {})
+
+
 def test_settings_of_celery():
     conf = celery.app.conf
     # The row is the truth: late acknowledgement would make copies of messages whose worker lives.
