@@ -145,7 +145,7 @@ def telling_of_no_room() -> Iterator[None]:
 
 @contextmanager
 def slot(folder: Path, most: int) -> Iterator[None]:
-    """One of the places for films at once, for all processes of this machine; raises `Busy` where all are taken."""
+    """One of so many places, for all processes of this machine; raises `Busy` where all are taken."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(most):
         with (folder / _LOCKS.format(number)).open("w") as file:
