@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-_WAITING: Final = "dispatch,ingest,publish,webhooks,mail,analytics,housekeeping"
+_WAITING: Final = "dispatch,ingest,generate,publish,webhooks,mail,analytics,housekeeping"
 """Queues whose tasks mostly wait for others."""
 _CELERY: Final = [sys.executable, "-m", "celery", "-A", "config"]
 PUBLISH_SLOTS: Final = 24
@@ -13,25 +13,9 @@ PUBLISH_SLOTS: Final = 24
 WEBHOOK_SLOTS: Final = 12
 """The same of deliveries to healthy endpoints."""
 
-_GENERATION: Final = [
-    *_CELERY,
-    "worker",
-    "-P",
-    "prefork",
-    "-c",
-    "2",
-    "-n",
-    "generation@%h",
-    "-Q",
-    "generate",
-]
 
-
-def processes(layout: str, *, workers: int = 1, has_model: bool = False) -> dict[str, list[str]]:
-    """The commands of a layout by their role, in the order in which they are started.
-
-    With a model a run waits for others too, so each worker takes runs.
-    """
+def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
+    """The commands of a layout by their role, in the order in which they are started."""
     if layout == "embedded":
         return {"serve": [sys.executable, "manage.py", "serve"]}
     return {
@@ -45,10 +29,21 @@ def processes(layout: str, *, workers: int = 1, has_model: bool = False) -> dict
                 "-n",
                 f"worker{number}@%h",
                 "-Q",
-                f"{_WAITING},generate" if has_model else _WAITING,
+                _WAITING,
             ]
             for number in range(workers)
         },
-        **({} if has_model else {"generation": _GENERATION}),
+        "computing": [
+            *_CELERY,
+            "worker",
+            "-P",
+            "prefork",
+            "-c",
+            "2",
+            "-n",
+            "computing@%h",
+            "-Q",
+            "compute,render",
+        ],
         "beat": [*_CELERY, "beat"],
     }

@@ -95,9 +95,7 @@ class Service:
     def __init__(self, layout: str, *, log: Path, environment: Mapping[str, str], workers: int = 1) -> None:
         self.layout, self.port, self.log = layout, free_port(), log
         self.url = f"http://127.0.0.1:{self.port}"
-        self.commands = layouts.processes(
-            layout, workers=workers, has_model="ANTHROPIC_API_KEY" in environment
-        )
+        self.commands = layouts.processes(layout, workers=workers)
         self.environment = {**os.environ, "PORT": str(self.port), "PUBLIC_URL": self.url}
         self.environment |= {"WEB_PROCESSES": "1", **environment}
         self.parts: dict[str, subprocess.Popen[bytes]] = {}

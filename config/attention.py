@@ -13,7 +13,6 @@ from django.utils.translation import ngettext
 
 from accounts.models import WhitelistRequest
 from config import admin_work, media_sweep, platform_ages, rows
-from config.doctor import OLDEST_DUE_WARNS_SECONDS
 from config.ground import dispatch, due
 from config.ground.clock import utc_now
 from config.ground.money import MICRO, as_usd
@@ -110,7 +109,7 @@ def _instance_cap() -> Iterator[Need]:
 def _late() -> Iterator[Need]:
     known: dict[str, Any] = dict(dispatch.jobs())
     for one in rows.waiting():
-        if one.oldest_seconds <= OLDEST_DUE_WARNS_SECONDS:
+        if not one.is_late:
             continue
         options = known[one.kind].model._meta
         given = {"count": one.due, "what": options.verbose_name_plural, "minutes": one.oldest_seconds // 60}

@@ -35,9 +35,10 @@ if not apps.apps_ready:
 
 from config import half_restored, health, pools, tallies
 from config.ground import dispatch, inproc, leases
+from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 log = structlog.get_logger(__name__)
 
@@ -51,8 +52,20 @@ AWAY_SECONDS: Final = 1.0
 WAIT_SECONDS: Final = 0.05
 """The longest that a wake waits for Redis."""
 RECONNECT_SECONDS: Final = 1.0
+KILLED_AFTER_SECONDS: Final = 30
+"""A task that doesn't heed its time limit is killed so long after it."""
 SHUTDOWN_SECONDS: Final = 20.0
 """For the tasks at work when a worker is told to stop; the lease of a row that takes longer brings it back."""
+
+
+def pool_settings(argv: Sequence[str]) -> dict[str, str]:
+    """Threads, where the command line names no pool.
+
+    Celery would take these settings for `-P prefork` too, because that is its own default.
+    """
+    is_named = any(one.startswith(("-P", "--pool")) for one in argv)
+    return {} if is_named else {"worker_pool": "threads"}
+
 
 app = Celery("content_pipeline")
 app.conf.update(
@@ -67,7 +80,9 @@ app.conf.update(
     task_acks_late=False,
     task_publish_retry=False,
     worker_consumer="config.celery:Consumer",
-    worker_pool="threads",
+    **pool_settings(sys.argv),
+    # Each task gives its own connections back; Celery's way would close a process's whole pool before and after each.
+    CELERY_DB_REUSE_MAX=sys.maxsize,
     worker_concurrency=settings.WORKER_SLOTS,
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,
@@ -108,17 +123,19 @@ def run_dispatcher() -> None:
         log.warning("run_not_noted", error=str(error))
 
 
-def _add_task(name: str) -> None:
+def _add_task(job: dispatch.Job) -> None:
     """A message names its row, the token and, for those who watch, the workspace."""
+    name, limit = job.name, round(job.time_limit.total_seconds())
 
-    @app.task(name=name)
+    # In processes alone: threads can't be stopped, and each of their waits has a deadline of its own.
+    @app.task(name=name, soft_time_limit=limit, time_limit=limit + KILLED_AFTER_SECONDS)
     def work(subject: str, token: int, holder: str | None = None, workspace: str = "") -> None:
         del workspace
         dispatch.run(name, UUID(subject), token, UUID(holder) if holder else None)
 
 
-for _name in dispatch.jobs():
-    _add_task(_name)
+for _job in dispatch.jobs().values():
+    _add_task(_job)
 
 
 # --- Waking and sending ----------------------------------------------------------------------------------------------
@@ -260,14 +277,26 @@ class Consumer(CeleryConsumer):
 
 
 def slots_of(worker: Any) -> dict[str, int]:
-    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`."""
-    taken = [queue.name for queue in worker.app.amqp.queues.consume_from.values()]
+    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`.
+
+    Never more films than the machine has cores for.
+    """
+    taken = {
+        queue.name for queue in worker.app.amqp.queues.consume_from.values()
+    } & settings.QUEUE_SLOTS.keys()
     size = int(worker.concurrency or 1)
-    return {
-        name: settings.QUEUE_SLOTS[name] if size == settings.WORKER_SLOTS else size
-        for name in taken
-        if name in settings.QUEUE_SLOTS
-    }
+    if size == settings.WORKER_SLOTS:
+        return {name: settings.QUEUE_SLOTS[name] for name in taken}
+    return {name: min(size, settings.FILMS_AT_ONCE) if name == "render" else size for name in taken}
+
+
+def running_tasks() -> list[Running]:
+    """What runs in this worker; the dispatcher is no job."""
+    return [
+        Running(request.name, UUID(request.args[0]), request.args[1], time.time() - request.time_start)
+        for request in list(celery_state.active_requests)
+        if request.name in dispatch.jobs() and request.time_start
+    ]
 
 
 def connections_of(worker: Any) -> int:
@@ -285,7 +314,8 @@ def _forks(worker: Any) -> bool:
 
 
 class Heartbeat(bootsteps.StartStopStep):
-    """Once a second: wake the dispatcher, write down what was counted, and say every few seconds that this worker lives.
+    """Once a second: wake the dispatcher and write down what was counted. Every few seconds: say that this worker lives,
+    and look at what it runs.
 
     It claims and runs nothing.
     """
@@ -299,6 +329,7 @@ class Heartbeat(bootsteps.StartStopStep):
             pools.resize(pools.OF_FORKED if _forks(worker) else self._connections)
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
+        self._watch = TaskWatch()
 
     def start(self, worker: Any) -> None:
         self._ends.clear()
@@ -334,6 +365,7 @@ class Heartbeat(bootsteps.StartStopStep):
             # One that stops takes nothing any more.
             slots = {} if dispatch.is_stopping() else slots_of(worker)
             leases.note_worker(worker.hostname, slots, connections=self._connections)
+            self._watch.look(running_tasks())
         # The database may be away: meanwhile nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
             log.warning("heartbeat_failed", error=str(error))

@@ -32,7 +32,6 @@ Verdict = Literal["ok", "warn", "FAIL"]
 CLOCK_WARNS_SECONDS: Final = 2.0
 CLOCK_FAILS_SECONDS: Final = 30.0
 """Half of the default lease: past it, hands of two machines could hold the same row."""
-OLDEST_DUE_WARNS_SECONDS: Final = 60.0
 SEALED_READ_MOST: Final = 1000
 """Of each field, the newest; the oldest are the ones that a dropped key would lose, so as many of those too."""
 DISK_WARNS_BYTES: Final = 2 * 2**30
@@ -323,7 +322,7 @@ def _dispatcher_of_embedded(advice: str) -> Finding:
 
 def _late_rows() -> Finding:
     found = rows.waiting()
-    late = [one for one in found if one.oldest_seconds > OLDEST_DUE_WARNS_SECONDS]
+    late = [one for one in found if one.is_late]
     if not late:
         return Finding("late rows", "ok", "Nothing waits longer than a minute.")
     said = ", ".join(f"{one.kind}: {one.due} due, the oldest for {one.oldest_seconds:.0f} s" for one in late)

@@ -151,6 +151,7 @@ _BY_KIND: Final = {
     "attempts": ("pipeline_attempts_total", "Tasks that began and ended."),
     "work_failed": ("pipeline_work_failed_total", "Of those, how many ended with a fault of our own."),
     "given_up": ("pipeline_given_up_total", "Of those, how many ended a row after too many tries."),
+    "overdue": ("pipeline_overdue_tasks_total", "Tasks that ran on 30 s after the lease of their row."),
     "claims_lost": (
         "pipeline_claims_lost_total",
         "Writes that came to nothing because the lease was another's.",

@@ -33,12 +33,14 @@ class Dead:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Of one table of due rows: how many are due now, for how long the oldest has been, and how many wait at all."""
+    """Of the due rows of one job: how many are due now, for how long the oldest has been, and how many wait at all."""
 
     kind: str
     due: int
     oldest_seconds: float
     depth: int = 0
+    is_late: bool = False
+    """The oldest has waited for longer than its job allows."""
 
 
 # A failed run stays failed for good and a retry is a run of its own, so what is dead is the item that it left.
@@ -90,20 +92,24 @@ def dead_counts() -> dict[str, int]:
 
 
 def waiting() -> list[Waiting]:
-    """One entry for each table, whatever number of jobs works it."""
+    """One entry for each job; one alone for those that work the same rows."""
     now = due.database_now()
-    tables: dict[type[due.DueModel], str] = {}
+    found: dict[tuple[Any, ...], Waiting] = {}
     for job in dispatch.jobs().values():
-        if not isinstance(job, dispatch.BatchJob):
-            tables.setdefault(job.model, job.name)
-    found = []
-    for model, name in tables.items():
-        late = model.everywhere.filter(wake_at__lte=now)
+        if isinstance(job, dispatch.BatchJob):
+            continue
+        where = job.where if isinstance(job, dispatch.RowJob) else {}
+        key = (job.model, *where.items())
+        if key in found:
+            continue
+        waiting = job.model.everywhere.filter(wake_at__isnull=False, **where)
+        late = waiting.filter(wake_at__lte=now)
         oldest = late.aggregate(oldest=Min("wake_at"))["oldest"]
         age = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
-        depth = model.everywhere.filter(wake_at__isnull=False).count()
-        found.append(Waiting(name, late.count(), age, depth))
-    return found
+        found[key] = Waiting(
+            job.name, late.count(), age, waiting.count(), age > job.late_after.total_seconds()
+        )
+    return list(found.values())
 
 
 def unread_events() -> list[Waiting]:

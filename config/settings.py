@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -159,13 +160,19 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 
 # --- Database --------------------------------------------------------------------------------------------------------
 
+REDIS_URL = env.redis("REDIS_URL")
 # How many runs one worker with threads makes at a time, and how many posts it sends.
 WORKER_THREADS = env.whole_number("WORKER_THREADS", 4, least=2, most=64)
 PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, least=2, most=64)
+# An encoder takes two of the cores that we may use.
+FILMS_AT_ONCE = max(1, len(os.sched_getaffinity(0)) // 2)
 # How many tasks of each queue one worker runs at a time; fewer where its pool is smaller.
 QUEUE_SLOTS = {
     "ingest": 8,
     "generate": WORKER_THREADS,
+    # In threads only one computes at a time; another one may wait for PostgreSQL meanwhile.
+    "compute": 2 if REDIS_URL else 1,
+    "render": min(FILMS_AT_ONCE, WORKER_THREADS // 2),
     "publish": PUBLISH_THREADS,
     "webhooks": 16,
     "mail": 6,
@@ -221,7 +228,6 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Redis, Celery ---------------------------------------------------------------------------------------------------
 
-REDIS_URL = env.redis("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
 # database of several processes, in the memory of a single one.

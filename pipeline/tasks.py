@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from django.conf import settings
 
@@ -13,6 +14,7 @@ from config.ground import dispatch, limits
 from pipeline.models import (
     BrandSlot,
     Generation,
+    GenerationQueue,
     MailQueue,
     ModelBatch,
     Outlet,
@@ -77,14 +79,43 @@ dispatch.register(
         per_workspace=1,
     )
 )
+# Three jobs over the same rows: the row says which queue its next step needs.
+_RUN: Final[dict[str, Any]] = {
+    "model": Generation,
+    "give_up": generate.give_up,
+    "lease": _LEASE,
+    "max_attempts": limits.GENERATION_TRIES,
+    # Each call to a model, and each second of a film, renews the lease.
+    "longest": timedelta(hours=1),
+}
 dispatch.register(
     dispatch.RowJob(
         name="generate.run_item",
-        model=Generation,
-        work=generate.work,
-        give_up=generate.give_up,
-        lease=_LEASE,
-        max_attempts=limits.GENERATION_TRIES,
+        work=partial(generate.work, queue=GenerationQueue.GENERATE),
+        where={"queue": GenerationQueue.GENERATE.value},
+        **_RUN,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="compute.run_item",
+        work=partial(generate.work, queue=GenerationQueue.COMPUTE),
+        where={"queue": GenerationQueue.COMPUTE.value},
+        computes=True,
+        **_RUN,
+    )
+)
+dispatch.register(
+    dispatch.RowJob(
+        name="render.render_film",
+        work=partial(generate.work, queue=GenerationQueue.RENDER),
+        where={"queue": GenerationQueue.RENDER.value},
+        computes=True,
+        # A film takes minutes: none is queued before there is a slot for it, and who comes first is decided then.
+        ahead=0,
+        turns=generate.turns_of_films,
+        late_after=timedelta(hours=1),
+        **{**_RUN, "longest": limits.RENDER_FOLDERS_KEPT},
     )
 )
 dispatch.register(

@@ -57,6 +57,7 @@ POINTS: Final[frozenset[str]] = frozenset(
         "generate.answered",
         "generate.briefed",
         "generate.drafted",
+        "generate.handed_on",
         "generate.rendered",
         "generate.written",
         "generate.committed",

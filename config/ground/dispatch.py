@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
@@ -38,6 +38,10 @@ LEFT_PAUSE_SECONDS: Final = 0.06
 """The same while what is due waits for a free slot; what is queued ahead lasts longer."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that finds work for so long asks for another one and ends."""
+LONGEST: Final = timedelta(minutes=10)
+"""A task may take so long where its job says nothing else."""
+LEASES_MOST: Final = 10
+"""Of a row that is worked: so many leases, one after another."""
 BATCH_SECONDS: Final = 20.0
 """A task that works many rows ends after this long, and goes on as another one."""
 FAILED_REST_SECONDS: Final = 1.0
@@ -50,6 +54,8 @@ QUEUES: Final = (
     "dispatch",
     "ingest",
     "generate",
+    "compute",
+    "render",
     "publish",
     "webhooks",
     "mail",
@@ -64,10 +70,18 @@ class _Job:
     """Of the Celery task too: the queue, a dot, and what is done."""
     ahead: int = 4
     """How many are queued beyond the free slots, so that a worker that ends one finds the next."""
+    late_after: timedelta = timedelta(minutes=1)
+    """Operators are told of what is due for longer."""
+    longest: timedelta | None = None
 
     @property
     def queue(self) -> str:
         return self.name.partition(".")[0]
+
+    @property
+    def time_limit(self) -> timedelta:
+        """A task that takes longer is stopped, where its pool can: processes can be killed, threads can't."""
+        return self.longest or LONGEST
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +90,8 @@ class RowJob(_Job):
 
     An exception of `work` leaves the row due again when its `lease` runs out. `give_up` gets a row that was begun
     `max_attempts` times without success, and must end it in a status that a person sees. At most `per_workspace` run
-    for one workspace; None: three quarters of the slots.
+    for one workspace; None: three quarters of the slots. Rows of one table may be of several jobs: `where` narrows
+    them to the job's own.
     """
 
     model: type[due.DueModel]
@@ -85,6 +100,16 @@ class RowJob(_Job):
     lease: timedelta
     max_attempts: int = 5
     per_workspace: int | None = None
+    computes: bool = False
+    """Its tasks don't wait for others, so that one workspace may have all slots, and those ahead, while it is alone."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Columns and their values."""
+    turns: due.Turns | None = None
+    """Which workspaces come first; None: those with the fewest rows queued and running."""
+
+    @property
+    def time_limit(self) -> timedelta:
+        return self.longest or LEASES_MOST * self.lease
 
 
 @dataclass(frozen=True)
@@ -286,7 +311,9 @@ def due_jobs() -> list[Job]:
     """One statement asks for all of them."""
     every = jobs()
     tables = {
-        job.name: job.model._meta.db_table for job in every.values() if isinstance(job, RowJob | LaneJob)
+        job.name: (job.model._meta.db_table, job.where if isinstance(job, RowJob) else {})
+        for job in every.values()
+        if isinstance(job, RowJob | LaneJob)
     }
     waits = {job.name: job.waits for job in every.values() if isinstance(job, BatchJob) and job.waits}
     found = due.names_with_work(tables, waits)
@@ -346,13 +373,16 @@ def _share_of(slots: int) -> int:
 
 
 def _claim_rows(job: RowJob, room: int, slots: int, held: leases.Held, now: datetime) -> list[leases.Lease]:
+    share = slots + job.ahead if job.computes else _share_of(slots)
     rows = due.claim(
         job.model,
         limit=room,
-        per_workspace=job.per_workspace or _share_of(slots),
+        per_workspace=job.per_workspace or share,
         lease=leases.QUEUED,
         now=now,
         busy={owner: count for (name, owner), count in held.owners.items() if name == job.name},
+        where=job.where,
+        turns=job.turns,
     )
     return [leases.Lease(row.pk, row.token, owner=row.workspace_id) for row in rows]
 
@@ -556,10 +586,19 @@ _SLOTS_WITHOUT_WORKERS: Final = 40
 def work_all_due(*names: str, rounds: int = 50) -> int:
     """Work everything that is due, in this thread, until nothing is; for tests and commands.
 
-    A batch that has its own pace is worked where it is named. Returns how much was worked.
+    A batch that has its own pace is worked where it is named. Of rows that go from one job to another any of these jobs
+    stands for all. Returns how much was worked.
     """
     total = 0
-    chosen = names or [name for name, job in jobs().items() if not isinstance(job, BatchJob) or job.waits]
+    chosen = list(names) or [
+        name for name, job in jobs().items() if not isinstance(job, BatchJob) or job.waits
+    ]
+    models = {job.model for name in names if isinstance(job := jobs()[name], RowJob) and job.where}
+    chosen += [
+        name
+        for name, job in jobs().items()
+        if isinstance(job, RowJob) and job.model in models and name not in chosen
+    ]
     for _ in range(rounds):
         worked = sum(_work_all_of(jobs()[name]) for name in chosen)
         total += worked

@@ -9,11 +9,12 @@ overtaken by a person's change, can write nothing.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
 from django.db import connection, models
@@ -25,7 +26,7 @@ from config.ground.prepared import Prepared
 from config.ground.sqlite import MAY_BE_LOST
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from datetime import datetime, timedelta
 
     from django.db.models import QuerySet
@@ -61,14 +62,21 @@ class DueModel(models.Model):
         return self.sleep_until(database_now() + lease)
 
 
-def claim_indexes(name: str, *, group: str = "workspace") -> list[models.Index]:
-    """The two indexes that `claim()` reads: is anything due, and whose. A model that is claimed in groups names one."""
+def claim_indexes(name: str, *, group: str = "workspace", of: str = "") -> list[models.Index]:
+    """The two indexes that `claim()` reads: is anything due, and whose.
+
+    A model that is claimed in groups names one, `group`; one whose rows are of several jobs names the column that tells
+    them apart, `of`.
+    """
     waiting = models.Q(wake_at__isnull=False)
+    job = [of] if of else []
     return [
         # Read by the dispatcher each second: is there a row whose time has come?
-        models.Index(fields=["wake_at"], name=f"{name}_wake", condition=waiting),
+        models.Index(fields=[*job, "wake_at"], name=f"{name}_wake", condition=waiting),
         # Read by the claim: the workspaces (or groups) with waiting rows, then each one's earliest.
-        models.Index(fields=[f"{group}_id", "wake_at"], name=f"{name}_wake_by_{group}", condition=waiting),
+        models.Index(
+            fields=[*job, f"{group}_id", "wake_at"], name=f"{name}_wake_by_{group}", condition=waiting
+        ),
     ]
 
 
@@ -88,6 +96,8 @@ def database_now() -> datetime:
 
 
 Row = TypeVar("Row", bound=DueModel)
+Turns: TypeAlias = "Callable[[Collection[UUID]], Mapping[UUID, tuple[int, datetime]]]"
+"""How much each of these workspaces had lately, and since when it waits: those with the least, and the longest, come first."""
 
 
 @dataclass(frozen=True)
@@ -107,22 +117,32 @@ def claim(
     lease: timedelta,
     now: datetime | None = None,
     busy: Mapping[UUID, int] | None = None,
+    where: Mapping[str, str] | None = None,
+    turns: Turns | None = None,
 ) -> list[Claimed]:
     """At most `limit` rows whose time has come, at most `per_workspace` of one workspace; none is due again for `lease`.
 
-    `busy` counts what is queued and running of each workspace. Workspaces are served in a random order, so that many
-    busy ones can't starve a quiet one. Nothing is claimed twice, however many claim at once. No try is counted yet:
-    that is for `begin()`.
+    `busy` counts what is queued and running of each workspace. The one with the least comes first, in a random order
+    where several have as much, so that many busy ones can't starve a quiet one. `where` names columns and their values,
+    for rows that are of several jobs. Nothing is claimed twice, however many claim at once. No try is counted yet: that
+    is for `begin()`.
     """
     now = now or database_now()
     table = model._meta.db_table
     if limit < 1:
         return []
-    shares = _shares(holders_of_due_rows(table, "workspace_id", now), limit, per_workspace, busy or {})
+    waiting = holders_of_due_rows(table, "workspace_id", now, where)
+    had = turns([as_uuid(raw) for raw in waiting]) if turns is not None and len(waiting) > 1 else {}
+    shares = _shares(waiting, limit, per_workspace, busy or {}, had)
     if not shares:
         return []
-    taken = _take(table, "workspace_id", shares, now, now + lease, begins=False)
+    taken = _take(table, "workspace_id", shares, now, now + lease, begins=False, where=where)
     return [Claimed(pk, token, holder) for pk, holder, token in taken]
+
+
+def _narrowed(where: Mapping[str, str] | None) -> str:
+    """As SQL, and not as parameters: the planner has to see which index holds them. Both are names of our own code."""
+    return "".join(f" AND {column} = '{value}'" for column, value in (where or {}).items())
 
 
 def begin(
@@ -138,6 +158,12 @@ def begin(
     rows: list[Row] = _rows_of(model).ask(pk__in=[pk])
     # Overtaken between the two statements: whoever did it has seen to the row.
     return rows[0] if rows and rows[0].lease_token == token else None
+
+
+def is_held(model: type[DueModel], pk: UUID, token: int) -> bool:
+    """The row is still claimed under `token`, and its lease hasn't run out."""
+    held: bool = model.everywhere.filter(pk=pk, lease_token=token, wake_at__gt=database_now()).exists()
+    return held
 
 
 def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
@@ -189,11 +215,15 @@ def _rows_of(model: type[DueModel]) -> Prepared[Any]:
     return Prepared(lambda pk__in: model.everywhere.filter(pk__in=pk__in))
 
 
-def names_with_work(tables: Mapping[str, str], waits: Mapping[str, str]) -> set[str]:
-    """Of `tables` the names of those with a row whose time has come, of `waits` those whose statement finds a row."""
+def names_with_work(
+    tables: Mapping[str, tuple[str, Mapping[str, str]]], waits: Mapping[str, str]
+) -> set[str]:
+    """Of `tables`, each with what narrows its rows, the names of those with a row whose time has come, and of `waits`
+    those whose statement finds a row.
+    """
     # In a subquery of its own each probe keeps its order, and so its index.
-    rows = [f"SELECT '{name}' FROM (SELECT 1 FROM {table} WHERE wake_at <= %s ORDER BY wake_at LIMIT 1) one"  # noqa: S608
-            for name, table in tables.items()]  # fmt: skip
+    rows = [f"SELECT '{name}' FROM (SELECT 1 FROM {table} WHERE wake_at <= %s{_narrowed(where)} ORDER BY wake_at LIMIT 1) one"  # noqa: S608
+            for name, (table, where) in tables.items()]  # fmt: skip
     others = [f"SELECT '{name}' FROM ({statement} LIMIT 1) one" for name, statement in waits.items()]  # noqa: S608
     if not rows and not others:
         return set()
@@ -202,19 +232,22 @@ def names_with_work(tables: Mapping[str, str], waits: Mapping[str, str]) -> set[
         return {name for (name,) in cursor.fetchall()}
 
 
-def holders_of_due_rows(table: str, column: str, now: datetime) -> list[Any]:
+def holders_of_due_rows(
+    table: str, column: str, now: datetime, where: Mapping[str, str] | None = None
+) -> list[Any]:
     """Skips from workspace to workspace (or group to group) along the index, however many rows each has waiting."""
+    only = _narrowed(where)
     if connection.vendor == "postgresql":
         # Ordered by both columns, which only the claim's own index can give: by the first alone the planner takes
         # the foreign key's index, and with it reads every row that was done long ago.
         sql = f"""
             WITH RECURSIVE waiting(holder, wake_at) AS (
-                (SELECT {column}, wake_at FROM {table} WHERE wake_at IS NOT NULL
+                (SELECT {column}, wake_at FROM {table} WHERE wake_at IS NOT NULL{only}
                  ORDER BY {column}, wake_at LIMIT 1)
                 UNION ALL
                 SELECT following.* FROM waiting CROSS JOIN LATERAL (
                     SELECT t.{column}, t.wake_at FROM {table} t
-                    WHERE t.wake_at IS NOT NULL AND t.{column} > waiting.holder
+                    WHERE t.wake_at IS NOT NULL{only} AND t.{column} > waiting.holder
                     ORDER BY t.{column}, t.wake_at LIMIT 1
                 ) AS following
             )
@@ -223,17 +256,17 @@ def holders_of_due_rows(table: str, column: str, now: datetime) -> list[Any]:
     else:
         sql = f"""
             WITH RECURSIVE waiting(holder) AS (
-                SELECT * FROM (SELECT {column} FROM {table} WHERE wake_at IS NOT NULL
+                SELECT * FROM (SELECT {column} FROM {table} WHERE wake_at IS NOT NULL{only}
                                ORDER BY {column} LIMIT 1) AS first
                 UNION ALL
                 SELECT (SELECT t.{column} FROM {table} t
-                        WHERE t.wake_at IS NOT NULL AND t.{column} > waiting.holder
+                        WHERE t.wake_at IS NOT NULL{only} AND t.{column} > waiting.holder
                         ORDER BY t.{column} LIMIT 1)
                 FROM waiting WHERE waiting.holder IS NOT NULL
             )
             SELECT holder FROM waiting
             WHERE holder IS NOT NULL
-              AND EXISTS (SELECT 1 FROM {table} t WHERE t.{column} = waiting.holder AND t.wake_at <= %s)
+              AND EXISTS (SELECT 1 FROM {table} t WHERE t.{column} = waiting.holder AND t.wake_at <= %s{only})
         """  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(sql, [_moment(now)])
@@ -241,22 +274,29 @@ def holders_of_due_rows(table: str, column: str, now: datetime) -> list[Any]:
 
 
 def _shares(
-    workspaces: list[Any], limit: int, per_workspace: int, busy: Mapping[UUID, int]
+    workspaces: list[Any],
+    limit: int,
+    per_workspace: int,
+    busy: Mapping[UUID, int],
+    had: Mapping[UUID, tuple[int, datetime]],
 ) -> dict[Any, int]:
-    """How many rows to take of each workspace: round after round, one each, in a random order."""
-    in_hand = {_key(workspace): count for workspace, count in busy.items()}
-    left = {
-        workspace: per_workspace - in_hand.get(_key(workspace), 0)
-        for workspace in random.sample(workspaces, len(workspaces))
-    }
+    """How many rows to take of each workspace: one after another of the one that has the fewest at that point."""
     shares: Counter[Any] = Counter()
-    while limit > 0:
-        willing = [workspace for workspace, count in left.items() if count > shares[workspace]]
-        if not willing:
-            break
-        for workspace in willing[:limit]:
-            shares[workspace] += 1
-        limit -= len(willing[:limit])
+    waiting = []
+    for workspace in workspaces:
+        in_hand = busy.get(as_uuid(workspace), 0)
+        lately, since = had.get(as_uuid(workspace), (0, None))
+        first = since.timestamp() if since is not None else 0.0
+        # Among those that have as much and waited as long, in a random order.
+        waiting.append((lately + in_hand, first, random.random(), in_hand, workspace))  # noqa: S311
+    heapq.heapify(waiting)
+    while limit > 0 and waiting:
+        has, first, place, in_hand, workspace = heapq.heappop(waiting)
+        if in_hand >= per_workspace:
+            continue
+        shares[workspace] += 1
+        limit -= 1
+        heapq.heappush(waiting, (has + 1, first, place, in_hand + 1, workspace))
     return dict(shares)
 
 
@@ -280,22 +320,31 @@ def deal(
 
 
 def _take(
-    table: str, column: str, shares: Mapping[Any, int], now: datetime, until: datetime, *, begins: bool
+    table: str,
+    column: str,
+    shares: Mapping[Any, int],
+    now: datetime,
+    until: datetime,
+    *,
+    begins: bool,
+    where: Mapping[str, str] | None = None,
 ) -> list[tuple[UUID, UUID, int]]:
     """Each row that is ours now, with its holder and its token, the earliest promise first."""
     parameters: list[Any] = [_moment(until)]
+    only = _narrowed(where)
     if connection.vendor == "postgresql":
         # BETWEEN, because with "=" the planner may walk all that is due in order of time, and filter.
         picked = f"""SELECT picked.id FROM unnest(%s::uuid[], %s::int[]) AS share(holder, rows)
             CROSS JOIN LATERAL (
-                SELECT t.id FROM {table} t WHERE t.{column} BETWEEN share.holder AND share.holder AND t.wake_at <= %s
+                SELECT t.id FROM {table} t
+                WHERE t.{column} BETWEEN share.holder AND share.holder AND t.wake_at <= %s{only}
                 ORDER BY t.{column}, t.wake_at LIMIT share.rows FOR UPDATE SKIP LOCKED
             ) AS picked"""  # noqa: S608
         # As an array, because for a subquery the planner expects thousands of ids and reads the whole table.
         picked = f"= ANY(ARRAY({picked}))"
         parameters += [list(shares), list(shares.values()), now]
     else:
-        one = f"""SELECT id FROM (SELECT id FROM {table} WHERE {column} = %s AND wake_at <= %s
+        one = f"""SELECT id FROM (SELECT id FROM {table} WHERE {column} = %s AND wake_at <= %s{only}
                   ORDER BY wake_at LIMIT %s)"""  # noqa: S608
         picked = f"IN ({' UNION ALL '.join([one] * len(shares))})"
         for holder, count in shares.items():
@@ -316,10 +365,6 @@ def _take(
 
 def _moment(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
-
-
-def _key(workspace: Any) -> str:
-    return str(workspace).replace("-", "")
 
 
 def _id(value: UUID) -> Any:

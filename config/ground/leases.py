@@ -92,8 +92,8 @@ def add(job: str, queue: str, leases: Sequence[Lease], *, now: datetime) -> None
     sql = f"""INSERT INTO lease
                 (subject, job, queue, token, state, owner, holder, worker, queued_at, began_at, until)
               VALUES {rows}
-              ON CONFLICT (subject) DO UPDATE SET token = excluded.token, state = 'queued', worker = NULL,
-                queued_at = excluded.queued_at, began_at = NULL, until = excluded.until {MAY_BE_LOST}"""  # noqa: S608
+              ON CONFLICT (subject) DO UPDATE SET job = excluded.job, queue = excluded.queue,
+                token = excluded.token, state = 'queued', worker = NULL, queued_at = excluded.queued_at, began_at = NULL, until = excluded.until {MAY_BE_LOST}"""  # noqa: S608
     parameters: list[Any] = []
     for one in leases:
         parameters += [_id(one.subject), job, queue, one.token, _id(one.owner), _id(one.holder)]
@@ -110,6 +110,18 @@ def begin(subject: UUID, token: int, *, now: datetime) -> bool:
 
 def end(subject: UUID, token: int) -> None:
     _execute(f"DELETE FROM lease WHERE subject = %s AND token = %s {MAY_BE_LOST}", [_id(subject), token])  # noqa: S608
+
+
+def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
+    """End what this worker is said to run and doesn't: a process of its pool was killed. Its slot is free again."""
+    sql = "SELECT subject, token FROM lease WHERE worker = %s AND state = 'running' AND began_at < %s"
+    with connection.cursor() as cursor:
+        # What has just begun may not be known yet.
+        cursor.execute(sql, [_id(worker()), _moment(now - QUEUED)])
+        found = [(due.as_uuid(subject), token) for subject, token in cursor.fetchall()]
+    for subject, token in found:
+        if (subject, token) not in known:
+            end(subject, token)
 
 
 def rest(subject: UUID, token: int, until: datetime) -> None:

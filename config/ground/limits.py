@@ -201,8 +201,6 @@ FILM_PREVIEWS_PER_MINUTE: Final = 10
 """Previews of films that one workspace may ask for in a minute: the place is everybody's."""
 FILM_PREVIEW_SECONDS: Final = 30
 """Seconds by the clock that a preview of a film may take: somebody waits for it, and so does a proxy."""
-RENDER_TURN: Final = timedelta(seconds=2)
-"""How soon a film that found others being made looks again whether it is its turn."""
 TOKEN_OVERLAP_DEFAULT: Final = timedelta(hours=24)
 """How long a rotated token or secret keeps working where nobody says."""
 TOKEN_OVERLAP_MOST: Final = timedelta(days=7)

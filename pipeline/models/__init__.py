@@ -16,7 +16,13 @@ from pipeline.models.generated_item import (
     made_of,
     runs_telling,
 )
-from pipeline.models.generation import Generation, GenerationInput, GenerationStage, GenerationStatus
+from pipeline.models.generation import (
+    Generation,
+    GenerationInput,
+    GenerationQueue,
+    GenerationStage,
+    GenerationStatus,
+)
 from pipeline.models.hits import HitCount, HitKind, ShortLink
 from pipeline.models.host_slot import HostSlot
 from pipeline.models.inbound import InboundDelivery, InboundDeliveryStatus, InboundSecret, Verification
@@ -86,6 +92,7 @@ __all__ = [
     "GeneratedItemStatus",
     "Generation",
     "GenerationInput",
+    "GenerationQueue",
     "GenerationStage",
     "GenerationStatus",
     "HitCount",

@@ -28,6 +28,14 @@ class GenerationStage(models.TextChoices):
     WRITE = "write", _("Write")
 
 
+class GenerationQueue(models.TextChoices):
+    """Which queue's workers a run needs next."""
+
+    GENERATE = "generate", _("Waits for a model")
+    COMPUTE = "compute", _("Computes")
+    RENDER = "render", _("Makes a film")
+
+
 class Generation(WorkspaceRow, DueModel):
     """Makes one generated item per variant. `stage` says how far it is; `answers` keeps what was paid for."""
 
@@ -44,6 +52,13 @@ class Generation(WorkspaceRow, DueModel):
     variants = models.PositiveSmallIntegerField(default=1)
     status = models.CharField(max_length=10, choices=GenerationStatus, default=GenerationStatus.QUEUED)
     stage = models.CharField(max_length=10, choices=GenerationStage, default=GenerationStage.BRIEF)
+    queue = models.CharField(
+        max_length=10,
+        choices=GenerationQueue,
+        default=GenerationQueue.GENERATE,
+        # The release before this one leaves it out.
+        db_default=GenerationQueue.GENERATE,
+    )
     answers = models.JSONField(default=dict)
     """Stored answers by stage: a killed hand never pays for one twice."""
     batch_until = models.DateTimeField(null=True)
@@ -58,7 +73,15 @@ class Generation(WorkspaceRow, DueModel):
 
     class Meta(WorkspaceRow.Meta):
         db_table = "generation"
-        indexes: ClassVar = claim_indexes("generation")
+        indexes: ClassVar = [
+            *claim_indexes("generation", of="queue"),
+            # Which workspaces had films lately: those that had the fewest come first.
+            models.Index(
+                fields=["workspace_id", "finished_at"],
+                name="generation_films",
+                condition=models.Q(queue=GenerationQueue.RENDER),
+            ),
+        ]
 
 
 class GenerationInput(WorkspaceRow):

@@ -15,7 +15,7 @@ from config.ground import dispatch, due
 from config.ground.clock import utc_now
 from config.ground.errors import Conflict
 from pipeline.model_client import TIMEOUT_SECONDS, Client, connect
-from pipeline.models import BatchedCall, Generation, ModelBatch, ModelCall, SharedBrief
+from pipeline.models import BatchedCall, Generation, GenerationQueue, ModelBatch, ModelCall, SharedBrief
 from pipeline.plugins import TryLater
 from pipeline.stages import stopping
 from pipeline.writers.asking import ModelChoice
@@ -58,6 +58,11 @@ def has_key(row: Asker | Source) -> bool:
 def has_key_of(workspace: Workspace) -> bool:
     """The same of a workspace."""
     return bool(settings.ANTHROPIC_API_KEY.strip() or _opened(workspace))
+
+
+def queue_of(workspace: Workspace) -> GenerationQueue:
+    """Where its words are written: a model is waited for; without one they are taken from the source, which computes."""
+    return GenerationQueue.GENERATE if has_key_of(workspace) else GenerationQueue.COMPUTE
 
 
 def open_client(run: Asker) -> AbstractContextManager[Client | None]:

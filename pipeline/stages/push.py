@@ -37,7 +37,7 @@ from pipeline.stages.acceptance import NOTHING_TO_MAKE, Acceptance, Plan, plan_b
 from pipeline.stages.holding import hold_what_was_made
 from pipeline.stages.identity import key_of, second_key
 from pipeline.stages.marking import forget_print, mark_near, print_again, print_of
-from pipeline.stages.model_account import BRIEF_AWAITED
+from pipeline.stages.model_account import BRIEF_AWAITED, queue_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -549,6 +549,7 @@ def _to_generate(
 ) -> tuple[list[Generation], list[GeneratedItem]]:
     """The runs, one for each engine, and their items, one for each variant."""
     workspace, source, row, plan = to_make.workspace, to_make.source, to_make.row, to_make.plan
+    queue = queue_of(workspace)
     generations = [
         Generation(
             workspace=workspace,
@@ -561,6 +562,7 @@ def _to_generate(
             credits_reserved=0 if row.test else share.engine.credits * share.variants,
             due_at=now,
             wake_at=now,
+            queue=queue,
             request_id=row.request_id,
             batch_until=batches.patience(source.config, now) if may_wait else None,
             created_at=now,

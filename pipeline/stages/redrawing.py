@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from config.ground import dispatch, states
 from config.ground.requests import request_id
-from pipeline.models import GeneratedItem, Generation, Revision
+from pipeline.models import GeneratedItem, Generation, GenerationStage, Revision
 from pipeline.stages import generate, publish, push
+from pipeline.stages.generate.lifecycle import REDRAW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,8 +82,9 @@ def draw_again(
         engine=engine.kind,
         persona_id=row.persona_id,
         persona_version=row.persona_version,
-        stage="render",
-        answers={"redraw": said},
+        stage=GenerationStage.RENDER,
+        queue=generate.queue_of_rendering(engine),
+        answers={REDRAW: said},
         due_at=now,
         wake_at=now,
         request_id=request_id(),

@@ -35,6 +35,7 @@ from pipeline.stages import (
     collect,
     generate,
     media_folder,
+    model_account,
     pictures,
     publish,
     push,
@@ -42,6 +43,7 @@ from pipeline.stages import (
     storyboards,
 )
 from pipeline.stages.files import erase_of_items
+from pipeline.stages.generate.lifecycle import REDRAW
 from pipeline.stages.holding import OUT
 from pipeline.stages.overrule import note_overruled
 from pipeline.stages.redrawing import draw_again, write, write_revision
@@ -278,7 +280,7 @@ def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | N
         _refuse_deleted(row)
         write(row, now, error=None)
         broken = Generation.everywhere.filter(pk=row.generation_id).first()
-        said = broken.answers.get("redraw", {}) if broken is not None else {}
+        said = broken.answers.get(REDRAW, {}) if broken is not None else {}
         draw_again(row, said.get("alt_texts", {}), now, board=said.get("storyboard"))
     return row
 
@@ -462,6 +464,7 @@ def _another_run(
         credits_reserved=0 if row.test else engine.credits,
         due_at=now,
         wake_at=now,
+        queue=model_account.queue_of(workspace),
         request_id=request_id(),
         answers=dict(answers or {}),
         created_at=now,

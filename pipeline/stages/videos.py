@@ -79,7 +79,7 @@ def film(
     `voiced` is what was spoken for it. A `board` is filmed as it is; else the engine's. `look` finds the shots of what
     is shown of a video; it may take minutes.
 
-    The caller holds a slot. Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `Busy` and `NoRoom`,
+    Returns `{"files", "checks", "error"}` as `pictures.draw` does. Raises `Busy` and `NoRoom`,
     which pass, and `RenderFailed`: with `render_stopped` where `on_progress` answers False.
     """
     reason = jobs.why_not()

@@ -98,6 +98,7 @@ COLUMNS = {
     "workspace_id": "CASE WHEN mod(i, 2) = 0 THEN {workspace} ELSE md5((mod(i, 40))::text)::uuid END",
     "endpoint_id": "md5((mod(i, 40))::text)::uuid",
     "source_id": "md5((mod(i, 4))::text)::uuid",
+    "queue": "(ARRAY['generate', 'compute', 'render'])[1 + mod(i, 3)]",
     "wake_at": "CASE WHEN mod(i, 20) = 0 THEN clock_timestamp() + (i - 200) * interval '1 minute' END",
     "dispatched_at": "CASE WHEN mod(i, 500) <> 0 THEN clock_timestamp() END",
     "counted_at": "CASE WHEN mod(i, 500) <> 0 THEN clock_timestamp() END",
@@ -178,6 +179,9 @@ def reads_of(sent: list[tuple[str, Any]], table: str) -> list[tuple[str, Any]]:
     ]
 
 
+NARROWED = {"generation": {"queue": "compute"}}
+"""Tables whose rows are of several jobs."""
+
 # --- Claims ----------------------------------------------------------------------------------------------------------
 
 
@@ -191,7 +195,7 @@ def test_every_due_table_is_looked_at_here():
 def test_the_dispatcher_s_look_reads_the_waking_index(filled, table):
     filled(table)
     with seen() as sent:
-        due.names_with_work({"one": table}, {})
+        due.names_with_work({"one": (table, NARROWED.get(table, {}))}, {})
     assert indexes_of(*sent[-1]) == {f"{table}_wake"}
 
 
@@ -201,10 +205,11 @@ def test_the_dispatcher_s_look_reads_the_waking_index(filled, table):
 def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, column):
     filled(table)
     with seen() as sent:
-        holders = due.holders_of_due_rows(table, column, datetime.now(UTC))
+        where = NARROWED.get(table)
+        holders = due.holders_of_due_rows(table, column, datetime.now(UTC), where)
         until = datetime.now(UTC) + timedelta(seconds=60)
         shares = dict.fromkeys(holders[:2], 1)
-        taken = due._take(table, column, shares, datetime.now(UTC), until, begins=False)
+        taken = due._take(table, column, shares, datetime.now(UTC), until, begins=False, where=where)
     assert len(taken) == len(holders[:2]) > 0
     by_holder = f"{table}_wake_by_{column.removesuffix('_id')}"
     # Whether a holder has a due row may also be seen in the other index, where few rows are due at all.

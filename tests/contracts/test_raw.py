@@ -12,7 +12,7 @@ from config.ground import dispatch, limits
 from config.ground.jsonio import dump
 from pipeline.models import Event, GeneratedItem, RawBody, RawItem
 from pipeline.plugins import Refused
-from pipeline.stages.generate import working
+from pipeline.stages.generate import run
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 
 
@@ -480,7 +480,7 @@ def _fail(alice, monkeypatch):
     raw = alice.push()
     with monkeypatch.context() as patched:
         writer = type("Writer", (), {"offline": True, "brief": refuse, "draft": refuse})()
-        patched.setattr(working, "writer_for", lambda *_: writer)
+        patched.setattr(run, "writer_for", lambda *_: writer)
         dispatch.work_all_due("generate.run_item")
     failed = alice.api.read(f"/raw/{raw['id']}")
     assert (failed["status"], failed["reason"]["code"]) == ("failed", "refused")

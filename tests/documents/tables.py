@@ -82,7 +82,7 @@ def _jobs() -> str:
     rows = []
     for name, job in sorted(dispatch.jobs().items()):
         if isinstance(job, dispatch.RowJob):
-            share = str(job.per_workspace) if job.per_workspace else "¾ of the slots"
+            share = str(job.per_workspace or ("all slots" if job.computes else "¾ of the slots"))
             works = f"a row of `{job.model._meta.db_table}`"
             rows.append((f"`{name}`", works, said(job.lease), str(job.max_attempts), share))
         elif isinstance(job, dispatch.LaneJob):

@@ -17,7 +17,7 @@ from pipeline.render.plan import Media, Words
 from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import HOOK, faults, outside
 from pipeline.render.video.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS
-from pipeline.stages.generate.reading import draft_from
+from pipeline.stages.generate.checkpoint import draft_from
 from pipeline.voices.system import PLUGIN as VOICE
 from pipeline.writers.approved import NEEDS_AI, approved_drafts
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import model_client, plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
 from pipeline.plugins import PluginError
-from pipeline.stages.generate.gates import gates_of
+from pipeline.stages.generate.autopilot import gates_of
 from pipeline.stages.generate.judging import judge
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from tests.writers.messages_server import MessagesServer, Recorded, Scripted, material_of, ok, refusal

@@ -423,7 +423,7 @@ SCENARIOS = [
             before=(("push_one", {"engines": ["Template Short"]}),),
             about="a film",
         )
-        for name in ("filmed", "rendered")
+        for name in ("handed_on", "filmed", "rendered")
     ),
     # What was spoken for a film is kept before it is filmed.
     of(

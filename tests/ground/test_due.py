@@ -43,6 +43,22 @@ def test_turns_are_dealt_round_by_round():
     assert claimed(9) == {workspace: min(count, 3) for workspace, count in whose.items()}
 
 
+def test_the_workspace_with_the_fewest_in_hand_comes_first():
+    first, second, third = (waiting(5, since=HOUR) for _ in range(3))
+    assert claimed(3, busy={first: 2, second: 1}) == {third: 2, second: 1}
+
+
+def test_a_job_may_say_who_comes_first():
+    """By how much each had, then by how long it has waited."""
+    first, second, third = (waiting(5, since=HOUR) for _ in range(3))
+    now = utc_now()
+    had = {first: (3, now - HOUR), second: (0, now), third: (0, now - HOUR)}
+    assert claimed(1, turns=lambda _: had) == {third: 1}
+    assert claimed(1, turns=lambda _: had, busy={third: 1}) == {second: 1}
+    # One after another of the one that has the fewest at that point.
+    assert claimed(4, turns=lambda _: had) == {third: 2, second: 2}
+
+
 def test_a_workspace_has_no_more_than_its_share_however_many_are_free():
     busy = waiting(50, since=timedelta(hours=1))
     assert claimed(20, per_workspace=3) == {busy: 3}

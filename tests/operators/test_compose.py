@@ -28,7 +28,7 @@ from tests.operators.deployment import (
     settings_names,
 )
 
-OURS = ("web", "worker", "generate", "beat", "migrate", "backup")
+OURS = ("web", "worker", "compute", "render", "beat", "migrate", "backup")
 THEIRS = ("database", "redis")
 # Of the compose specification; a name that isn't in it would be refused, or worse, do nothing.
 TOP = {"name", "services", "volumes"}

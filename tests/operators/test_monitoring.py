@@ -202,14 +202,15 @@ def test_every_queue_metric_is_on_the_dashboard(exported):
     assert {name for name in exported if name.startswith("pipeline_")} - shown == set()
 
 
-def test_a_receiver_that_is_dead_wakes_nobody():
-    """What waits for one receiver is told, and not at night."""
+def test_neither_a_receiver_that_is_dead_nor_a_line_of_films_wakes_anybody():
+    """What waits for those is told, and not at night."""
     told = {
-        rule["labels"]["severity"]: expression
+        (rule["labels"]["severity"], expression)
         for rule in rules()
         for expression in re.findall(r"pipeline_oldest_due_seconds(\{[^}]*\})?", rule["expr"])
     }
     assert told == {
-        "page": '{kind!="webhooks.deliver_to_endpoint"}',
-        "ticket": '{kind="webhooks.deliver_to_endpoint"}',
+        ("page", '{kind!~"webhooks.deliver_to_endpoint|render.render_film"}'),
+        ("ticket", '{kind="webhooks.deliver_to_endpoint"}'),
+        ("ticket", '{kind="render.render_film"}'),
     }

@@ -563,8 +563,8 @@ def test_an_outlet_leads_to_no_item_that_has_no_page(editor, newsroom, item):
         (40, None, "The film is being made: 40 %."),
         (
             0,
-            {"code": "render_busy", "message": "Other films are being made; this one waits for its turn."},
-            "Other films are being made; this one waits for its turn.",
+            {"code": "no_space", "message": "There is too little free space to make a film."},
+            "There is too little free space to make a film.",
         ),
     ],
 )

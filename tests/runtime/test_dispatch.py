@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -172,6 +173,53 @@ def test_a_workspace_has_three_quarters_of_the_slots(work, broker, workspace):
     quiet = WorkspaceFactory()
     (row,) = waiting(quiet)
     assert [subject for _, subject, _, _ in round_of(broker)] == [row.pk]
+
+
+def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
+    """And a worker that takes one's queue is never sent the other's."""
+    films = Work()
+    job = dispatch.RowJob(
+        name="films.make",
+        model=Source,
+        work=films,
+        give_up=films.give_up,
+        lease=timedelta(minutes=1),
+        where={"type": "hacker_news"},
+        ahead=0,
+    )
+    dispatch._jobs[JOB] = replace(dispatch._jobs[JOB], where={"type": "rss"})
+    (row,) = waiting(workspace)
+    dispatch.register(job)
+    assert {one.name for one in dispatch.due_jobs()} == {JOB}
+    # Its first task gives it on to the other queue, where no worker is yet.
+    work.then = lambda row: row.sleep_until(due.database_now(), type="hacker_news", attempts=0)
+    assert work_all(round_of(broker)) == [True]
+    assert {one.name for one in dispatch.due_jobs()} == {job.name}
+    assert round_of(broker) == []
+    leases.note_worker("one", {"tests": 4, "films": 1})
+    messages = round_of(broker)
+    assert messages == [(job.name, row.pk, 2, None)]
+    assert leases.held(due.database_now()).queues == {"films": 1}
+    assert work_all(messages) == [True]
+    assert (work.done, films.done) == ([row.pk], [row.pk])
+
+
+def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace):
+    """It is queued there before the task that gave it on has ended."""
+    now = due.database_now()
+    (row,) = waiting(workspace)
+    leases.add("tests.work", "tests", [leases.Lease(row.pk, 1)], now=now)
+    leases.begin(row.pk, 1, now=now)
+    leases.add("films.make", "films", [leases.Lease(row.pk, 2)], now=now)
+    leases.end(row.pk, 1)
+    held = leases.held(now)
+    assert (held.queues, held.jobs) == ({"films": 1}, {"films.make": 1})
+
+
+def test_what_computes_may_have_all_slots_of_its_queue(work, broker, workspace):
+    dispatch._jobs[JOB] = replace(dispatch._jobs[JOB], computes=True)
+    waiting(workspace, 9)
+    assert len(round_of(broker)) == 4 + 2
 
 
 def test_slots_are_those_of_all_living_workers(work, broker, workspace, monkeypatch):
@@ -492,15 +540,31 @@ def test_each_job_is_a_celery_task_in_its_own_queue(settings):
         (["generate"], "prefork", 2, {"generate": 2}, 6),
         (["generate"], "threads", 12, {"generate": 12}, 14),
         (["publish", "mail"], "threads", 40, {"publish": 40, "mail": 40}, 42),
+        (["generate", "compute"], "threads", None, {"generate": 4, "compute": 1}, 7),
+        # An encoder takes two cores.
+        (["compute", "render"], "prefork", 8, {"compute": 8, "render": 3}, 18),
+        (["render"], "prefork", 2, {"render": 2}, 6),
     ],
 )
 def test_a_worker_has_the_slots_of_the_settings_or_of_its_command_and_connections_for_them(
     settings, queues, pool, size, slots, connections
 ):
+    settings.FILMS_AT_ONCE = 3
+    settings.QUEUE_SLOTS = {**settings.QUEUE_SLOTS, "compute": 1}
     taken = {name: SimpleNamespace(name=name) for name in queues}
     app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=taken)))
     worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS, pool_cls=pool)
     assert (celery.slots_of(worker), celery.connections_of(worker)) == (slots, connections)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_threads"),
+    [([], True), (["-Q", "mail"], True), (["-P", "prefork"], False), (["--pool=prefork"], False)],
+)
+def test_a_pool_that_the_command_names_is_not_replaced_by_that_of_the_settings(options, is_threads):
+    """Celery's own default is `prefork`, so it can't tell whether that was said."""
+    found = celery.pool_settings(["celery", "-A", "config", "worker", *options])
+    assert found == ({"worker_pool": "threads"} if is_threads else {})
 
 
 def test_settings_of_celery():

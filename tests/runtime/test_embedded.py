@@ -49,7 +49,7 @@ def work(settings, monkeypatch):
     counted = Work()
     job = dispatch.BatchJob(name="housekeeping.tests", work=counted, waits="SELECT 1 AS found")
     dispatch.register(job)
-    celery._add_task(job.name)
+    celery._add_task(job)
     yield counted
     celery.app.tasks.unregister(job.name)
 

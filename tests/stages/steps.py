@@ -19,7 +19,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.stages import generate, publish, push
-from pipeline.stages.generate import briefing, drafting, drawing, finishing, lane, voicing, working, writing
+from pipeline.stages.generate import briefing, lifecycle, rendering, run, topic_run, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ def claimed(row: DueModel) -> Any:
 
 def pass_points_of_generate(patch: pytest.MonkeyPatch, passed: Callable[[str], None]) -> None:
     """`passed` is told the name of each crash point that a generation comes by."""
-    for module in (briefing, drafting, drawing, finishing, lane, voicing, working, writing):
+    for module in (briefing, lifecycle, rendering, run, topic_run, writing):
         patch.setattr(module, "crash_point", passed)
 
 

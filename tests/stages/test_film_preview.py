@@ -157,11 +157,6 @@ def test_one_is_made_at_a_time_and_nobody_waits(folders, item):
     assert film_preview.preview(item, changed(item))
 
 
-def test_films_of_hands_and_previews_do_not_wait_for_one_another(item):
-    with jobs.slot(videos.root(), jobs.side_by_side(hands=2)):
-        assert film_preview.preview(item, changed(item))
-
-
 @pytest.mark.parametrize("error", [jobs.NoRoom(), jobs.Busy()])
 def test_what_passes_says_so(item, monkeypatch, error):
     def render(*_, **__):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.base import Claim, Draft, PersonaCard
-from pipeline.stages.generate.gates import are_open, gates_of
+from pipeline.stages.generate.autopilot import are_open, gates_of
 
 PERSONA = PersonaCard("Ann")
 DRAFT = Draft("", "It opened.", "text", {}, (Claim("It opened.", "It opened.", 0, 10),), "en")

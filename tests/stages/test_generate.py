@@ -25,7 +25,7 @@ from pipeline.models import (
 )
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.stages import explaining, generate, push, retry_rules, review
-from pipeline.stages.generate.starting import start
+from pipeline.stages.generate.lifecycle import start
 from pipeline.stages.persona_cards import persona_content
 from pipeline.writers.extractive import Extractive
 from tests.stages import steps

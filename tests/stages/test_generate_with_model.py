@@ -527,3 +527,31 @@ def test_retried_item_has_cost_what_all_its_tries_cost(workspace, server):
     review.regenerate(item, workspace=workspace, now=NOON)
     work()
     assert items_of(raw)[1].generator["cost_usd"] == f"{COST / 1_000_000:.6f}"
+
+
+@pytest.mark.parametrize(
+    ("engine", "has_key", "keeps_it", "queues"),
+    [
+        # A text without a model is one task.
+        ("Short Post", False, False, ["compute"]),
+        ("Persona Tweet", False, False, ["compute"]),
+        ("Short Post", True, True, ["generate"]),
+        ("Persona Tweet", True, True, ["generate", "compute"]),
+        ("Short Post", True, False, ["generate", "compute"]),
+    ],
+)
+def test_a_run_is_worked_in_the_queue_that_its_step_needs(
+    workspace, server, settings, tmp_path, engine, has_key, keeps_it, queues
+):
+    settings.MEDIA_ROOT = tmp_path
+    server.script = [found(), written()]
+    key = settings.ANTHROPIC_API_KEY
+    settings.ANTHROPIC_API_KEY = key if has_key else ""
+    raw = push_raw(workspace, engines=[engine]).raw_item
+    settings.ANTHROPIC_API_KEY = key if keeps_it else ""
+    passed = []
+    while (run := the_run()).wake_at is not None:
+        passed.append(run.queue)
+        generate.work(claimed(run), queue=run.queue)
+    assert passed == queues
+    assert items_of(raw)[0].status == "ready"

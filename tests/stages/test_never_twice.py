@@ -17,7 +17,7 @@ from config.ground.outbound import Client
 from pipeline.models import Asset, GeneratedItem, Outlet, Publication, Revision
 from pipeline.platforms import calling
 from pipeline.stages import files, publish
-from pipeline.stages.publish import finishing, looking_up, recording, sending
+from pipeline.stages.publish import finishing, looking_up, recording, sending, steps
 from tests.platforms.test_faults import KEEPS_FROM_DOUBLING, KINDS
 from tests.sizes import size
 from tests.stages.steps import claimed, reread, to
@@ -167,7 +167,7 @@ def play(world: World, number: int, trial: Trial, patch: pytest.MonkeyPatch) -> 
             raise Killed
         return answer
 
-    for module in (sending, recording, looking_up, finishing):
+    for module in (steps, sending, recording, looking_up, finishing):
         patch.setattr(module, "crash_point", passed)
     patch.setattr(Client, "request", request)
     row = publication

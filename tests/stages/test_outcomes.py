@@ -382,7 +382,7 @@ def test_words_of_a_person_can_always_be_drawn_again(workspace, monkeypatch):
     (item,) = steps.make_items(workspace)
     GeneratedItem.everywhere.filter(pk=item.pk).update(status="generating")
     generation = Generation.everywhere.get()
-    generate.finishing.fail_item(generation, reread(item), "bad_film", "No.", NOON)
+    generate.lifecycle.fail_item(generation, reread(item), "bad_film", "No.", NOON)
     assert reread(item).error["retryable"] is True
 
 

@@ -23,8 +23,8 @@ from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
 from pipeline.stages import generate, push, review
-from pipeline.stages.generate import briefing, reading
-from pipeline.stages.generate.storing import EARLIER
+from pipeline.stages.generate import briefing, checkpoint
+from pipeline.stages.generate.checkpoint import EARLIER
 from pipeline.writers.base import Writer
 from tests.sizes import size
 from tests.stages import steps
@@ -205,7 +205,7 @@ class Making(RuleBasedStateMachine):
             return set()
         # One that waits begins with the newest content.
         version = raw.content_version if run.status == "queued" else run.raw_version
-        source = reading.source_text(Generation(raw_item=raw, raw_version=version, engine=run.engine))
+        source = checkpoint.source_text(Generation(raw_item=raw, raw_version=version, engine=run.engine))
         key = briefing._key(plugins.get("writers", "claude", Writer), source)
         is_stored = SharedBrief.everywhere.filter(raw_item=raw, key=key, content__isnull=False).exists()
         return {"draft"} if is_stored else {"brief", "draft"}

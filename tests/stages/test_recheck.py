@@ -10,7 +10,7 @@ from config.ground.ids import encode
 from pipeline.models import GeneratedItem, RawBody, Revision
 from pipeline.render.video import editing
 from pipeline.stages import deciding, generate, pictures, publish, review, series, storyboards, undoing
-from pipeline.stages.generate.gates import PREFIX
+from pipeline.stages.generate.autopilot import PREFIX
 from tests.stages import steps
 from tests.stages.brand import lanes
 from tests.stages.series.test_series import _ids_of_another_clock, begin, make_digest, take_in
@@ -329,7 +329,7 @@ def test_a_film_that_breaks_when_it_is_made_again_keeps_the_checks_of_its_words(
     checks = of_words(row)
     with monkeypatch.context() as patch:
         patch.setattr(
-            "pipeline.stages.generate.drawing.videos.film",
+            "pipeline.stages.generate.rendering.videos.film",
             lambda *_, **__: {
                 "files": [],
                 "checks": [],

@@ -13,7 +13,7 @@ from config.ground.ids import encode
 from pipeline.engines.base import ANGLES
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
 from pipeline.stages import generate, publish, push, review
-from pipeline.stages.generate.starting import start
+from pipeline.stages.generate.lifecycle import start
 from tests.stages import steps
 from tests.stages.steps import NOON, claimed, make_items, make_stage, promise, push_raw, reread, send, state
 

@@ -25,6 +25,7 @@ from pipeline.platforms.simulated import BASE_URL, SCRIPT_WORDS, TEXT_LIMIT, mad
 from pipeline.simulation import SimulatedServer
 from pipeline.stages import publish, review
 from pipeline.stages.publish import looking_up, sending
+from pipeline.stages.publish import steps as publish_steps
 from pipeline.states import derive_status
 from tests.sizes import size
 from tests.stages import steps
@@ -230,7 +231,7 @@ class Pipeline(RuleBasedStateMachine):
         if due is None:
             return
         with pytest.MonkeyPatch.context() as patch, suppress(Killed):
-            for module in (sending, looking_up):
+            for module in (publish_steps, sending, looking_up):
                 patch.setattr(module, "crash_point", die)
             publish.work(steps.claimed(due))
 

@@ -6,15 +6,15 @@ import errno
 import json
 import os
 import time
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError, connection
-from django.test.utils import CaptureQueriesContext
+from django.db import OperationalError
 from django.utils import timezone
 
 from accounts.models import CreditBalance
-from config.ground import limits
+from config.ground import dispatch, leases, limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.models import Asset, Event, GeneratedItem, Generation
 from pipeline.pages.making import outcome
@@ -24,7 +24,7 @@ from pipeline.render.video import verify
 from pipeline.render.video.job import NoRoom, RenderFailed
 from pipeline.render.video.reading import from_json
 from pipeline.stages import files, generate, retry_rules, review, videos
-from pipeline.stages.generate import drawing, working
+from pipeline.stages.generate import rendering
 from pipeline.stages.publish.payload import payload_of
 from pipeline.writers.extractive import Extractive
 from tests.stages.steps import (
@@ -153,7 +153,7 @@ def test_every_variant_has_its_own_film(workspace, filmed):
 
 def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
     seen = []
-    monkeypatch.setattr(drawing, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(rendering, "TELL_SECONDS", 0.0)
     made = jobs.render
 
     def render(job, folder, *, on_progress, **given):
@@ -178,8 +178,8 @@ def test_progress_is_written_every_two_seconds_and_holds_the_lease(
     raw = push_raw(workspace, **GIVEN).raw_item
     generation = claimed(Generation.everywhere.get(raw_item=raw))
     seconds = [100.0]
-    monkeypatch.setattr(drawing, "monotonic", lambda: seconds[0])
-    tell = drawing.Teller(generation, items_of(raw)[0], 1, 4)
+    monkeypatch.setattr(rendering, "monotonic", lambda: seconds[0])
+    tell = rendering.Teller(generation, items_of(raw)[0], 1, 4)
     before = reread(generation).wake_at
 
     assert tell(0.5)
@@ -232,7 +232,7 @@ def test_a_film_that_breaks_fails_the_item_with_stage_and_reason(workspace, monk
     assert (files_of(item), balance(workspace)) == ([], (10, 0))
 
 
-@pytest.mark.parametrize("code", sorted(drawing.PASSING))
+@pytest.mark.parametrize("code", sorted(rendering.PASSING))
 def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatch, filmed, code):
     """A process that the system killed costs no answer of the model; one that always dies is given up at last."""
     written = []
@@ -250,11 +250,7 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
         run_generations(raw)
         generation = Generation.everywhere.get(raw_item=raw)
         assert (generation.status, generation.error["code"]) == ("running", code)
-        assert generation.wake_at - timezone.now() > times * drawing.RENDER_AGAIN - timedelta(seconds=20)
-        # Waiting for a turn in between changes nothing.
-        with jobs.slot(videos.root(), 1), jobs.slot(videos.root(), 2), monkeypatch.context() as patch:
-            patch.setattr(jobs, "side_by_side", lambda **_: 1)
-            run_generations(raw)
+        assert generation.wake_at - timezone.now() > times * rendering.RENDER_AGAIN - timedelta(seconds=20)
     run_generations(other)
     run_generations(raw)
     item = items_of(raw)[0]
@@ -275,68 +271,118 @@ def test_what_is_missing_here_fails_the_item_in_words(workspace, monkeypatch):
     assert balance(workspace) == (10, 0)
 
 
-def test_a_film_waits_for_its_turn_without_a_failed_try(workspace, filmed, folders):
-    raw = push_raw(workspace, **GIVEN).raw_item
-    with jobs.slot(folders / "renders", 1):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(jobs, "side_by_side", lambda **_: 1)
-            run_generations(raw)
-        generation = Generation.everywhere.get(raw_item=raw)
-        assert (generation.status, generation.stage, generation.attempts) == ("running", "render", 0)
-        assert generation.wake_at - timezone.now() <= limits.RENDER_TURN
-        assert filmed == []
+class Messages:
+    """A broker that keeps what was sent."""
 
-    run_generations(raw)
-    assert items_of(raw)[0].status == "ready"
+    def __init__(self):
+        self.sent = []
+
+    def send(self, job, lease):
+        self.sent.append((job.name, lease.subject, lease.token))
+
+    def waiting(self, queues):
+        return dict.fromkeys(queues, 0)
 
 
-def test_waiting_for_a_turn_costs_nothing_else(workspace, filmed, folders, monkeypatch):
-    raw = push_raw(workspace, **GIVEN).raw_item
-    monkeypatch.setattr(jobs, "side_by_side", lambda **_: 1)
-    with jobs.slot(folders / "renders", 1):
-        run_generations(raw)
-        waiting = claimed(Generation.everywhere.get(raw_item=raw))
-        monkeypatch.setattr(working, "persona_card", lambda *_: pytest.fail("loaded"))
-        with CaptureQueriesContext(connection) as asked:
-            generate.work(waiting)
-    # The row is given back, and that is all.
-    assert [one["sql"].split()[0] for one in asked] == ["UPDATE"]
+@pytest.fixture
+def begun():
+    """Begins as many films as there are slots, and returns what was sent for them."""
+    leases.start_worker()
+    leases.note_worker("films", {"render": 1})
+
+    def begin(slots=1):
+        messages = Messages()
+        dispatch.run_round(messages, {"render": slots})
+        return messages.sent
+
+    return begin
 
 
-def test_workspaces_take_turns(workspace, charlies, filmed, monkeypatch):
+@pytest.fixture
+def film_of(clock):
+    """A run whose film waits for its turn: its words are written. Each is younger than the one before."""
+
+    def make(workspace, **changes):
+        clock.shift(1)
+        raw = push_raw(workspace, **{**GIVEN, **changes}).raw_item
+        run = Generation.everywhere.get(raw_item=raw)
+        generate.work(claimed(run), queue=run.queue)
+        run = reread(run)
+        assert (run.status, run.stage, run.queue, run.attempts) == ("running", "render", "render", 0)
+        return run
+
+    return make
+
+
+def test_a_film_waits_in_its_queue_for_a_slot(workspace, charlies, filmed, begun, film_of):
+    films = [film_of(one, url=f"https://news.example/{one.pk}") for one in (workspace, charlies)]
+    # Neither is claimed while no worker makes films, and one alone with one slot.
+    assert begun(0) == []
+    (message,) = begun()
+    assert begun() == []
+    assert filmed == []
+    dispatch.run(*message)
+    assert [reread(run).status for run in films] == ["done", "running"]
+    assert len(begun()) == 1
+
+
+def test_workspaces_take_turns(workspace, charlies, filmed, begun, film_of):
     """One slot, two films of Alice's that are older than Charlie's: he comes after her first."""
-    monkeypatch.setattr(jobs, "side_by_side", lambda **_: 1)
-    raws = [
-        push_raw(workspace, **GIVEN).raw_item,
-        push_raw(workspace, **{**GIVEN, "url": "https://news.example/second"}).raw_item,
-        push_raw(charlies, **GIVEN).raw_item,
-    ]
-    with jobs.slot(videos.root(), 1):
-        for raw in raws:
-            run_generations(raw)
-    first, second, his = raws
-
-    def is_made(raw):
-        run_generations(raw)
-        return items_of(raw)[0].status == "ready"
-
-    assert not is_made(his)
-    assert not is_made(second)
-    assert is_made(first)
-    assert not is_made(second)
-    assert is_made(his)
-    assert is_made(second)
+    first = film_of(workspace)
+    second = film_of(workspace, url="https://news.example/second")
+    his = film_of(charlies)
+    order = []
+    while messages := begun():
+        (message,) = messages
+        order.append(message[1])
+        dispatch.run(*message)
+    assert order == [first.pk, his.pk, second.pk]
+    assert len(filmed) == 3
 
 
-def test_a_run_whose_hand_is_gone_is_not_waited_for(workspace, charlies, filmed, monkeypatch):
-    monkeypatch.setattr(jobs, "side_by_side", lambda **_: 1)
-    older, younger = (push_raw(one, **GIVEN).raw_item for one in (workspace, charlies))
-    with jobs.slot(videos.root(), 1):
-        run_generations(older)
-        run_generations(younger)
-    Generation.everywhere.filter(raw_item=older).update(wake_at=timezone.now() - timedelta(minutes=1))
-    run_generations(younger)
-    assert items_of(younger)[0].status == "ready"
+def test_the_workspace_that_had_the_fewest_films_lately_comes_first(
+    workspace, charlies, filmed, begun, film_of
+):
+    film_of(workspace)
+    dispatch.run(*begun()[0])
+    hers = film_of(workspace, url="https://news.example/second")
+    his, _ = (film_of(charlies, url=f"https://news.example/{number}") for number in range(2))
+    assert [pk for _, pk, _ in begun()] == [his.pk]
+    # What runs counts as what was made: each has one now, and hers has waited for longer.
+    assert [pk for _, pk, _ in begun(2)] == [hers.pk]
+    Generation.everywhere.filter(status="done").update(finished_at=timezone.now() - 2 * rendering.LATELY)
+    had = rendering.turns_of_films([workspace.pk, charlies.pk])
+    assert {key: count for key, (count, _) in had.items()} == {workspace.pk: 0, charlies.pk: 0}
+
+
+@pytest.mark.parametrize(
+    ("point", "queues"),
+    [
+        ("generate.drafted", ["compute", "compute", "render"]),
+        ("generate.handed_on", ["compute", "render"]),
+        ("generate.filmed", ["compute", "render", "render"]),
+    ],
+)
+def test_a_run_that_is_killed_between_two_queues_goes_on(workspace, filmed, monkeypatch, point, queues):
+    class Killed(BaseException):
+        pass
+
+    def die(name):
+        if name == point and not killed:
+            killed.append(name)
+            raise Killed
+
+    killed, passed, written = [], [], []
+    draft = Extractive.draft
+    monkeypatch.setattr(Extractive, "draft", lambda self, *a, **k: written.append(1) or draft(self, *a, **k))
+    pass_points_of_generate(monkeypatch, die)
+    raw = push_raw(workspace, **GIVEN).raw_item
+    while (run := Generation.everywhere.get(raw_item=raw)).wake_at is not None:
+        passed.append(run.queue)
+        with suppress(Killed):
+            generate.work(claimed(run), queue=run.queue)
+    assert passed == queues
+    assert (items_of(raw)[0].status, len(written)) == ("ready", 1)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -390,10 +436,10 @@ def test_what_is_deleted_while_it_is_filmed_is_filmed_no_longer(workspace, filme
 def test_a_busy_database_stops_no_film_while_the_lease_holds(workspace, filmed, monkeypatch):
     raw = push_raw(workspace, **GIVEN).raw_item
     generation = claimed(Generation.everywhere.get(raw_item=raw))
-    monkeypatch.setattr(drawing, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(rendering, "TELL_SECONDS", 0.0)
     clock = [100.0]
-    monkeypatch.setattr(drawing, "monotonic", lambda: clock[0])
-    tell = drawing.Teller(generation, items_of(raw)[0], 0, 1)
+    monkeypatch.setattr(rendering, "monotonic", lambda: clock[0])
+    tell = rendering.Teller(generation, items_of(raw)[0], 0, 1)
 
     def busy(*_, **__):
         raise OperationalError("database is locked")

@@ -22,7 +22,7 @@ from pipeline.render.video import job as jobs
 from pipeline.render.video.reading import from_json
 from pipeline.render.video.storyboard import outside
 from pipeline.stages import generate, review, speaking, storyboards, videos
-from pipeline.stages.generate.reading import draft_of
+from pipeline.stages.generate.checkpoint import draft_of
 from pipeline.stages.publish.payload import payload_of
 from pipeline.voices import system
 from pipeline.writers.extractive import Extractive

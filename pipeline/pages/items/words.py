@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.ground.ids import decode
-from pipeline.models import Angle, GeneratedItemStatus
+from pipeline.models import Angle, GeneratedItemStatus, GenerationStage
 from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ ICONS: Final[Mapping[str, str]] = {
 }
 """By bucket."""
 STAGES: Final[Mapping[str, _StrPromise]] = {
-    "brief": gettext_lazy("The source is read for what may be said."),
-    "draft": gettext_lazy("The words are being written."),
-    "render": gettext_lazy("The pictures are being made."),
-    "write": gettext_lazy("It is put together."),
+    GenerationStage.BRIEF: gettext_lazy("The source is read for what may be said."),
+    GenerationStage.DRAFT: gettext_lazy("The words are being written."),
+    GenerationStage.RENDER: gettext_lazy("The pictures are being made."),
+    GenerationStage.WRITE: gettext_lazy("It is put together."),
 }
 """How far a run is, by its stage."""
 _CHECKS: Final[Mapping[str, _StrPromise]] = {
@@ -119,7 +119,7 @@ def stage_of(item: GeneratedItem) -> str:
         return ""
     run = item.generation
     waits_for = (run.error or {}).get("message", "")
-    if run.stage == "render" and item.bucket == "video":
+    if run.stage == GenerationStage.RENDER and item.bucket == "video":
         if run.progress:
             return _("The film is being made: %(percent)s %%.") % {"percent": run.progress}
         return waits_for or _("The film is begun in a moment.")

@@ -111,10 +111,10 @@ class RenderFailed(Refused):
 
 
 class Busy(TryLater):
-    """As many films are being made as the machine has room for."""
+    """As much is being made as the machine has room for."""
 
     def __init__(self) -> None:
-        super().__init__("Other films are being made; this one waits for its turn.", code="render_busy")
+        super().__init__("The machine is busy; it is tried again.", code="render_busy")
 
 
 class NoRoom(TryLater):
@@ -132,11 +132,6 @@ def why_not() -> str | None:
     return f"Films can't be made here: {', '.join(absent)} is not installed."
 
 
-def side_by_side(*, hands: int) -> int:
-    """How many films at once: each takes two cores of those that we may use, and half of the hands stay for others."""
-    return max(1, min(len(os.sched_getaffinity(0)) // 2, hands // 2))
-
-
 @contextmanager
 def telling_of_no_room() -> Iterator[None]:
     """Raises `NoRoom` for a disk that is full: it passes, and costs nobody's words."""
@@ -150,7 +145,7 @@ def telling_of_no_room() -> Iterator[None]:
 
 @contextmanager
 def slot(folder: Path, most: int) -> Iterator[None]:
-    """One of the places for films at once, for all processes of this machine; raises `Busy` where all are taken."""
+    """One of so many places, for all processes of this machine; raises `Busy` where all are taken."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(most):
         with (folder / _LOCKS.format(number)).open("w") as file:

@@ -19,7 +19,7 @@ from config.ground.crash import crash_point
 from config.ground.moments import as_z
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Source, WorkspaceDefaults
 from pipeline.sources.brand import zone_of
-from pipeline.stages import batches
+from pipeline.stages import batches, model_account
 from pipeline.stages.brand import picking, slots, topics
 from pipeline.stages.brand.eligibility import engines_of, makeable
 
@@ -206,6 +206,7 @@ def _runs(lane: Lane, choice: picking.Choice, engines: Sequence[Engine], now: da
             credits_reserved=0 if source.test else engine.credits * variants,
             due_at=now,
             wake_at=now,
+            queue=model_account.queue_of(lane.workspace),
             request_id=lane.slot.request_id,
             batch_until=batches.patience(source.config, now),
             created_at=now,

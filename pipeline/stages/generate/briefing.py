@@ -19,7 +19,7 @@ from pipeline import model_client
 from pipeline.models import Generation, GenerationInput, RawItem, SharedBrief
 from pipeline.plugins import Refused, TryLater
 from pipeline.stages import batches
-from pipeline.stages.generate.storing import as_json, try_to_store
+from pipeline.stages.generate.checkpoint import as_json, brief_from, source_text, try_to_store
 from pipeline.stages.model_account import BRIEF_AWAITED, LostLease
 from pipeline.writers.base import BriefAnswer, Usage
 
@@ -32,20 +32,33 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import SourceText
     from pipeline.plugins import NeedsReconnect
+    from pipeline.stages.generate.checkpoint import Material, Run
     from pipeline.writers.base import Writer
 
 AWAIT: Final = timedelta(seconds=2)
 """How often a run looks whether the other one has its answer; the answer itself wakes it at once."""
 
 
-def obtain(generation: Generation, writer: Writer, source: SourceText, client: Any) -> None:
+def find_material(run: Run) -> Material:
     """Store the brief with the run, asked for or found. Raises `TryLater` while another run is asking for it."""
-    assert generation.raw_item_id is not None  # noqa: S101  the caller has its words
+    generation = run.generation
+    assert generation.raw_item_id is not None  # noqa: S101  for the types; it is a run of a raw item
+    source = source_text(generation)
 
     def keep(brief: Any, usage: Mapping[str, Any]) -> bool:
-        return try_to_store(generation, "draft", brief=brief, brief_usage=usage)
+        return try_to_store(generation, run.then, brief=brief, brief_usage=usage)
 
-    find(generation, writer, source, client, raw_item_id=generation.raw_item_id, keep=keep)
+    find(generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=keep)
+    return _material(run, source)
+
+
+def read_material(run: Run) -> Material:
+    return _material(run, source_text(run.generation))
+
+
+def _material(run: Run, source: SourceText) -> Material:
+    brief = run.engine.told(brief_from(run.generation.answers["brief"]), source)
+    return run.resting_on(brief, source)
 
 
 def find(
@@ -59,7 +72,7 @@ def find(
 ) -> None:
     """The brief of one raw item, handed to `keep` with its usage in the transaction in which it is kept for all.
 
-    `keep` answers False where the lease is lost. Raises as `obtain`.
+    `keep` answers False where the lease is lost. Raises `TryLater` while another run is asking for it.
     """
     if writer.offline:
         # It costs nothing, and the answer is the same each time.

@@ -6,14 +6,10 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from config.ground import ids
-from config.ground.crash import crash_point
-from pipeline.models import GenerationInput, RawItem
+from pipeline.models import GenerationInput, GenerationStage, RawItem
 from pipeline.plugins import Refused
 from pipeline.stages.generate import briefing
-from pipeline.stages.generate.drafting import draft
-from pipeline.stages.generate.judging import judge
-from pipeline.stages.generate.reading import brief_from, text_of
-from pipeline.stages.generate.storing import store, try_to_store
+from pipeline.stages.generate.checkpoint import brief_from, store, text_of, try_to_store
 from pipeline.writers.base import Usage
 from pipeline.writers.digest import Part, combine
 
@@ -21,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
 
-    from pipeline.engines.base import Brief, Claim, Engine, PersonaCard, SourceText
+    from pipeline.engines.base import Brief, Claim
     from pipeline.models import Generation
+    from pipeline.stages.generate.checkpoint import Material, Run
     from pipeline.writers.base import Writer
 
 BRIEFS: Final = "briefs"
@@ -34,36 +31,25 @@ def inputs_of(generation: Generation) -> list[GenerationInput]:
     return list(GenerationInput.everywhere.filter(generation=generation).order_by("position"))
 
 
-def ask(
-    generation: Generation, writer: Writer, engine: Engine, persona: PersonaCard, client: Any
-) -> tuple[Brief, SourceText]:
-    """Briefs and drafts, each asked for once and stored before the next.
+def find_material(run: Run) -> None:
+    """A brief of each raw item, asked for once and stored before the next.
 
-    A raw item whose content was deleted, or of which a model makes nothing, is left out. Raises `Refused` where too
-    few are left, and `TryLater` and `NeedsReconnect` of the writer.
+    A raw item whose content was deleted, or of which a model makes nothing, is left out. Raises `TryLater` and
+    `NeedsReconnect` of the writer.
     """
-    inputs = inputs_of(generation)
-    if generation.stage == "brief":
-        for one in inputs:
-            _obtain(generation, writer, one, client)
-        usage = _total(generation.answers[BRIEFS])
-        store(generation, "draft", brief_usage=asdict(usage))
-        crash_point("generate.briefed")
-    brief, source = combine(_parts(generation, inputs))
-    reason = engine.why_not(source)
+    for one in inputs_of(run.generation):
+        _obtain(run.generation, run.writer, one, run.client)
+    usage = _total(run.generation.answers[BRIEFS])
+    store(run.generation, run.then, brief_usage=asdict(usage))
+
+
+def read_material(run: Run) -> Material:
+    """Raises `Refused` where too few of the raw items are left."""
+    brief, source = combine(_parts(run.generation, inputs_of(run.generation)))
+    reason = run.engine.why_not(source)
     if reason is not None:
         raise Refused(reason, code="too_few_stories")
-    if generation.stage == "draft":
-        draft(
-            generation,
-            writer,
-            engine,
-            brief,
-            persona,
-            client=client,
-            judge=lambda written: judge(engine, written, brief, source, persona),
-        )
-    return brief, source
+    return run.resting_on(brief, source)
 
 
 def told_in(brief: Brief) -> list[UUID]:
@@ -107,14 +93,14 @@ def _obtain(generation: Generation, writer: Writer, one: GenerationInput, client
 
     def keep(brief: Any, usage: Mapping[str, Any] | None) -> bool:
         kept = None if brief is None else {"brief": brief, "usage": usage}
-        return try_to_store(generation, "brief", **{BRIEFS: {**known, key: kept}})
+        return try_to_store(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: kept}})
 
     try:
         source = text_of(one.raw_item_id, one.raw_version)
         briefing.find(generation, writer, source, client, raw_item_id=one.raw_item_id, keep=keep)
     except Refused as error:
         briefing.refuse(generation, error)
-        store(generation, "brief", **{BRIEFS: {**known, key: None}})
+        store(generation, GenerationStage.BRIEF, **{BRIEFS: {**known, key: None}})
 
 
 def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[Part]:
@@ -129,13 +115,13 @@ def _parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[Pa
         try:
             text = text_of(one.raw_item_id, one.raw_version)
         except Refused:
-            if generation.stage != "draft":
+            if generation.stage != GenerationStage.DRAFT:
                 raise
             erased.append(one.raw_item_id.hex)
             continue
         parts.append(Part(ids.encode("raw", one.raw_item_id), text, brief_from(kept["brief"])))
     if erased:
-        store(generation, "draft", **{BRIEFS: {**briefs, **dict.fromkeys(erased)}})
+        store(generation, GenerationStage.DRAFT, **{BRIEFS: {**briefs, **dict.fromkeys(erased)}})
     return parts
 
 

@@ -22,8 +22,8 @@ from pipeline.plugins import Refused
 from pipeline.stages import footage, pictures
 from pipeline.stages.brand.picking import subject_of
 from pipeline.stages.generate import briefing, gathering
+from pipeline.stages.generate.checkpoint import brief_from, draft_of, text_of
 from pipeline.stages.generate.judging import judge, place_of
-from pipeline.stages.generate.reading import brief_from, draft_of, text_of
 from pipeline.stages.generate.repeating import OwnWords
 from pipeline.stages.persona_cards import persona_card
 from pipeline.writers.base import Writer

@@ -13,19 +13,24 @@ from config.ground.crash import crash_point
 from config.ground.prepared import Prepared
 from pipeline import plugins
 from pipeline.canonical import plain_text
-from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
+from pipeline.engines.base import Brief, Check, Draft, Engine
 from pipeline.models import GeneratedItem, Generation, RawItem, Revision, Source
 from pipeline.stages import pictures
 from pipeline.stages.acceptance import NO_MORE_SENTENCES
 from pipeline.stages.generate import gathering
-from pipeline.stages.generate.finishing import end, fail_item, finish_raw_item, settle, tell
-from pipeline.stages.generate.flying import fly
-from pipeline.stages.generate.gates import gates_of
+from pipeline.stages.generate.autopilot import gates_of, publish_automatically
+from pipeline.stages.generate.checkpoint import EARLIER, as_json, draft_from
 from pipeline.stages.generate.judging import judge_shown
-from pipeline.stages.generate.picks import conclude
-from pipeline.stages.generate.reading import draft_from
-from pipeline.stages.generate.starting import items_of, lock_raw_item
-from pipeline.stages.generate.storing import EARLIER, as_json
+from pipeline.stages.generate.lifecycle import (
+    end,
+    fail_item,
+    finish_raw_item,
+    items_of,
+    lock_raw_item,
+    settle,
+    tell,
+)
+from pipeline.stages.generate.topic_run import conclude
 from pipeline.stages.holding import standing_of
 from pipeline.writers.base import Usage
 
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.stages.generate.repeating import OwnWords
+    from pipeline.stages.generate.checkpoint import Run
 
 EXCERPT_CHARACTERS: Final = 300
 _SOURCE: Final[Prepared[dict[str, Any]]] = Prepared(
@@ -41,22 +46,16 @@ _SOURCE: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 
 
-def write(
-    generation: Generation,
-    engine: Engine,
-    brief: Brief,
-    source: SourceText,
-    persona: PersonaCard,
-    *,
-    own_words: OwnWords | None,
-) -> None:
+def write(run: Run) -> Run:
     """Write every variant's words, settle the credits and end the run, in one transaction."""
+    generation, engine, persona = run.generation, run.engine, run.persona
+    brief, source = run.rests_on.brief, run.rests_on.source
     drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
     usage = _total(Usage(**generation.answers["brief_usage"]), Usage(**generation.answers["draft_usage"]))
     checked = [
         (
             draft,
-            judge_shown(engine, draft, brief, source, persona, own_words=own_words)
+            judge_shown(engine, draft, brief, source, persona, own_words=run.own_words)
             if draft is not None
             else (),
         )
@@ -117,10 +116,11 @@ def write(
         else:
             finish_raw_item(raw, now)
         if is_flown:
-            fly(generation, made, now)
+            publish_automatically(generation, made, now)
         # Credits are locked last, everywhere.
         settle(generation, engine, len(made), now)
         crash_point("generate.written")
+    return run
 
 
 def _ready(

@@ -37,9 +37,10 @@ from pipeline.stages.publish.queueing import (
 from pipeline.stages.publish.recording import note_metrics
 from pipeline.stages.publish.removing import remove
 from pipeline.stages.publish.retiming import retime
-from pipeline.stages.publish.sending import HELD_WAIT, give_up, work
+from pipeline.stages.publish.sending import HELD_WAIT
 from pipeline.stages.publish.settling import settle
 from pipeline.stages.publish.standing import Blocker, held_back, hold_of, latest_of
+from pipeline.stages.publish.steps import give_up, work
 
 __all__ = [
     "HELD_WAIT",

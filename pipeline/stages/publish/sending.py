@@ -1,4 +1,4 @@
-"""Work a claimed publication: hold it back, prepare it, arm the attempt, make the call once."""
+"""Send a publication: hold it back, prepare it, arm the attempt, make the call once."""
 
 from __future__ import annotations
 
@@ -10,27 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.db import transaction
-from django.db.models import Count, OuterRef, Subquery
-from django.db.models.functions import Coalesce
 
-from config.ground import dispatch, due, ids, limits, states
+from config.ground import dispatch, due, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.moments import as_z
 from config.ground.prepared import Prepared, insert
 from pipeline.connection import Connection, connect
-from pipeline.models import Attempt, Outlet, Publication
+from pipeline.models import Attempt, Outlet, Publication, PublicationStep
 from pipeline.platforms.base import Adapted, Pending, Platform, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.stages import stopping
 from pipeline.stages.outlets.asking import BeingRenewed
 from pipeline.stages.outlets.renewing import fresh_credentials
 from pipeline.stages.publish import lateness
-from pipeline.stages.publish.finishing import finish
-from pipeline.stages.publish.handing_over import hand_over, is_handed_over
+from pipeline.stages.publish.handing_over import hand_over
 from pipeline.stages.publish.item_status import locked, refresh_item
 from pipeline.stages.publish.judging import why_closed
-from pipeline.stages.publish.looking_up import look_again, look_up
 from pipeline.stages.publish.one_call import LONGEST, OneCall
 from pipeline.stages.publish.pacing import is_paced, wait_of
 from pipeline.stages.publish.payload import keep_short_links, key_of, post_for, receipt_of
@@ -44,7 +40,6 @@ from pipeline.stages.publish.recording import (
     record_unknown,
     take_over,
 )
-from pipeline.stages.publish.removing import give_up_removing, take_back
 from pipeline.stages.publish.standing import IS_ON_HOLD, held_back
 
 if TYPE_CHECKING:
@@ -54,7 +49,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-INTERRUPTED: Final = "The call was interrupted; the platform is asked whether it has the item."
 OUR_FAULT: Final = "Our own fault interrupted the call; the platform is asked."
 
 MADE_FOR: Final = "made_for"
@@ -65,23 +59,6 @@ PREPARING_SECONDS: Final = 20.0
 """After which others get their turn; what was prepared is kept."""
 STEPS_AT_ONCE: Final = 20
 """Steps of a preparation that one hand makes before others get their turn."""
-_ATTEMPTS_BEFORE: Final = Coalesce(
-    Subquery(
-        Attempt.everywhere.filter(publication_id=OuterRef("pk"))
-        .order_by()
-        .values("publication_id")
-        .annotate(count=Count("pk"))
-        .values("count")
-    ),
-    0,
-)
-_ROW: Final[Prepared[Publication]] = Prepared(
-    lambda pk: (
-        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
-        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
-        .filter(pk=pk)
-    )
-)
 _OUTLET: Final[Prepared[Outlet]] = Prepared(
     lambda pk: Outlet.everywhere.annotate(is_on_hold=IS_ON_HOLD).filter(pk=pk)
 )
@@ -89,62 +66,7 @@ HELD_WAIT: Final = timedelta(seconds=30)
 """How often a publication that something holds is looked at again; letting go of the hold wakes it at once."""
 
 
-def work(publication: Publication) -> None:
-    """Work one claimed publication: send it, or look up what an earlier call came to."""
-    crash_point("publish.claimed")
-    try:
-        _work(_read(publication), utc_now())
-    except states.Overtaken:
-        # Another hand, or a person, has taken it over: nothing of this one was written.
-        log.info("overtaken", publication=ids.encode("pub", publication.pk))
-
-
-def _work(row: Publication, now: datetime) -> None:
-    if is_handed_over(row):
-        row.sleep_until(None)
-        return
-    if row.status == "publishing":
-        # The hand that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
-        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
-        row = _read(row)
-    if row.status == "unknown":
-        look_up(row, now)
-    elif row.status == "scheduled":
-        _send(row, now)
-    elif row.status == "published" and row.step == "finish":
-        finish(row, now)
-    elif row.status == "published" and row.step == "remove":
-        take_back(row, now)
-    else:
-        row.sleep_until(None)
-
-
-def give_up(publication: Publication) -> None:
-    """A publication whose hands broke again and again ends where a person sees it."""
-    row = _read(publication)
-    now = utc_now()
-    if row.status == "publishing" and not is_handed_over(row):
-        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
-        return
-    message = "Publishing broke several times; the operator's log has the reason. Retry it."
-    if row.status == "unknown":
-        look_again(row, now)
-    elif row.status == "scheduled":
-        record_failure(row, Refused(message, code="gave_up"), now, attempt=None, tries=row.attempt_count)
-    elif row.status == "published" and row.step == "remove":
-        give_up_removing(row)
-    else:
-        row.sleep_until(None)
-
-
-def _read(publication: Publication) -> Publication:
-    (row,) = _ROW.ask(pk=publication.pk)
-    # Later writes must name the token that this hand claimed with, not one that overtook it.
-    row.lease_token = publication.lease_token
-    return row
-
-
-def _send(row: Publication, now: datetime) -> None:
+def send(row: Publication, now: datetime) -> None:
     moment = row.next_attempt_at or row.due_at
     # Claimed by the database's clock: where this machine's is behind, it would be claimed and put off again and again.
     if moment is not None and moment > now and moment > due.database_now():
@@ -173,7 +95,7 @@ def _make(row: Publication, now: datetime) -> None:
     """Nothing stands in the way: prepare it, and make the call."""
     if row.revision != row.item.revision:
         # What was prepared with former words must not be sent as the new ones.
-        _step(row, "prepare", {}, revision=row.item.revision)
+        _step(row, PublicationStep.PREPARE, {}, revision=row.item.revision)
     try:
         connection = connect(fresh_credentials(row.outlet, now=now))
     except BeingRenewed as error:
@@ -208,14 +130,14 @@ def _get_ready(row: Publication, connection: Connection, post: Adapted) -> bool:
     made_for = _mark_of(row, post)
     if row.step_state.get(MADE_FOR, made_for) != made_for:
         # Other words for the pictures, other settings, another account: what was prepared is of something else.
-        _step(row, "prepare", {}, made_for)
-    if row.step == "prepare" and not _has_steps(connection.platform):
+        _step(row, PublicationStep.PREPARE, {}, made_for)
+    if row.step == PublicationStep.PREPARE and not _has_steps(connection.platform):
         # Nothing to keep before the call: it is written with the attempt.
-        row.step, row.step_state = "commit", {}
+        row.step, row.step_state = PublicationStep.COMMIT, {}
         crash_point("publish.prepared")
     until = monotonic() + PREPARING_SECONDS
     for _ in range(STEPS_AT_ONCE):
-        if row.step != "prepare":
+        if row.step != PublicationStep.PREPARE:
             break
         if monotonic() > until:
             put_off(row, utc_now(), utc_now())
@@ -228,19 +150,24 @@ def _get_ready(row: Publication, connection: Connection, post: Adapted) -> bool:
             key=key_of(row),
             now=utc_now(),
         )
-        _step(row, "poll" if prepared.is_done else "prepare", prepared.state, made_for)
+        _step(
+            row,
+            PublicationStep.POLL if prepared.is_done else PublicationStep.PREPARE,
+            prepared.state,
+            made_for,
+        )
         crash_point("publish.prepared")
     else:
         put_off(row, utc_now(), utc_now())
         return False
-    if row.step == "poll":
+    if row.step == PublicationStep.POLL:
         progress = connection.platform.poll(
             connection.account, post, _plain(row.step_state), http=connection.http, now=utc_now()
         )
         if isinstance(progress, Pending):
             _wait_for(row, connection.platform, progress, utc_now())
             return False
-        _step(row, "commit", row.step_state, made_for)
+        _step(row, PublicationStep.COMMIT, row.step_state, made_for)
     return True
 
 
@@ -297,7 +224,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
     with transaction.atomic():
         item = locked(row.item)
         if item.revision != row.revision:
-            row.sleep_until(now, attempts=0, step="prepare", step_state={})
+            row.sleep_until(now, attempts=0, step=PublicationStep.PREPARE, step_state={})
             return None
         row.item, row.workspace = item, item.workspace
         (outlet,) = _OUTLET.ask(pk=row.outlet_id)

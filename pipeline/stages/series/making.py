@@ -15,6 +15,7 @@ from config.ground.errors import Conflict, NotFound
 from config.ground.requests import request_id
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
+from pipeline.stages import model_account
 from pipeline.stages.series.choosing import Choice, choose
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def make(series: Series, choice: Choice, *, due_at: datetime, by: str = "", now:
         credits_reserved=0 if series.test else DIGEST.credits,
         due_at=now,
         wake_at=now,
+        queue=model_account.queue_of(series.workspace),
         request_id=request_id(),
         created_at=now,
     )

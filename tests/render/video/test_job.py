@@ -25,7 +25,6 @@ from pipeline.render.video.job import (
     NoRoom,
     RenderFailed,
     render,
-    side_by_side,
     slot,
     sweep,
     why_not,
@@ -214,15 +213,6 @@ def test_only_so_many_films_are_made_at_once(tmp_path):
         pass
     with slot(tmp_path, 1):
         pass
-
-
-@pytest.mark.parametrize(
-    ("cores", "hands", "films"), [(1, 4, 1), (2, 4, 1), (8, 4, 2), (8, 16, 4), (16, 2, 1)]
-)
-def test_half_of_the_hands_and_two_cores_for_each(monkeypatch, cores, hands, films):
-    monkeypatch.setattr(jobs.os, "cpu_count", lambda: 64)
-    monkeypatch.setattr(jobs.os, "sched_getaffinity", lambda _: set(range(cores)))
-    assert side_by_side(hands=hands) == films
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

@@ -14,7 +14,7 @@ from pipeline import plugins
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelCall
 from pipeline.sources.base import Source as Kind
 from pipeline.stages import batches, push, stopping
-from pipeline.stages.generate import judging, working
+from pipeline.stages.generate import checkpoint, judging
 from tests.stages.batches.steps import (
     HALF,
     OTHER,
@@ -290,7 +290,7 @@ def test_repair_is_asked_once_although_the_checks_say_something_else_later(
         checks = judging.judge(*arguments, **options)
         return tuple(replace(check, message=f"{check.message} Look {next(times)}.") for check in checks)
 
-    monkeypatch.setattr(working, "judge", judge)
+    monkeypatch.setattr(checkpoint, "judge", judge)
     for _ in range(3):
         through(clock, server)
     work_runs()

@@ -601,8 +601,7 @@ def test_item_that_is_erased_before_the_words_are_kept_is_left_out(issue, monkey
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(gathering, "crash_point", die)
-        patch.setattr(generate.drafting, "crash_point", die)
+        patch.setattr(generate.run, "crash_point", die)
         with pytest.raises(Killed):
             generate.work(claimed(issue.generation))
     item = make_digest(issue)
@@ -615,10 +614,11 @@ def test_item_that_is_erased_once_words_quote_it_ends_the_run(rich, issue, monke
         pass
 
     def die(name):
-        raise Killed
+        if name == "generate.drafted":
+            raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(generate.drafting, "crash_point", die)
+        patch.setattr(generate.run, "crash_point", die)
         with pytest.raises(Killed):
             generate.work(claimed(issue.generation))
     push.erase(gathering.inputs_of(issue.generation)[0].raw_item, now=NOON)

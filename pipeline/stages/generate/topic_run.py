@@ -1,8 +1,8 @@
-"""A run without a source document: what it may say, its words, and another topic where they were said before."""
+"""A run without a source document: its topic, what it may say, and another topic where its words were said before."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
@@ -14,68 +14,38 @@ from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from pipeline import plugins
 from pipeline.engines.base import Check, Engine, SourceText
-from pipeline.models import BrandPick, GeneratedItem, Generation, Source
+from pipeline.models import BrandPick, GeneratedItem, Generation, GenerationStage, Source, Topic
 from pipeline.plugins import Refused
 from pipeline.stages.brand import eligibility, picking
 from pipeline.stages.brand.nearness import Memory
-from pipeline.stages.generate.drafting import draft
-from pipeline.stages.generate.judging import judge
-from pipeline.stages.generate.picks import pick_of
-from pipeline.stages.generate.reading import brief_from, draft_from
-from pipeline.stages.generate.storing import EARLIER, as_json, store
+from pipeline.stages.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
 from pipeline.stages.model_account import LostLease
 from pipeline.writers.approved import REPETITION
 from pipeline.writers.base import Usage
 from pipeline.writers.lane import brief_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from uuid import UUID
 
-    from pipeline.engines.base import Brief, Draft, PersonaCard
+    from pipeline.engines.base import Draft
     from pipeline.stages.brand.nearness import Nearest
-    from pipeline.writers.base import Judge, Writer
+    from pipeline.stages.generate.checkpoint import Material, Run
+    from pipeline.writers.base import Judge
 
 TOO_NEAR: Final = "too_near"
 
 
-def ask(
-    generation: Generation, writer: Writer, engine: Engine, persona: PersonaCard, client: Any
-) -> tuple[Brief, SourceText]:
-    """Brief and drafts that say something new, each stored before the next step; the facts are asked of nobody.
-
-    Raises `Refused` where nothing may be said, or nothing new was written, and `TryLater` and `NeedsReconnect` of the
-    writer.
-    """
-    while True:
-        if generation.stage == "brief":
-            _prepare(generation, writer, persona)
-            crash_point("generate.briefed")
-        brief = brief_from(generation.answers["brief"])
-        source = SourceText(
-            title=brief.title, text=generation.answers["text"], language=generation.answers["language"]
-        )
-        if generation.stage == "draft":
-            memory = _memory(generation) if writer.offline else None
-            draft(
-                generation,
-                writer,
-                engine,
-                brief,
-                persona,
-                client=client,
-                judge=_judge_of(engine, brief, source, persona, memory),
-            )
-        if generation.answers.get("is_new") or _keep_what_is_new(generation):
-            return brief, source
-
-
-def _prepare(generation: Generation, writer: Writer, persona: PersonaCard) -> None:
+def find_material(run: Run) -> None:
+    """What may be said of the topic, which is asked of nobody. Raises `Refused` where nothing may."""
+    generation, writer = run.generation, run.writer
     pick = pick_of(generation)
     topic = pick.topic if pick is not None else None
     if pick is None or topic is None or topic.deleted_at is not None:
         message = "The topic that it was to speak of was deleted."
         raise Refused(message, code="topic_deleted")
-    brief, source = brief_of(picking.subject_of(topic, pick.angle, _titles(generation)), persona)
+    brief, source = brief_of(picking.subject_of(topic, pick.angle, _titles(generation)), run.persona)
     if not brief.facts and not writer.offline:
         message = (
             "There is nothing that may be said about this topic. Give it notes or evidence, or say in the persona who "
@@ -86,12 +56,31 @@ def _prepare(generation: Generation, writer: Writer, persona: PersonaCard) -> No
     free = Usage(provider="offline", model="", offline=writer.offline, prompt_version=writer.prompt_version)
     store(
         generation,
-        "draft",
+        run.then,
         brief=asdict(brief),
         brief_usage=spent or asdict(free),
         text=source.text,
         language=source.language,
     )
+
+
+def read_material(run: Run) -> Material:
+    """Of drafts that aren't new the run turns to another topic, and its stage is the first one again.
+
+    Raises `Refused` where there is no further one.
+    """
+    generation = run.generation
+    brief = brief_from(generation.answers["brief"])
+    source = SourceText(
+        title=brief.title, text=generation.answers["text"], language=generation.answers["language"]
+    )
+    material = run.resting_on(brief, source)
+    if generation.stage != GenerationStage.DRAFT:
+        if not generation.answers.get("is_new"):
+            _keep_what_is_new(generation)
+    elif run.writer.offline:
+        return replace(material, judge=_with_memory(material.judge, _memory(generation)))
+    return material
 
 
 def _persona_id(generation: Generation) -> UUID:
@@ -111,14 +100,12 @@ def _titles(generation: Generation) -> tuple[str, ...]:
     return tuple(" ".join(one.split()[:12]) for one in newest)
 
 
-def _judge_of(
-    engine: Engine, brief: Brief, source: SourceText, persona: PersonaCard, memory: Memory | None
-) -> Judge:
-    """With a `memory`, what was said of late fails too: who repeats lines word for word chooses among them by it."""
+def _with_memory(judge: Judge, memory: Memory) -> Judge:
+    """What was said of late fails too: who repeats lines word for word chooses among them by it."""
 
     def decide(written: Draft) -> tuple[Check, ...]:
-        checks = judge(engine, written, brief, source, persona)
-        nearest = memory.nearest(written.body) if memory is not None else None
+        checks = judge(written)
+        nearest = memory.nearest(written.body)
         if nearest is None or nearest.likeness < limits.LANE_LIKENESS:
             return checks
         return (*checks, Check(REPETITION, "failed", _say(nearest)))
@@ -139,8 +126,8 @@ def _memory(generation: Generation) -> Memory:
     )
 
 
-def _keep_what_is_new(generation: Generation) -> bool:
-    """True where at least one item's draft isn't too near to what was said; else the run turns to another topic.
+def _keep_what_is_new(generation: Generation) -> None:
+    """Where no item's draft is far enough from what was said, the run turns to another topic.
 
     Every draft keeps its place, for an item finds its own by it: what is too near leaves a gap. A run of a further
     variant is given the drafts before it too; those aren't compared. Raises `Refused` after the last topic that it may take, with every discard written down.
@@ -158,7 +145,7 @@ def _keep_what_is_new(generation: Generation) -> bool:
     if len(near) < len(own) or not own:
         kept = [None if place in near else one for place, one in enumerate(drafts)]
         store(generation, generation.stage, drafts=kept, is_new=True)
-        return True
+        return
     place, nearest = max(near.items(), key=lambda pair: pair[1].likeness)
     if not _turn_to_another(generation, drafts[place]["body"], nearest):
         message = (
@@ -166,7 +153,6 @@ def _keep_what_is_new(generation: Generation) -> bool:
             "was discarded stands in the source's log."
         )
         raise Refused(message, code=TOO_NEAR)
-    return False
 
 
 def _say(nearest: Nearest) -> str:
@@ -241,10 +227,11 @@ def _begin_again(generation: Generation, pick: BrandPick, choice: picking.Choice
     )
     earlier = {EARLIER: generation.answers[EARLIER]} if EARLIER in generation.answers else {}
     answers = {"spent": _spent(generation), **earlier}
-    if not generation.under_lease().update(topic=choice.topic, stage="brief", answers=as_json(answers)):
+    begins = {"stage": GenerationStage.BRIEF, "topic": choice.topic}
+    if not generation.under_lease().update(**begins, answers=as_json(answers)):
         raise LostLease
     generation.topic = choice.topic
-    generation.stage = "brief"
+    generation.stage = GenerationStage.BRIEF
     generation.answers = answers
 
 
@@ -257,3 +244,57 @@ def _spent(generation: Generation) -> dict[str, Any]:
         "output_tokens": before.output_tokens + last.output_tokens,
         "cost_micro_usd": before.cost_micro_usd + last.cost_micro_usd,
     }
+
+
+# --- The topic -------------------------------------------------------------------------------------------------------
+
+
+def pick_of(generation: Generation) -> BrandPick | None:
+    """The one that the run works on; None for a run of a raw item, or one that is over."""
+    found: BrandPick | None = (
+        BrandPick.everywhere.filter(generation=generation, decision="taken")
+        .select_related("topic", "slot")
+        .order_by("-id")
+        .first()
+    )
+    return found
+
+
+def conclude(
+    generation: Generation,
+    made: Sequence[GeneratedItem],
+    now: datetime,
+    *,
+    reason: Mapping[str, Any] | None = None,
+) -> None:
+    """The run is over, in the caller's transaction: its topic was used, or nothing came of it for that reason."""
+    pick = pick_of(generation)
+    if pick is None:
+        return
+    open_pick = BrandPick.everywhere.filter(pk=pick.pk, decision="taken")
+    if made:
+        open_pick.update(decision="used", item=made[0], decided_at=now)
+        Topic.everywhere.filter(pk=pick.topic_id).update(last_used_at=now)
+        return
+    told = reason or {"code": "checks_failed", "message": "No draft kept to the rules; its items say which."}
+    open_pick.update(
+        decision="failed", reason={name: told[name] for name in ("code", "message")}, decided_at=now
+    )
+
+
+def hand_on(old: Generation, new: Generation, now: datetime) -> bool:
+    """A further run of the same item speaks of the same topic from the same angle; False where that isn't kept."""
+    last = BrandPick.everywhere.filter(generation=old).select_related("topic").order_by("-id").first()
+    if last is None or last.topic is None:
+        return False
+    BrandPick.everywhere.create(
+        workspace_id=last.workspace_id,
+        slot_id=last.slot_id,
+        generation=new,
+        topic=last.topic,
+        title=last.topic.title,
+        angle=last.angle,
+        used_on=last.used_on,
+        created_at=now,
+    )
+    return True

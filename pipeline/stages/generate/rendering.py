@@ -1,40 +1,52 @@
-"""Pictures of what was written, and of what a person has written anew."""
+"""Pictures and films of what was written, and of what a person has written anew.
+
+What is said in a film is spoken before it is filmed, and what it shows of a video is looked at: once, and kept with the
+run before anything else is done.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Count, Min, Q
 
 from config.ground import dispatch, due, limits, states
 from config.ground.clock import utc_now
 from config.ground.crash import crash_point
-from pipeline import plugins
-from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
-from pipeline.models import GeneratedItem, Generation
+from pipeline.models import GeneratedItem, Generation, GenerationQueue
 from pipeline.plugins import TryLater
-from pipeline.render.video import reading
+from pipeline.render.video import looking, reading
 from pipeline.render.video.job import RenderFailed
 from pipeline.stages import pictures, speaking, videos
-from pipeline.stages.generate.finishing import end, fail_item
-from pipeline.stages.generate.judging import judge
-from pipeline.stages.generate.looking import Looker
-from pipeline.stages.generate.reading import draft_from, draft_of
-from pipeline.stages.generate.starting import items_of
-from pipeline.stages.generate.storing import store
-from pipeline.stages.generate.voicing import voice
+from pipeline.stages.generate.checkpoint import draft_from, draft_of, store
+from pipeline.stages.generate.lifecycle import REDRAW, end, fail_item, items_of
 from pipeline.stages.model_account import LostLease
-from pipeline.stages.persona_cards import persona_card
 
 if TYPE_CHECKING:
-    from datetime import date
+    from collections.abc import Callable, Collection
+    from datetime import date, datetime
+    from pathlib import Path
+    from uuid import UUID
 
+    from pipeline.engines.base import Draft, Engine, PersonaCard
+    from pipeline.render.video.material import Shot, Span
     from pipeline.render.video.storyboard import Storyboard
-    from pipeline.stages.generate.repeating import OwnWords
+    from pipeline.stages.generate.checkpoint import Run
+    from pipeline.stages.speaking import Voiced
 
+SHOTS: Final = "shots"
+"""Where a run keeps what was seen, by video and span."""
+SPEECH: Final = "speech"
+"""Where a run keeps what was spoken, by variant."""
+UNSPOKEN: Final = "unspoken"
+"""Where it keeps how often no voice had the time."""
+SPEAK_AGAIN: Final = timedelta(seconds=30)
+"""After a voice was too slow for the first time; twice that after the second, and so on."""
 RENDER_AGAIN: Final = timedelta(seconds=30)
 """After a film broke for the first time; twice that after the second, and so on."""
 TELL_SECONDS: Final = 2.0
@@ -45,20 +57,16 @@ PASSING: Final = frozenset({"render_died", "render_slow"})
 """What the next try may not meet: the system killed it for its memory, or the machine was overloaded."""
 
 
+LATELY: Final = timedelta(hours=1)
+
+
 class BrokenFilm(TryLater):
     """A film broke that may go well another time; the words are kept meanwhile."""
 
 
-def draw(
-    generation: Generation,
-    engine: Engine,
-    brief: Brief,
-    source: SourceText,
-    persona: PersonaCard,
-    *,
-    own_words: OwnWords | None,
-) -> None:
+def draw(run: Run) -> Run:
     """Draw every variant that is written next; no transaction is open meanwhile."""
+    generation, material = run.generation, run.rests_on
     drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
     waiting = GeneratedItem.everywhere.filter(generation=generation, status="generating", deleted_at=None)
     # What a killed hand has drawn is there still.
@@ -68,34 +76,35 @@ def draw(
         if str(item.variant_index) in drawn:
             continue
         draft = drafts[item.variant_index] if item.variant_index < len(drafts) else None
-        if draft is None or any(
-            check.outcome == "failed"
-            for check in judge(engine, draft, brief, source, persona, own_words=own_words)
-        ):
+        if draft is None or any(check.outcome == "failed" for check in material.judge(draft)):
             continue
-        shown_on = source.published_at.date() if source.published_at else None
+        published_at = material.source.published_at
         drawn[str(item.variant_index)] = _draw_one(
-            generation, item, engine, draft, persona, shown_on=shown_on, share=(place, len(items))
+            run,
+            item,
+            draft,
+            shown_on=published_at.date() if published_at else None,
+            share=(place, len(items)),
         )
-        if engine.bucket == "video":
+        if run.engine.bucket == "video":
             crash_point("generate.filmed")
             # A film takes long enough to be worth a write of its own.
-            store(generation, "render", pictures=drawn)
-    store(generation, "write", pictures=drawn)
+            store(generation, generation.stage, pictures=drawn)
+    store(generation, run.then, pictures=drawn)
+    return run
 
 
 def _draw_one(
-    generation: Generation,
+    run: Run,
     item: GeneratedItem,
-    engine: Engine,
     draft: Draft,
-    persona: PersonaCard,
     *,
     shown_on: date | None,
     share: tuple[int, int],
     board: Storyboard | None = None,
 ) -> dict[str, Any]:
     """`share` is which of how many it is, for the progress of the whole; `board` is filmed where a person changed it."""
+    generation, engine, persona = run.generation, run.engine, run.persona
     if engine.bucket != "video":
         return pictures.draw(item, engine, draft, persona, shown_on=shown_on)
     if board is None:
@@ -161,40 +170,32 @@ class Teller:
         return True
 
 
-def redraw(generation: Generation) -> None:
+def redraw(run: Run) -> Run:
     """Draw an item's newest words, which a person has edited; neither a writer is asked nor a credit spent."""
-    if generation.status == "queued":
-        states.move(generation, "running", under_lease=True)
-    engine = plugins.get("engines", generation.engine, Engine)
+    generation, drawn = run.generation, {}
     item = (
         GeneratedItem.everywhere.select_related("raw_item")
         .filter(generation=generation, status="generating", deleted_at=None)
         .first()
     )
-    if item is not None and generation.stage == "render":
+    if item is not None:
         raw = item.raw_item
-        shown_on = raw.published_at.date() if raw is not None and raw.published_at else None
-        persona = persona_card(generation.persona_id, generation.persona_version)
-        said = generation.answers["redraw"].get("storyboard")
-        drawn = _draw_one(
-            generation,
+        said = generation.answers[REDRAW].get("storyboard")
+        drawn[str(item.variant_index)] = _draw_one(
+            run,
             item,
-            engine,
             draft_of(item),
-            persona,
-            shown_on=shown_on,
+            shown_on=raw.published_at.date() if raw is not None and raw.published_at else None,
             share=(0, 1),
             board=None if said is None else reading.from_json(said),
         )
-        store(generation, "write", pictures={str(item.variant_index): drawn})
-        crash_point("generate.rendered")
-    _write_redrawn(generation)
-    crash_point("generate.committed")
+    store(generation, run.then, pictures=drawn)
+    return run
 
 
-def _write_redrawn(generation: Generation) -> None:
+def write_redrawn(run: Run) -> Run:
     """`generating → ready` again: the words stand already, and that it was made was told when it was made."""
-    answers = generation.answers
+    generation, answers = run.generation, run.generation.answers
     now = utc_now()
     is_broken = any(drawn["error"] for drawn in answers.get("pictures", {}).values())
     with transaction.atomic():
@@ -211,5 +212,83 @@ def _write_redrawn(generation: Generation) -> None:
                 continue
             others = [check for check in item.checks if check["code"] not in pictures.OF_FILES]
             states.move(item, "ready", checks=[*others, *drawn["checks"]], error=None, updated_at=now)
-            pictures.replace_files(item, drawn, now=now, alt_texts=answers["redraw"]["alt_texts"])
+            pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
         crash_point("generate.written")
+    return run
+
+
+class NotSpokenYet(TryLater):
+    """The voices were too slow; the words are kept meanwhile."""
+
+
+def voice(
+    generation: Generation, item: GeneratedItem, engine: Engine, draft: Draft, persona: PersonaCard
+) -> Voiced:
+    """What the engine's script sounds like; no transaction is open meanwhile.
+
+    Raises `NotSpokenYet` where the voices were too slow and may do better another time, and `LostLease`.
+    """
+    script = engine.script(draft, persona)
+    if script is None:
+        return speaking.UNVOICED
+    place = str(item.variant_index)
+    spoken = dict(generation.answers.get(SPEECH, {}))
+    kept = spoken.get(place)
+    if kept is None or not speaking.is_kept(kept, script):
+        if not generation.renew_lease(speaking.longest() + timedelta(seconds=settings.LEASE_SECONDS)):
+            raise LostLease
+        try:
+            kept = speaking.keep(item, script)
+        except TryLater as late:
+            times = generation.answers.get(UNSPOKEN, 0) + 1
+            if times < limits.GENERATION_TRIES:
+                store(generation, generation.stage, **{UNSPOKEN: times})
+                raise NotSpokenYet(late.message, code=late.code, after=times * SPEAK_AGAIN) from late
+            kept = speaking.silence(script, late.message)
+        store(generation, generation.stage, **{SPEECH: {**spoken, place: kept}})
+        crash_point("generate.spoken")
+    return speaking.voiced(kept)
+
+
+class Looker:
+    """The shots of a span; no transaction is open meanwhile.
+
+    `hold` keeps the lease for so long, and answers False where it is lost. Raises `LostLease`, and what
+    `render.video.looking.look` raises.
+    """
+
+    def __init__(self, generation: Generation, hold: Callable[[timedelta], bool]) -> None:
+        self._generation, self._hold = generation, hold
+
+    def __call__(self, path: Path, span: Span) -> tuple[Shot, ...]:
+        seen = dict(self._generation.answers.get(SHOTS, {}))
+        place = f"{span.name} {span.start} {span.end}"
+        if place not in seen:
+            if not self._hold(timedelta(seconds=looking.longest(span) + settings.LEASE_SECONDS)):
+                raise LostLease
+            seen[place] = [asdict(shot) for shot in looking.look(path, span)]
+            store(self._generation, self._generation.stage, **{SHOTS: seen})
+            crash_point("generate.looked")
+        return looking.shots_from(seen[place])
+
+
+# --- Whose film is made next -----------------------------------------------------------------------------------------
+
+
+def queue_of_rendering(engine: Engine) -> GenerationQueue:
+    return GenerationQueue.RENDER if engine.bucket == "video" else GenerationQueue.COMPUTE
+
+
+def turns_of_films(workspace_ids: Collection[UUID]) -> dict[UUID, tuple[int, datetime]]:
+    """Of workspaces whose films wait: how many each had within the last hour, and since when its oldest one waits."""
+    films = Generation.everywhere.filter(queue=GenerationQueue.RENDER, workspace__in=workspace_ids)
+    lately = Q(finished_at__gt=utc_now() - LATELY)
+    waits = Q(wake_at__isnull=False)
+    counted = (
+        # The model's own ordering would be a part of the groups.
+        films.filter(lately | waits)
+        .order_by()
+        .values_list("workspace_id")
+        .annotate(count=Count("pk", filter=lately), since=Min("created_at", filter=waits))
+    )
+    return {workspace: (count, since) for workspace, count, since in counted}

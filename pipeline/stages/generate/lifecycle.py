@@ -1,4 +1,4 @@
-"""A run ends, well or not: its items, its raw item and its credits."""
+"""How a run begins and ends: the statuses of its items and its raw item, its credits, and the events."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from config.ground.clock import utc_now
 from config.ground.crash import crash_point
 from config.ground.prepared import Prepared
 from pipeline import events, payloads
-from pipeline.models import GeneratedItem, Generation, RawItem
-from pipeline.stages import batches, model_account, outcomes, pictures, retry_rules
-from pipeline.stages.generate.picks import conclude
-from pipeline.stages.generate.starting import items_of, lock_raw_item
-from pipeline.stages.generate.storing import EARLIER
+from pipeline.models import GeneratedItem, Generation, Persona, RawItem
+from pipeline.stages import batches, model_account, outcomes, pictures, publish, retry_rules
+from pipeline.stages.generate.checkpoint import EARLIER
+from pipeline.stages.generate.topic_run import conclude
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +23,19 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Engine
 
+_RAW_ITEM: Final[Prepared[RawItem]] = Prepared(
+    lambda pk: RawItem.everywhere.select_for_update().filter(pk=pk)
+)
+_VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda pk: Persona.everywhere.filter(pk=pk).values("version")
+)
+_ITEMS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda generation: (
+        GeneratedItem.everywhere.filter(generation_id=generation)
+        .order_by("id")
+        .values("variant_group", "variant_index", "hint", "deleted_at")
+    )
+)
 _RUNS: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda raw_item: Generation.everywhere.filter(raw_item_id=raw_item).values("status")
 )
@@ -34,6 +46,60 @@ _MADE: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 REDRAW: Final = "redraw"
 """Where a run that only draws keeps what a person has said with the words: the next try needs it."""
+
+
+def start(generation: Generation) -> None:
+    if generation.status != "queued":
+        return
+    if REDRAW in generation.answers:
+        # Its persona's version is that of the words.
+        states.move(generation, "running", under_lease=True)
+        return
+    with transaction.atomic():
+        raw = lock_raw_item(generation)
+        # Which version speaks is settled at the start: the persona may change between two stages.
+        persona = _VERSION.ask(pk=generation.persona_id) if generation.persona_id else []
+        version = persona[0]["version"] if persona else None
+        states.move(generation, "running", under_lease=True, persona_version=version)
+        for item in items_of(generation):
+            if item.status == "queued":
+                states.move(item, "generating")
+        if raw is None:
+            return
+        if raw.status == "queued":
+            states.move(raw, "processing")
+        if raw.content_version != generation.raw_version:
+            # It was revised while it waited: the newest content is what is made into something.
+            generation.raw_version = raw.content_version
+            Generation.everywhere.filter(pk=generation.pk).update(raw_version=raw.content_version)
+
+
+def lock_raw_item(generation: Generation) -> RawItem | None:
+    """It is locked before the items made from it, everywhere."""
+    if generation.raw_item_id is None:
+        return None
+    (raw,) = _RAW_ITEM.ask(pk=generation.raw_item_id)
+    return raw
+
+
+def items_of(generation: Generation) -> list[GeneratedItem]:
+    """Its own items; their whole groups are locked, as by everybody who publishes one of a group."""
+    groups = dict.fromkeys(item["variant_group"] for item in _ITEMS.ask(generation=generation.pk))
+    return [
+        item
+        for item in publish.lock_groups(list(groups))
+        if item.generation_id == generation.pk and item.deleted_at is None
+    ]
+
+
+def wanted(generation: Generation) -> tuple[int, str]:
+    """How many variants: up to the highest index among its items, as a further one must differ from those before it.
+
+    And what was asked of it when somebody wanted another one; empty for nearly all.
+    """
+    items = _ITEMS.ask(generation=generation.pk)
+    hints = (item["hint"] for item in items if item["deleted_at"] is None)
+    return max((item["variant_index"] for item in items), default=0) + 1, next(filter(None, hints), "")
 
 
 def end(generation: Generation, now: datetime, *, is_broken: bool = False) -> None:
