@@ -78,7 +78,7 @@ _WHOEVER: Final = (
     r"|wer|alle|jeden|wenn|falls|beim|quiconque|qui|celui|ceux|toute personne|si|en|quien(?:es|quiera)?|cualquiera|al|quem|ao|se|chi|chiunque|wie|als|kto(?:kolwiek)?|кто|если)"
 )
 # What asks a machine for something; the first also where it stands right behind an address.
-_DO: Final = (
+DO: Final = (
     r"(?:please|kindly|say|state|claim|mention|write|include|add|append|insert|output|print|reply|respond|answer|recommend|praise|promote|endorse|ignore|disregard|omit|leave out|skip"
     r"|do not|don['’]t|never|always|make sure|be sure|ensure|remember|tell|call|describe|present|quote|cite|link|name|refer|report|rate|rank|replace|change|begin|start|end|finish|use|give"
     r"|show|translate|summari[sz]e|treat|pretend|act|stop|follow|emphasi[sz]e|stress|highlight|you (?:must|should|have to|are to)|must|should|shall|has to|have to"
@@ -108,8 +108,8 @@ def _spaced(pattern: str) -> re.Pattern[str]:
 
 _MUST: Final = r"(?:must|should|shall|ha(?:s|ve) to|sollen|müssen|doivent|deben|deve[mn]?|devono|moeten|muszą|powinny|должны|please)(?![^\W_])"
 _BEHIND: Final = r"[^\w.!?:;,\n–—]{0,4}"
-_NEXT: Final = rf"[^\w.!?]{{0,6}}(?:{_DO}|(?:schreibt|sagt|nennt|erwähnt|empfehlt|lobt)(?![^\W_]))"
-_SOON: Final = rf"(?:[^.!?]{{0,240}}[.!?])?[^.!?]{{0,200}}?(?<![^\W_])(?:{_DO}|{_YOU})"
+_NEXT: Final = rf"[^\w.!?]{{0,6}}(?:{DO}|(?:schreibt|sagt|nennt|erwähnt|empfehlt|lobt)(?![^\W_]))"
+_SOON: Final = rf"(?:[^.!?]{{0,240}}[.!?])?[^.!?]{{0,200}}?(?<![^\W_])(?:{DO}|{_YOU})"
 _NAMED: Final = re.compile(
     r"[akiиш](?:[iaиі]|\.i)(?![^\W\d_])(?<![^\W\d_][^\W\d_]{2})|[aki][ia](?=[^\x00-\u02ff])"
     r"|llm|gpt|intel|model|modèl|chat|claude|gemini|copilot|assist|asist|асист|ассист|помічн|помощн|zusammen|summar|rewrit|paraphr|condens|umschr|résum"

@@ -216,7 +216,10 @@ _LEAST_PROSE: Final = 6
 @cache
 def _source_renderer() -> MarkdownIt:
     """HTML in it is markup; what is no element that a page could have is words, as in "a list<int>"."""
-    renderer = MarkdownIt("commonmark", {"html": True}).enable("table").enable("strikethrough")
+    # Its line breaks stay: `sentences` tells a heading and an entry from a wrapped line, a paragraph in one line doesn't.
+    renderer = (
+        MarkdownIt("commonmark", {"html": True, "breaks": True}).enable("table").enable("strikethrough")
+    )
     for kind in ("html_inline", "html_block"):
         renderer.add_render_rule(kind, _markup_or_words)
     renderer.add_render_rule("code_block", _indented)
@@ -346,15 +349,47 @@ _LONGEST_CELL: Final = 300
 """Longer than this it holds a part of the page."""
 
 
+_BOLD: Final = _words("b strong")
+_LONGEST_RUN_IN: Final = 80
+_OPENS_SENTENCE: Final = re.compile(
+    r"\s+(?:The|An|In|On|At|From|It|We|You|Our|For|With|There|Der|Die|Das|Ein|Eine|Im|Am|Wir|Sie|Es|Le|La|Les|L['\u2019]|Un|Une|Des|Du|Nous|En|El|Los|Las|Una|Il|Lo|Gli"
+    r"|Os|As|Um|Uma|De|Het|Een|Den|Det|Ett|Na|Od|На|От)(?![^\W\d_])"
+)
+
+
+class _RunInHeading:
+    """Bold words that a paragraph begins with, where a sentence of its own follows them in the same line."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        self._pieces = pieces
+        self._start: int | None = None
+
+    def see(self, tag: _Tag) -> None:
+        if tag.name not in _BOLD:
+            self._start = None
+        elif not tag.is_end:
+            before = next((one for one in reversed(self._pieces) if one.strip(" ")), "\n")
+            self._start = len(self._pieces) if before.endswith("\n") else None
+
+    def end_before(self, text: str) -> str:
+        """The line's end that parts it from the text behind it; empty where it is no heading."""
+        if self._start is None:
+            return ""
+        words = "".join(self._pieces[self._start :]).strip()
+        is_heading = 0 < len(words) <= _LONGEST_RUN_IN and (words[-1].isalnum() or words[-1] in ")%")
+        return "\n" if is_heading and _OPENS_SENTENCE.match(text) else ""
+
+
 def _read_html(html: str, *, marks_blocks: bool) -> Reading:
     pieces: list[str] = []
     hidden: list[str] = []
     page = _OpenElements()
+    run_in = _RunInHeading(pieces)
     for token in islice(_tokens(html), MAX_TOKENS):
         if isinstance(token, str):
             if page.is_visible:
                 text = _text_of(token, is_preformatted=page.is_preformatted)
-                pieces.append(page.marked(text) if marks_blocks else text)
+                pieces.append(run_in.end_before(text) + page.marked(text) if marks_blocks else text)
             elif page.is_veiled:
                 hidden.append(_text_of(token, is_preformatted=page.is_preformatted))
             continue
@@ -365,6 +400,7 @@ def _read_html(html: str, *, marks_blocks: bool) -> Reading:
             page.close(token.name)
         else:
             page.open(token)
+        run_in.see(token)
         if page.is_visible:
             pieces.append(_break_of(token))
         elif page.is_veiled:

@@ -114,17 +114,22 @@ def without_links(text: str) -> str:
     return " ".join(parts)
 
 
+def _ascii_host(host: str) -> str:
+    # To IDNA an address of IPv6, which `hostname` gives without its brackets, is no name.
+    return f"[{host}]" if ":" in host else host.encode("idna").decode("ascii")
+
+
 def ascii_url(url: str) -> str:
     """The same address in ASCII, as it can be put into a post; empty where it isn't an http(s) address."""
     try:
         parts = urlsplit(url.strip())
-        host = (parts.hostname or "").encode("idna").decode("ascii")
+        host = _ascii_host(parts.hostname or "")
         port = parts.port
     except ValueError:
         return ""
     if parts.scheme.lower() not in {"http", "https"} or not host or parts.username is not None:
         return ""
-    if not re.fullmatch(r"[A-Za-z0-9._\-]+", host):
+    if not re.fullmatch(r"[A-Za-z0-9._\-]+|\[[0-9a-f:.]+\]", host):
         return ""
     place = host if port is None else f"{host}:{port}"
     path, query, fragment = (_encode(part) for part in (parts.path, parts.query, parts.fragment))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.addressed import ADDRESSES, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
+from pipeline.addressed import ADDRESSES, DO, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
 from pipeline.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -20,6 +20,19 @@ _MACHINE: Final = rf"(?:{MACHINE}|assistant|bot|assistent|asistente|assistente)"
 _ASKS: Final = (
     r"(?:what|how|why|when|where|who|which|is|are|can|will|was|wie|warum|wo|wer|wann|welche|so|ist|sind|kann|ce|comment|pourquoi|quand|où|qui|quels?|quelles?"
     r"|qué|cómo|por|cuándo|quién|así|che|cosa|come|perché|quando|chi|o que|como|saiba)\b"
+)
+# What a chat tells the person who waits in it, alone in its line; nothing that is to be written follows.
+_COURTESY: Final = (
+    r"(?:(?:please |kindly |bitte |s['’]il vous plaît,? |por favor,? |per favore,? |prosimy |пожалуйста,? )?"
+    r"(?:wait|hold(?: on| the line)?|stand by|stay (?:on the line|with us)|be patient|bear with (?:me|us)|try again(?: later)?|(?:just )?(?:a|one) (?:moment|second|minute)"
+    r"|warten(?: sie)?|haben sie (?:einen moment )?geduld|(?:einen|ein) (?:kleinen )?(?:moment|augenblick)|moment"
+    r"|(?:veuillez )?patiente[rz]|merci de patienter|un (?:instant|moment)|(?:espere|aguarde|espera)(?: un (?:momento|segundo)| um momento)?|un momento|um momento|attend(?:ere|a)(?: in linea)?"
+    r"|wacht even|even geduld|(?:een )?(?:moment|ogenblik)(?:je)?(?: geduld)?|proszę czekać|chwileczkę|vänta|vent(?: venligst)?|ett ögonblick|et øjeblikk?"
+    r"|подождите|минутку|одну минуту|зачекайте|lütfen bekleyin|bekleyin|请稍候|请稍等|お待ちください|少々お待ちください|잠시만 기다려 주세요)"
+    rf"(?:,? (?:please|bitte|s['’]il vous plaît|por favor|per favore))?(?![^.!?\n]*(?<![^\W_]){DO})[^.!?\n]{{0,60}}[.!?\u2026]*[ \t]*(?:\n|$))"
+)
+_CHATS: Final = re.compile(
+    rf"^[^\w\n]{{0,6}}{MACHINE}[ \t]?[:\uff1a][^\S\n]{{0,3}}{_COURTESY}", re.IGNORECASE | re.MULTILINE
 )
 _SECRET: Final = (
     r"(?:system ?prompt|prompts?|system message|hidden instructions|your instructions|API[- ]?keys?|secret keys?"
@@ -165,6 +178,8 @@ def gives_orders(text: str) -> bool:
 
 def _orders(text: str) -> Iterator[Span]:
     """Where the telling words stand, without the end of the sentence before them, and not in order."""
+    if _CHATS.search(text):
+        text = _CHATS.sub(lambda line: re.sub(r"[^\n]", " ", line.group()), text)
     small = text.lower()
     patterns = [kind.pattern for kind in _KINDS if any(stem in small for stem in kind.stems)]
     calls: list[Span] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pipeline import hearsay
@@ -103,6 +104,40 @@ _QUOTED, _QUOTED_AT_LENGTH = (
 # What `canonical.seen_text` marks: rows of tables, code and captions, a line each.
 _MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
 _ITEM = re.compile(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
+_WEEKDAY = (
+    r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?|week(?:days?|ends?)|daily|(?:mo|di|mi|do|fr|sa|so)\b\.?"
+    r"|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|sonnabends?|lun(?:di|es|edì)?|mar(?:di|tes|tedì)?|mer(?:credi|coledì)?|miércoles|jeu(?:di|ves)?"
+    r"|ven(?:dredi|erdì)?|viernes|sam(?:edi)?|sábado|sabato|dim(?:anche)?|domingo|domenica|gio(?:vedì)?|segunda|terça|quarta|quinta|sexta"
+    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag|poniedziałek|wtorek|środa|czwartek|piątek|sobota|niedziela|pondělí|úterý|středa|čtvrtek|pátek|neděle"
+    r"|(?:mån|tis|ons|tors|fre|lör|sön|man|tirs|lør|søn)dag|ma(?:anantai)?|maanantai|tiistai|keskiviikko|torstai|perjantai|lauantai|sunnuntai"
+    r"|hétfő|kedd|szerda|csütörtök|péntek|szombat|vasárnap|luni|marți|miercuri|joi|vineri|sâmbătă|duminică"
+    r"|понедельник|вторник|среда|четверг|пятница|суббота|воскресенье|понеділок|вівторок|середа|п.ятниця|субота|неділя|(?:пн|вт|ср|чт|пт|сб|вс|нд)\b"
+    r"|δευτέρα|τρίτη|τετάρτη|πέμπτη|παρασκευή|σάββατο|κυριακή|pazartesi|salı|çarşamba|perşembe|cuma(?:rtesi)?|pazar"
+    r"|[月火水木金土日]曜日?|(?:周|週|星期|礼拜)[一二三四五六日天]|[월화수목금토일]요일)"
+)
+_OPEN_HOURS = (
+    r"(?:\d{1,2}(?:[:.h]\d{2}|\s?(?:h|am|pm|a\.m\.|p\.m\.|uhr|noon|ч|час|時|点|點|시)\b|\s?[\u2013\u2014-]\s?\d{1,2})|noon|closed|geschlossen|ruhetag|fermé|cerrado"
+    r"|chiuso|fechado|encerrado|gesloten|nieczynne|zamknięte|zavřeno|stängt|lukket|stengt|suljettu|zárva|închis|закрыто|выходной|зачинено|κλειστά|kapalı|休|定休|휴무)"
+)
+# "Mon\u2013Fri: 9\u201317", a line each or all in one.
+_HOURS = re.compile(
+    rf"[^\S\n]*+(?:[-*\u2022]\s)?{_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,30}}?{_OPEN_HOURS}[^!?\n]{{0,40}}(?=\n|$)",
+    re.IGNORECASE,
+)
+_HOURS_WITHIN = re.compile(
+    rf"(?<![^\W\d_]){_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,20}}?{_OPEN_HOURS}", re.IGNORECASE
+)
+_DIGIT = re.compile(r"\d")
+_HOURS_MOST = 2
+"""More of them in one sentence are a list."""
+# Who speaks in an interview or a talk that is written as one: "Q:", "Antwort:", "Ida Berg:".
+_SPEAKER = re.compile(
+    r"[^\S\n]*+[*_>]{0,3}(?P<label>(?P<usual>(?:Q|A|F|Frage|Antwort|Question|Answer|Réponse|R|P|D|Pregunta|Respuesta|Domanda|Risposta|Pergunta|Resposta"
+    r"|Vraag|Antwoord|Fråga|Svar|Spørgsmål|Spørsmål|Pytanie|Odpowiedź|Otázka|Odpověď|Вопрос|Ответ|В|О|Питання|Відповідь|Kérdés|Válasz|Soru|Cevap|Ερώτηση|Απάντηση|問|答|问|Q[.]|A[.])\d{0,2})"
+    r"|[^\W\d_a-z][^\s:.!?]*(?:\s(?:[^\W\d_a-z][^\s:.!?]*|van|von|de|der|den|del|di|da|la|le|al|bin)){0,3})[*_]{0,3}\s?(?::[*_]{0,3}\s+|\uff1a[*_]{0,3}\s*)(?=\S)"
+)
+_LABELLED_LEAST = 2
+"""Lines of one speaker; a name that stands before one alone is a label as others are: "Place: Brackwater"."""
 _ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{_CLOSERS}]*$")
 _LONGEST_SIGNATURE = 90
 # "— Ida Berg, waste office", after a sentence's end.
@@ -125,6 +160,14 @@ _GERMAN_MONTHS = word_set(
 )
 _HEADING_LENGTH = 50
 """A line that doesn't end a sentence is a heading when it is shorter than this, else a wrapped line."""
+_LONGEST_HEADING = 120
+# A line that is broken behind one of them was only wrapped.
+_GOING_ON = re.compile(
+    r"[,;:\u2013\u2014-]$|\s(?:the|an?|of|in|on|at|to|by|for|with|and|or|but|that|which|who|from|as|is|are|was|were|der|die|das|den|dem|des|ein|eine[mnrs]?|und|oder"
+    r"|aber|dass|mit|von|im|am|zu|für|auf|bei|nach|ist|sind|le|la|les|un|une|de|du|des|et|ou|à|au|aux|en|dans|sur|pour|que|qui|est|el|los|las|una|del|y|o|con|por|para"
+    r"|il|lo|gli|di|del|della|e|che|per|os?|as?|do|da|dos|das|em|um|uma|het|een|van|i|w|z|na|do|och|att|av|og|at|af|и|в|на|с|что|по)$",
+    re.IGNORECASE,
+)
 _LONGEST_SENTENCE = 600
 _UNPUNCTUATED = 240
 _SEGMENT = 150
@@ -205,13 +248,27 @@ def _blocks(text: str) -> Iterator[Span]:
     """Stretches between line ends that separate; a line that was only wrapped goes on."""
     start = 0
     line_start = 0
+    is_first = True
     for match in _LINE_END.finditer(text):
         line = text[line_start : match.start()]
-        if _separates(line, text, match.end()):
+        if _separates(line, text, match.end()) or (is_first and _is_heading(line, text, match.end())):
             yield start, match.start()
             start = match.end()
+        is_first = not line.strip()
         line_start = match.end()
     yield start, len(text)
+
+
+def _is_heading(line: str, text: str, position: int) -> bool:
+    """Whether the first line of a paragraph was broken though the next word had room in it: a heading, not a wrapped line."""
+    if not _HEADING_LENGTH <= len(line) <= _LONGEST_HEADING or _GOING_ON.search(line.rstrip()):
+        return False
+    paragraph_end = _BLANK_LINE.search(text, position)
+    rest = text[position : min(paragraph_end.start() if paragraph_end else len(text), position + 5_000)]
+    word = _WORD.search(rest)
+    if word is None or not word.group()[:1].isupper():
+        return False
+    return len(line) + 1 + len(word.group()) <= max(map(len, _LINE_END.split(rest)))
 
 
 def _separates(line: str, text: str, position: int) -> bool:
@@ -219,6 +276,8 @@ def _separates(line: str, text: str, position: int) -> bool:
     if _MARKED.match(line) or _MARKED.match(text, position):
         return True
     if not line.strip() or not following.strip() or _LINE_END.match(following.lstrip(" \t\u00a0")):
+        return True
+    if _HOURS.match(line) or _HOURS.match(text, position) or _SPEAKER.match(text, position):
         return True
     if len(line) >= _HEADING_LENGTH and _CUT_SHORT.search(line.rstrip()) and not _BULLET.match(following):
         return False
@@ -324,20 +383,56 @@ def split_sentences(text: str) -> tuple[Span, ...]:
 def statements_in(text: str) -> tuple[Span, ...]:
     """The sentences that say something by themselves, as `split_sentences` finds them.
 
-    Not the rows of a table, nor code or a caption; an item of a list only where it ends as a sentence does; not
-    what is told as hearsay or is denied by what follows; not what somebody says without the marks that show it.
+    Not the rows of a table, nor code or a caption, nor a list of opening hours; an item of a list only where it ends as a
+    sentence does; not what is told as hearsay or is denied by what follows; not what somebody says without the marks
+    that show it, nor the questions and answers of an interview.
     """
     spans = tuple(_spans(text))
     spoken = _speeches(text)
+    talk_start, talk_end = _talk_in(text)
     unasserted = hearsay.unasserted([text[start:end] for _, (start, end) in spans])
     return tuple(
         (start, end)
         for place, (block_start, (start, end)) in enumerate(spans)
         if place not in unasserted
+        and not talk_start <= start < talk_end
+        and not _lists_hours(text, start, end)
         and not _MARKED.match(text, block_start)
         and (not _ITEM.match(text, block_start) or _ENDED.search(text, start, end))
         and not any(one < start and end < other for one, other in spoken.get(block_start, ()))
     )
+
+
+def _lists_hours(text: str, start: int, end: int) -> bool:
+    if _HOURS.match(text, start) and not _ENDED.search(text, start, end):
+        return True
+    if not _DIGIT.search(text, start, end):
+        return False
+    return sum(1 for _ in _HOURS_WITHIN.finditer(text, start, end)) > _HOURS_MOST
+
+
+def _talk_in(text: str) -> Span:
+    """From the first to the end of the last line of a talk that names its speakers before their words; else nothing.
+
+    An answer says nothing without its question, and nobody's words are the text's own.
+    """
+    labelled: list[tuple[str, bool, Span]] = []
+    if ":" not in text and "\uff1a" not in text:
+        return 0, 0
+    for start, end in _blocks(text):
+        match = _SPEAKER.match(text, start, end)
+        if match is not None:
+            label = re.sub(r"[\d.]+$", "", match["label"]).casefold()
+            labelled.append((label, match["usual"] is not None, (start, end)))
+    counts = Counter(label for label, _, _ in labelled)
+    usual = {label for label, is_usual, _ in labelled if is_usual}
+    speakers = {label for label, count in counts.items() if count >= _LABELLED_LEAST} | (
+        usual if len(usual) > 1 else set()
+    )
+    if len(speakers) < 2:
+        return 0, 0
+    places = [span for label, _, span in labelled if label in speakers]
+    return places[0][0], places[-1][1]
 
 
 def _spans(text: str) -> Iterator[tuple[int, Span]]:

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 from unicodedata import east_asian_width
 
+from pipeline.anaphora import leaves_speaker_open, points_back
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -171,7 +173,14 @@ def is_wholly_quoted(sentence: str) -> bool:
 
 
 def is_self_contained(sentence: str) -> bool:
-    return is_balanced(sentence) and not opens_dangling(sentence) and not is_wholly_quoted(sentence)
+    """Whether it says the same without the sentences around it, and whose words it holds."""
+    return (
+        is_balanced(sentence)
+        and not opens_dangling(sentence)
+        and not points_back(sentence)
+        and not leaves_speaker_open(sentence)
+        and not is_wholly_quoted(sentence)
+    )
 
 
 def trim_conjunction(sentence: str) -> str:

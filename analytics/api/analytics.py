@@ -22,6 +22,7 @@ from analytics.written import written
 from config.ground import limits
 from config.ground.api import (
     DATE_OR_MOMENT,
+    LEAVES_DAY_OUT,
     Parameter,
     choice,
     choices,
@@ -109,8 +110,8 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     ),
     "to": Parameter(
         _read_day_or_moment,
-        description="The first date or time that is no longer in the range. Default: the end of today in `tz`. At "
-        f"most {limits.ANALYTICS_DAYS} days after `from`.",
+        description=f"{LEAVES_DAY_OUT} Default: the end of today in `tz`. At most "
+        f" {limits.ANALYTICS_DAYS} days after `from`.",
         schema=DATE_OR_MOMENT,
     ),
     "interval": _described(

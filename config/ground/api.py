@@ -27,7 +27,7 @@ from config.ground import ids, limits
 from config.ground.errors import AppError, Detail, Invalid
 from config.ground.jsonio import Dumped, dump, raw_body, refuse_unless_json
 from config.ground.moments import as_z, read_date_or_moment, read_moment, why_no_moment
-from config.ground.nearest import hint
+from config.ground.nearest import hint, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,25 +43,22 @@ def unknown_names(
     known: Iterable[str],
     *,
     what: str,
-    inside: Mapping[str, frozenset[str]] | None = None,
+    advice: Mapping[str, str] | None = None,
 ) -> list[Detail]:
     """A detail for each name that isn't known, with the nearest that is: a mistyped filter must not return all.
 
-    `inside` has, by field, the names that are known within it.
+    `advice` has, by name, what to say in place of that.
     """
     names = sorted(known)
     # Somebody who sends half a million names gets the first few told, at the price of a few.
     return [
-        Detail(name, f"unknown_{what}", f"There is no {what} {name}. {_advice(name, names, inside or {})}")
+        Detail(
+            name,
+            f"unknown_{what}",
+            f"There is no {what} {name}. {(advice or {}).get(name) or hint(name, names)}",
+        )
         for name in map(_short, sorted(set(given) - set(names))[: limits.UNKNOWN_NAMES_TOLD])
     ]
-
-
-def _advice(name: str, names: Sequence[str], inside: Mapping[str, frozenset[str]]) -> str:
-    for field, its in inside.items():
-        if name in its:
-            return f'Put it into {field}: {{"{field}": {{"{name}": …}}}}.'
-    return hint(name, names)
 
 
 def _short(name: str) -> str:
@@ -70,9 +67,8 @@ def _short(name: str) -> str:
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses fields that it doesn't know. `inside` has, by field, names that belong into it."""
+    """Refuses fields that it doesn't know."""
 
-    inside: ClassVar[Mapping[str, frozenset[str]]] = {}
     default_error_messages: ClassVar = {"invalid": "Give a JSON object."}
 
     def to_internal_value(self, data: Any) -> Any:
@@ -81,7 +77,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             known = [name for name, field in self.fields.items() if not field.read_only]
             problems = {
                 detail.field or "": [serializers.ErrorDetail(detail.message, detail.code)]
-                for detail in unknown_names(data, known, what="field", inside=self.inside)
+                for detail in self.unknown_fields(data, known)
             }
         try:
             value = super().to_internal_value(data)
@@ -92,6 +88,9 @@ class StrictSerializer(serializers.Serializer[Any]):
         if problems:
             raise serializers.ValidationError(problems)
         return value
+
+    def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
+        return unknown_names(data, known, what="field")
 
 
 class NoFields(StrictSerializer):
@@ -232,7 +231,9 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
     if not request.META.get("QUERY_STRING"):
         return {}
     given = request.query_params
-    details = unknown_names(given, parameters, what="parameter")
+    unknown = {name: texts[-1] for name, texts in given.lists() if name not in parameters}
+    advice = {name: told for name, text in unknown.items() if (told := _advice(name, text, parameters))}
+    details = unknown_names(unknown, parameters, what="parameter", advice=advice)
     values: dict[str, Any] = {}
     for name, texts in given.lists():
         parameter = parameters.get(name)
@@ -255,6 +256,37 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
     if details:
         raise Invalid(*details)
     return values
+
+
+_DATED: Final = re.compile(r"\d{4}-\d\d")
+_AFTER: Final = frozenset({"after", "date", "day", "min_date"})
+_BEFORE: Final = frozenset({"before", "max_date"})
+_NUMBERED: Final = frozenset({"page", "offset", "skip", "page_number"})
+
+
+def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
+    """What is meant by a parameter that isn't known, where its value says more than its name; else empty."""
+    if name in _NUMBERED:
+        if "cursor" in parameters:
+            return "Pages have no numbers: give cursor, with the next_cursor of the page before."
+        return "This answer has no pages: it holds everything that is asked for."
+    if _DATED.match(text) and name in _AFTER | _BEFORE:
+        wanted = ("from", "created_after") if name in _AFTER else ("to", "created_before")
+        own = next((one for one in wanted if one in parameters), None)
+        return f"Did you mean {own}?" if own else ""
+    words = {one: _words_of(parameter) for one, parameter in parameters.items()}
+    taking = [one for one, its in words.items() if text in its]
+    if len(taking) == 1:
+        return f"Did you mean {taking[0]}={text}?"
+    near = nearest(name, parameters)
+    return f"Did you mean {near}? It is one of: {', '.join(words[near])}." if near and words[near] else ""
+
+
+def _words_of(parameter: Parameter) -> Sequence[str]:
+    """The words of which it takes one; none where it takes others too."""
+    schema = parameter.schema if isinstance(parameter.schema, dict) else {}
+    words: Sequence[str] = schema.get("items", schema).get("enum", ())
+    return words
 
 
 def choice(*allowed: str) -> Parameter:
@@ -289,7 +321,12 @@ DATE_OR_MOMENT: Final = {
 }
 
 
-def moment_or_date() -> Parameter:
+LEAVES_DAY_OUT: Final = (
+    "The first date or time that is no longer in the range: a date leaves that whole day out."
+)
+
+
+def moment_or_date(description: str = "") -> Parameter:
     def read(text: str) -> datetime:
         moment = read_date_or_moment(text)
         if moment is None:
@@ -297,7 +334,7 @@ def moment_or_date() -> Parameter:
             raise ValueError(why_no_moment(text) or message)
         return moment
 
-    return Parameter(read, schema=DATE_OR_MOMENT)
+    return Parameter(read, description=description, schema=DATE_OR_MOMENT)
 
 
 def plain_text(most: int = 200) -> Parameter:

@@ -16,7 +16,8 @@ _NEAR: Final = 0.7
 # What other services, feeds and hands call it, by our names, the likeliest first: of those the first that is known counts.
 _MEANT: Final = {
     ("content", "text", "html", "markdown", "message", "article", "description", "full_text"): ("body",),
-    ("headline", "subject", "heading"): ("title", "name"),
+    ("headline", "heading"): ("title", "name"),
+    ("subject",): ("title", "topics", "name"),
     ("name",): ("title",),
     ("title", "label"): ("name",),
     (
@@ -42,8 +43,11 @@ _MEANT: Final = {
     ("playlist_id", "playlist_url"): ("playlist", "url"),
     ("user", "account", "profile", "user_name", "creator", "handle"): ("username", "handle", "channel"),
     ("tag", "tags", "hashtags"): ("hashtag",),
-    ("from", "since", "start", "start_date", "date_from", "from_date"): ("from", "created_after"),
-    ("to", "until", "end", "end_date", "date_to", "to_date"): ("to", "created_before"),
+    ("from", "since", "start", "start_date", "date_from", "from_date", "start_time", "begin"): (
+        "from",
+        "created_after",
+    ),
+    ("to", "until", "till", "end", "end_date", "date_to", "to_date", "end_time"): ("to", "created_before"),
     ("id", "guid", "uuid", "ref", "reference"): ("external_id",),
     ("lang", "locale"): ("language",),
     (
@@ -67,7 +71,7 @@ _MEANT: Final = {
         "engines",
         "engine_output",
     ),
-    ("scheduled_at", "scheduled_for", "schedule_at", "schedule", "time", "at", "when", "send_at"): (
+    ("scheduled_at", "scheduled_for", "schedule_at", "time", "at", "when", "send_at"): (
         "publish_at",
         "local_time",
     ),
@@ -76,11 +80,17 @@ _MEANT: Final = {
     ("page_size", "per_page", "count", "size"): ("limit",),
     ("page", "offset", "after", "next", "starting_after"): ("cursor", "after"),
     ("sort", "order_by", "direction", "sort_by"): ("order",),
-    ("interval", "poll_interval", "frequency"): ("poll_interval_minutes",),
+    ("interval", "poll_interval"): ("poll_interval_minutes",),
+    ("frequency", "schedule", "every", "every_hours", "slots"): (
+        "cadence",
+        "poll_interval_minutes",
+        "publish_at",
+    ),
+    ("selector", "css", "css_selector"): ("item_selector",),
     ("granularity", "period", "resolution", "date_bucket", "bucket_size", "step"): ("interval",),
     ("bucket", "buckets"): ("content_type",),
-    ("dimension", "dimensions", "breakdown"): ("group_by",),
-    ("topic_pool",): ("topics",),
+    ("dimension", "dimensions", "breakdown", "group", "by", "split_by"): ("group_by",),
+    ("topic_pool", "topic", "prompt", "prompts", "subjects", "themes", "keywords"): ("topics",),
     ("state",): ("status",),
     ("meta", "extra", "data"): ("metadata",),
     ("events", "event_types", "types"): ("type",),

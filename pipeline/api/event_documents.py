@@ -22,7 +22,7 @@ _DATA: Final[dict[str, dict[str, type[serializers.Serializer[Any]]]]] = {
 _SUMMARIES: Final = {
     "raw.ingested": "A new raw item entered the queue.",
     "raw.failed": "Nothing could be made from a raw item.",
-    "raw.skipped": "A raw item is kept but not worked on; it says why.",
+    "raw.skipped": "A raw item is kept but nothing is made of it; it says why. A new one emits it in place of raw.ingested.",
     "generated.ready": "A variant is ready for review; once per item.",
     "generated.failed": "A variant could not be made; it says why.",
     "engine.skipped": "A format that a raw item was asked for can't be made of it; it says why.",

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from accounts.api.base import answers, documented
 from config.ground import ids
 from config.ground.api import (
+    LEAVES_DAY_OUT,
     PAGING,
     NoFields,
     Parameter,
@@ -110,13 +111,13 @@ FILTERS: Final[Mapping[str, Parameter]] = {
     "outlet": public_id("out"),
     "variant_group": _variant_group(),
     "created_after": moment_or_date(),
-    "created_before": moment_or_date(),
+    "created_before": moment_or_date(LEAVES_DAY_OUT),
     "from": moment_or_date(),
-    "to": moment_or_date(),
+    "to": moment_or_date(LEAVES_DAY_OUT),
     "updated_after": moment_or_date(),
-    "updated_before": moment_or_date(),
+    "updated_before": moment_or_date(LEAVES_DAY_OUT),
     "publish_after": moment_or_date(),
-    "publish_before": moment_or_date(),
+    "publish_before": moment_or_date(LEAVES_DAY_OUT),
     "include": _include(),
 }
 _COLUMNS: Final[Mapping[str, str]] = {

@@ -21,17 +21,21 @@ from config.ground.api import (
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
+    unknown_names,
 )
-from config.ground.nearest import hint
+from config.ground.nearest import hint, nearest
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import BodyFormat, GapChoice, LatePolicy, OverlapChoice
 from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
 from pipeline.sources.base import Source as SourceKind
+from pipeline.stages import collect
 from pipeline.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
+
+    from config.ground.errors import Detail
 
 SOURCE_TYPES: Final = plugins.kinds("sources")
 
@@ -189,6 +193,11 @@ def _outlets(**kwargs: Any) -> BoundedListField:
     )
 
 
+def _persona(**kwargs: Any) -> PublicIdField:
+    message = "Give the id of a persona, per_ and 26 characters: GET /v1/personas lists them, POST /v1/personas makes one."
+    return PublicIdField("per", required=False, error_messages={"invalid_id": message}, **kwargs)
+
+
 class PublicIdTextField(PublicIdField):
     """A public id, checked and kept as its text."""
 
@@ -228,23 +237,58 @@ def _of_type(source_type: str) -> dict[str, Any]:
 
 
 class SourceInput(StrictSerializer):
-    inside: ClassVar[Mapping[str, frozenset[str]]] = {
-        "config": frozenset(name for each in SOURCE_TYPES for name in _config_schema(each)["properties"])
-    }
     schema_rules: ClassVar[Mapping[str, Any]] = {"oneOf": [_of_type(each) for each in SOURCE_TYPES]}
 
-    type = StrictChoiceField(choices=SOURCE_TYPES)
+    type = StrictChoiceField(
+        choices=SOURCE_TYPES, error_messages={"required": f"Give one of: {', '.join(SOURCE_TYPES)}."}
+    )
     name = StrictCharField(max_length=limits.NAME_CHARACTERS, required=False)
     config = OpenObjectField(most_bytes=limits.METADATA_BYTES, required=False, help_text="By type.")
     engines = EngineNamesField(required=False)
     variants = _whole(limits.VARIANTS, required=False)
-    persona = PublicIdField("per", required=False, allow_null=True)
+    persona = _persona(allow_null=True)
     outlets = _outlets(required=False)
     poll_interval_minutes = _whole(60 * 24 * 7, required=False, allow_null=True)
     autopilot = StrictBooleanField(required=False)
     first_poll = FirstPollField(required=False, allow_null=True)
     max_age_days = _whole(3650, required=False, allow_null=True)
     max_burst = _whole(limits.FEED_ENTRIES, required=False, allow_null=True)
+
+    def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
+        return unknown_names(data, known, what="field", advice=_advice_of(data, known))
+
+
+def _settings_beside(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """What stands beside `config` of a source and means one of its settings, as it was sent."""
+    strays = [name for name in data if name not in known][: limits.UNKNOWN_NAMES_TOLD]
+    types = [data["type"]] if data.get("type") in SOURCE_TYPES else SOURCE_TYPES
+    settings = {name for each in types for name in _config_schema(each)["properties"]}
+    return {
+        name: data[name] for name in strays if nearest(name, {*known, *settings}) in settings - set(known)
+    }
+
+
+def _advice_of(data: Mapping[str, Any], known: Collection[str]) -> dict[str, str]:
+    beside = _settings_beside(data, known)
+    if not beside:
+        return {}
+    config = source_as_meant(data, known)["config"]
+    named = {"type": data["type"]} if data.get("type") in SOURCE_TYPES else {}
+    form = ", ".join(
+        [*(f'"type": "{one}"' for one in named.values()), f'"config": {collect.written(config)}']
+    )
+    return dict.fromkeys(beside, f"Put it into config: {{{form}}}.")
+
+
+def source_as_meant(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """The body of a source with what stands beside `config` in it, in the words and forms of the type's settings."""
+    beside = _settings_beside(data, known)
+    rest = {name: value for name, value in data.items() if name in known}
+    given = data.get("config")
+    config = {**beside, **(given if isinstance(given, dict) else {})}
+    if beside and data.get("type") in SOURCE_TYPES:
+        config = collect.as_meant(collect.kind_of(data["type"]), config)
+    return {**rest, "config": config} if config else rest
 
 
 class SourceChanges(StrictSerializer):
@@ -255,7 +299,7 @@ class SourceChanges(StrictSerializer):
     )
     engines = EngineNamesField(required=False)
     variants = _whole(limits.VARIANTS, required=False)
-    persona = PublicIdField("per", required=False, allow_null=True)
+    persona = _persona(allow_null=True)
     outlets = _outlets(required=False)
     poll_interval_minutes = _whole(60 * 24 * 7, required=False, allow_null=True)
     autopilot = StrictBooleanField(required=False)
@@ -328,7 +372,7 @@ class RawItemInput(StrictSerializer):
     metadata = OpenObjectField(most_bytes=limits.METADATA_BYTES, required=False)
     engines = EngineNamesField(required=False)
     variants = _whole(limits.VARIANTS, required=False)
-    persona = PublicIdField("per", required=False)
+    persona = _persona()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if any(attrs.get(name) for name in ("title", "body", "media")):

@@ -13,6 +13,7 @@ from accounts import credits as credit_account
 from accounts.api.base import answers, documented
 from config.ground import limits
 from config.ground.api import (
+    LEAVES_DAY_OUT,
     PAGING,
     NoFields,
     choices,
@@ -50,7 +51,7 @@ FILTERS = {
     "status": choices(*RawItemStatus.values),
     "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
     "created_after": moment_or_date(),
-    "created_before": moment_or_date(),
+    "created_before": moment_or_date(LEAVES_DAY_OUT),
 }
 _ANY_WORDS = "A sentence that an item of this source may well begin with."
 _ANY_STORY = " ".join([_ANY_WORDS] * 12)

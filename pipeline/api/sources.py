@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented, secret_answer
@@ -21,12 +22,14 @@ from config.ground.api import (
     strong_tag,
 )
 from config.ground.clock import utc_now
+from config.ground.errors import AppError, Invalid
+from config.ground.jsonio import flattened
 from config.ground.moments import as_z_or_none
 from config.ground.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import SOURCE_TYPES, SourceChanges, SourceInput
+from pipeline.api.inputs import SOURCE_TYPES, SourceChanges, SourceInput, source_as_meant
 from pipeline.canonical import seen_text
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
 from pipeline.stages import collect
@@ -63,6 +66,28 @@ class SourceView(PipelineResource):
     def _rows(self) -> Any:
         return self.rows(Source).filter(deleted_at=None)
 
+    def _read_settings(self, request: Request) -> collect.SourceSettings:
+        """The body. A refusal also says what would be wrong with it if each setting stood in its place."""
+        try:
+            return collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))
+        except ValidationError as error:
+            meant = source_as_meant(cast("dict[str, Any]", request.data), SourceInput().fields)
+            kept = {
+                name: value
+                for name, value in meant.items()
+                if name == "config" or name not in cast("dict[str, Any]", error.detail)
+            }
+            faults = list(flattened(error.detail))
+            try:
+                settings = collect.SourceSettings(**_as_settings(SourceInput().run_validation(kept)))
+                collect.checked(self.caller.workspace, settings, test=self.caller.test, now=utc_now())
+            except ValidationError:
+                # Without a type nothing else can be told.
+                pass
+            except AppError as more:
+                faults += more.detail
+            raise Invalid(*faults) from error
+
     @extend_schema(
         operation_id="sources_list",
         summary="List sources",
@@ -89,8 +114,7 @@ class SourceView(PipelineResource):
         responses=answers({201: documents.Source}, 402, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
-        given = self.read_body(request, SourceInput)
-        settings = collect.SourceSettings(**_as_settings(given))
+        settings = self._read_settings(request)
         registered = secrets.register(self.caller.workspace, settings, test=self.caller.test)
         shown = payloads.source(payloads.row_of(registered.source))
         answer = Response(
@@ -170,7 +194,7 @@ class SourceView(PipelineResource):
         responses=answers({200: documents.SourcePreview}, 409, 413, 415, 422),
     )
     def preview(self, request: Request) -> Response:
-        given = collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))
+        given = self._read_settings(request)
         seen = collect.preview(self.caller.workspace, given, test=self.caller.test, now=utc_now())
         return Response(_as_preview(seen))
 

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Final
 
+from pipeline.anaphora import points_back
 from pipeline.canonical import markdown_to_text
 from pipeline.engines.allow_list import is_allowed
 from pipeline.engines.base import Check, Claim
@@ -73,10 +74,13 @@ def claim_of(sentence: str, fact: Fact) -> Claim:
 
 
 def best_first(facts: Iterable[Fact], brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
-    """What may be said, best first: sentences that stand alone; only where there are none, the others."""
+    """What may be said, best first: sentences that stand alone; only where there are none, the others.
+
+    None that begins with what another sentence said: without it, it says something else.
+    """
     said = [(sentence, fact) for fact in facts if (sentence := sayable(fact, brief, persona)) is not None]
     alone = [pair for pair in said if is_self_contained(pair[0]) and not _UNNAMED.search(pair[0])]
-    return alone or said
+    return alone or [pair for pair in said if not points_back(pair[0])]
 
 
 def subject_of(title: str) -> str:

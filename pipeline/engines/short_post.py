@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pipeline.anaphora import points_back
 from pipeline.engines.allow_list import (
     check_accounts,
     check_addresses,
@@ -90,10 +91,13 @@ def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
 
 
 def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
-    """The sentences that stand alone, best first: those that fit, then cut ones; without any, the others."""
+    """The sentences that stand alone, best first: those that fit, then cut ones; without any, the others.
+
+    None that begins with what another sentence said: without it, it says something else.
+    """
     url = ascii_url(brief.url)
     sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
-    usable = [(sentence, fact) for sentence, fact in sentences if is_postable(sentence)]
+    usable = [(one, fact) for one, fact in sentences if is_postable(one) and not points_back(one)]
     found = False
     # Whether it has to stand alone, whether it may be cut.
     for must_stand_alone, may_cut in ((True, False), (True, True), (False, False), (False, True)):

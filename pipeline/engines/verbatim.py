@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.anaphora import points_back
 from pipeline.engines.allow_list import is_allowed
 from pipeline.engines.base import Claim
 from pipeline.engines.persona_rules import count_hashtags
@@ -42,9 +43,6 @@ _LOOKED_THROUGH: Final = 20_000
 """Characters of a source that are looked through for its first sentences."""
 
 _WORD: Final = re.compile(r"\w+")
-_SAID_BY_SOMEBODY: Final = re.compile(
-    r"[\"\u201d\u00bb'\u2019]\s(?:(?:he|she|they)\s\w+(?:\s\w+)?|\w+\s(?:he|she|they))[.!?]$", re.IGNORECASE
-)
 _LEANING: Final = re.compile(
     # "In that time", "One said", "The other half": understood after another sentence only.
     r"^(?:(?:in|at|for|by|after|before|since|during|from|on|of|under|with|until)\s+)?(?:that|this|these|those|it)\b"
@@ -108,12 +106,7 @@ def polished(quote: str, *, is_cut: bool) -> str:
 
 def leans_back(sentence: str) -> bool:
     """Whether it is understood after the one before it only."""
-    return opens_dangling(sentence) or _LEANING.search(sentence) is not None
-
-
-def says_whose(sentence: str) -> bool:
-    """Whether it is understood by itself, and no "she said" leaves open who did."""
-    return is_self_contained(sentence) and _SAID_BY_SOMEBODY.search(sentence) is None
+    return opens_dangling(sentence) or points_back(sentence) or _LEANING.search(sentence) is not None
 
 
 def standing_alone(
@@ -129,7 +122,7 @@ def standing_alone(
     said: list[frozenset[str]] = []
     for fact in brief.facts:
         sentence = polished(fact.quote, is_cut=fact.is_cut)
-        if brief.is_heading(fact) or not is_postable(sentence) or not says_whose(sentence):
+        if brief.is_heading(fact) or not is_postable(sentence) or not is_self_contained(sentence):
             continue
         words = fitted(sentence, room, may_cut=True, count=count)
         if words is None or find_links(words) or not is_allowed(words, brief, persona):

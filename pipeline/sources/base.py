@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from config.ground.limits import POLL_INTERVAL_MINUTES
+from config.ground.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,6 +140,19 @@ class Source(ABC):
     @abstractmethod
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The settings as they will be stored; raises `ConfigInvalid` with a `Problem` on each `config.<key>`."""
+
+    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that somebody means who writes these, in other words or another form; else as they are written.
+
+        A guess, to be shown and never stored: what it gives may be as wrong as what was given.
+        """
+        known = self.config_schema["properties"]
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            own = name if name in known else nearest(name, known) or name
+            is_listed = known.get(own, {}).get("type") == "array" and isinstance(value, str)
+            found.setdefault(own, [value] if is_listed else value)
+        return found
 
     def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
         """The settings of `config` that can't be used with what the operator has set and installed, each with why."""

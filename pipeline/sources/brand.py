@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -31,6 +32,7 @@ MAX_EVERY_HOURS: Final = 720
 # Ten a day.
 MAX_SLOTS: Final = 70
 DEFAULT_CADENCE: Final[Mapping[str, int]] = {"every_hours": 24}
+_HOURS: Final[Mapping[str, int]] = {"hourly": 1, "daily": 24, "weekly": 168}
 WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WEEK: Final = 7
 
@@ -121,6 +123,18 @@ class Brand(Source):
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
+
+    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Topics in one text are several, and how often is said in a word too."""
+        found = super().meant(values)
+        topics, cadence = values.get("topics"), found.get("cadence")
+        if isinstance(topics, str):
+            found["topics"] = [one.strip() for one in re.split(r"[,;\n]", topics) if one.strip()]
+        if isinstance(cadence, str) and cadence.strip().lower() in _HOURS:
+            found["cadence"] = {"every_hours": _HOURS[cadence.strip().lower()]}
+        if isinstance(cadence, int) and not isinstance(cadence, bool):
+            found["cadence"] = {"every_hours": cadence}
+        return found
 
 
 def topics_in(config: Mapping[str, Any]) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -28,6 +29,9 @@ SECONDS: Final = 34
 
 _USERNAME: Final = r"^\s*@?[A-Za-z0-9_.]{2,24}\s*$"
 _HASHTAG: Final = r"^\s*#?[^\s#@/\\?%&<>\u0000-\u001f\u007f\ud800-\udfff]{1,100}\s*$"
+_PLACE: Final = re.compile(
+    r"\s*(?:https?://)?(?:www\.|m\.)?tiktok\.com/(?:@(?P<user>[A-Za-z0-9_.]{2,24})|tag/(?P<tag>[^\s/?#]{1,100}))/?(?:[?#].*)?$"
+)
 _LINK: Final = r"^\s*https://(?:www\.|m\.|vm\.|vt\.)?tiktok\.com/[^\s\\\u0000-\u0020\u007f\ud800-\udfff]+\s*$"
 
 
@@ -76,6 +80,17 @@ class TikTok(Source):
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         return clean(SETTINGS, config)
+
+    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The address of an account or of a hashtag is its name."""
+        found = super().meant(values)
+        for name, value in list(found.items()):
+            address = value[0] if isinstance(value, list) and len(value) == 1 else value
+            match = _PLACE.match(address) if isinstance(address, str) else None
+            if match is not None and name in SETTINGS.fields:
+                del found[name]
+                found.setdefault("username" if match["user"] else "hashtag", match["user"] or match["tag"])
+        return found
 
     def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
         return unlisted(environment["VIDEO_TOOL"])

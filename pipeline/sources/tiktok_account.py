@@ -35,7 +35,8 @@ _NO_TOOL: Final = (
 )
 _TOOL_GONE: Final = "The program that VIDEO_TOOL names isn't there or can't be started."
 _NO_TOOL_REMEDY: Final = (
-    "Give the videos' addresses as `links` instead, or ask the operator to install yt-dlp and set VIDEO_TOOL."
+    'Give the videos\' addresses instead, as `"config": {"links": ["https://www.tiktok.com/@example/video/7106594312292453675"]}`, '
+    "or ask the operator to install yt-dlp and set VIDEO_TOOL."
 )
 _FAILURES: Final = {
     "blocked": ("blocked", "TikTok refuses this service at the moment; it will be asked again later."),

@@ -58,7 +58,7 @@ SETTINGS: Final = Group(
     "an address on YouTube",
     {
         "url": Text(
-            "any address of a channel, a handle, a playlist or a video on YouTube",
+            "any address of a channel, a handle, a playlist or a video on YouTube, such as https://www.youtube.com/@example",
             max_length=500,
             pattern=_ADDRESS,
             description="Any address of a channel, a handle, a playlist or a video. It is kept as what it was read as: one "
@@ -114,6 +114,23 @@ class YouTube(Source):
             raise ConfigInvalid([Problem("config.url", "not_a_place", _NO_PLACE)])
         kind, name = place
         return {kind: name, **cleaned}
+
+    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """An address is one whatever it stands under, and so is a handle: people call both the channel."""
+        found = super().meant(values)
+        for name in ("url", *_PLACES):
+            value = found.get(name)
+            if not isinstance(value, str) or not SETTINGS.fields[name].read(value, name)[1]:
+                continue
+            if place_in(value) is not None:
+                found = {"url" if one == name else one: kept for one, kept in found.items()}
+            elif "/" not in value and not SETTINGS.fields["handle"].read(value, name)[1]:
+                handle = f"@{value.strip().removeprefix('@')}"
+                found = {
+                    "handle" if one == name else one: handle if one == name else kept
+                    for one, kept in found.items()
+                }
+        return found
 
     def fetch(
         self,

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from config.ground.errors import Invalid
 from pipeline import way_out
 from pipeline.plugins import PluginError
+from pipeline.sources.base import host_in
 from pipeline.sources.feed_discovery import discover
 from pipeline.sources.youtube_address import HOSTS, place_in
 
@@ -42,7 +43,7 @@ def find(url: str, *, now: datetime) -> list[Found]:
     Asks it, and where it is a page the feeds that it may have; writes nothing. Raises `Invalid` at `address` where it
     can't be read at all.
     """
-    host = (urlsplit(url).hostname or "").lower()
+    host = host_in(url)
     if host in HOSTS:
         return [_youtube(url)]
     if host in _TIKTOK:

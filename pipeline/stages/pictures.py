@@ -6,10 +6,10 @@ path follows from its bytes, so drawing the same again finds it there.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from config.ground.ids import decode
 from config.ground.prepared import Prepared
@@ -177,7 +177,9 @@ def _why_no_photo(item: GeneratedItem) -> str:
 def _is_picture(media: Mapping[str, str]) -> bool:
     if media.get("type"):
         return media["type"].startswith("image")
-    return urlsplit(media["url"]).path.lower().endswith((".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"))
+    # No `urlsplit`: what a feed calls an address needs not be one.
+    path = re.split(r"[?#]", media["url"], maxsplit=1)[0]
+    return path.lower().endswith((".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif"))
 
 
 def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None, list[Check]]:

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pipeline.anaphora import points_back
 from pipeline.engines.base import Brief, Fact
 from pipeline.engines.persona_rules import drafted
 from pipeline.plugins import Refused
@@ -39,6 +40,8 @@ _LONGEST = 1_000
 _FULL_LENGTH = 12
 """Sentences of fewer words than this say less than their words' weight promises."""
 _RELEVANCE = 0.6
+_ADDED_TO_TITLE = 4
+"""Words, such as "| Brackwater Gazette"."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
@@ -116,7 +119,7 @@ def _score(quote: str, order: int, count: int, nearness: float, words: int) -> f
         score += 0.08
     if _QUOTED.search(quote):
         score += 0.06
-    if opens_dangling(quote) or is_wholly_quoted(quote):
+    if opens_dangling(quote) or points_back(quote) or is_wholly_quoted(quote):
         score -= 0.2
     # A question is told without its answer.
     if is_boilerplate(quote) or is_question(quote):
@@ -135,12 +138,22 @@ def _without_fragments(found: Sequence[_Candidate], title: str) -> list[_Candida
 
 
 def _bare(sentence: str) -> str:
-    return collapse(sentence).casefold().rstrip(".\u2026 ")
+    return " ".join(_WORD.findall(sentence.casefold())) or collapse(sentence)
+
+
+def _after_title(text: str, title: str) -> int:
+    """Where the text goes on behind its first line where that is the title once more, with what a site adds to it."""
+    lead = len(text) - len(text.lstrip())
+    line = text[lead:].partition("\n")[0]
+    words, said = _WORD.findall(title.casefold()), _WORD.findall(line.casefold())
+    is_title = bool(words) and said[: len(words)] == words and len(said) <= len(words) + _ADDED_TO_TITLE
+    return lead + len(line) if is_title and (said == words or _LEFT_OPEN.search(line.rstrip())) else 0
 
 
 def _candidates(text: str, title: str) -> list[_Candidate]:
     spans: dict[str, tuple[int, int]] = {}
-    for start, end in statements_in(text):
+    begun = _after_title(text, title)
+    for start, end in ((begun + one, begun + other) for one, other in statements_in(text[begun:])):
         quote = text[start:end]
         key = collapse(quote).casefold()
         # What is said twice, as teasers and captions are, counts where it stands first.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
+VIDEO = "https://www.tiktok.com/@harbour/video/7106594312292453675"
 YOUTUBE = "https://www.youtube.com/@harbourline"
 BODY = "The harbour of Brackwater gets a ferry line in spring, the council said on Tuesday evening."
 # What they send first, what of the answer leads on, and what they send then; no words where it is done at once.
@@ -54,6 +58,91 @@ def test_at_most_one_request_is_corrected(api, path, sent, leads, then):
         assert leads in told
         answer = api.post(path, {"type": sent["type"], "config": then} if path == "/sources" else then)
     assert answer.status_code in {201, 202}, answer.json()
+
+
+# What somebody sends who guesses, and what of the one refusal is sent then.
+GUESSED = {
+    "a channel beside config": ({"type": "youtube", "channel": "@harbourline"}, {"handle": "@harbourline"}),
+    "a handle as the channel": (
+        {"type": "youtube", "config": {"channel": "@harbourline"}},
+        {"handle": "@harbourline"},
+    ),
+    "an address as the channel": (
+        {"type": "youtube", "config": {"channel": YOUTUBE, "batch_hours": 2}},
+        {"url": YOUTUBE, "batch_hours": 2},
+    ),
+    "a handle as the address": ({"type": "youtube", "url": "@harbourline"}, {"handle": "@harbourline"}),
+    "another service's word": (
+        {"type": "rss", "feed_url": "https://example.test/feed"},
+        {"url": "https://example.test/feed"},
+    ),
+    "several of them": (
+        {"type": "scraper", "link": "https://example.test/news", "selector": "article a"},
+        {"url": "https://example.test/news", "item_selector": "article a"},
+    ),
+    "a video": ({"type": "tiktok", "config": {"url": VIDEO}}, {"links": [VIDEO]}),
+    "a video beside config": ({"type": "tiktok", "url": VIDEO}, {"links": [VIDEO]}),
+}
+
+
+@pytest.mark.parametrize(("sent", "config"), GUESSED.values(), ids=GUESSED)
+def test_a_refusal_shows_the_whole_form_with_what_was_sent(api, sent, config):
+    answer = api.post("/sources", sent)
+    assert answer.status_code == 400
+    (form,) = {form for one in answer.json()["detail"] for form in re.findall(r"(\{.*\})\.$", one["message"])}
+    assert json.loads(form) == {"type": sent["type"], "config": config}
+    assert api.post("/sources", json.loads(form)).status_code == 201
+
+
+def details(answer):
+    assert answer.status_code == 400, answer.json()
+    return {(one["field"], one["code"]) for one in answer.json()["detail"]}
+
+
+def test_all_that_is_wrong_is_told_at_once_what_cant_work_here_too(api):
+    sent = {
+        "type": "brand",
+        "topics": ["Cranes"],
+        "cadence": "daily",
+        "persona": "A dry reporter",
+        "engine": "x",
+    }
+    answer = api.post("/sources", sent)
+    assert details(answer) == {
+        ("topics", "unknown_field"),
+        ("cadence", "unknown_field"),
+        ("engine", "unknown_field"),
+        ("persona", "invalid_id"),
+        ("config.topics", "source_unavailable"),
+    }
+    messages = " ".join(one["message"] for one in answer.json()["detail"])
+    assert '"config": {"topics": ["Cranes"], "cadence": {"every_hours": 24}}' in messages
+    assert '"config": {"topics": [{"title": "Cranes", "notes": "…"}]}' in messages
+    assert "/v1/personas" in messages
+
+
+@pytest.mark.parametrize("path", ["/sources", "/sources/preview"])
+def test_a_list_that_nobody_can_have_is_told_with_the_place_of_its_name(api, path):
+    assert details(api.post(path, {"type": "tiktok", "username": "nasa"})) == {
+        ("username", "unknown_field"),
+        ("config.username", "source_unavailable"),
+    }
+
+
+def test_faults_of_config_and_of_the_rest_are_told_together(api):
+    sent = {"type": "rss", "config": {"url": "example.test"}, "persona": "per_" + "0" * 26}
+    assert details(api.post("/sources", sent)) == {
+        ("config.url", "invalid"),
+        ("persona", "unknown_persona"),
+    }
+
+
+def test_no_secret_and_nothing_long_is_shown_back(api):
+    secret = {"type": "hmac_sha256", "secret": "not-to-be-shown"}
+    answer = api.post("/sources", {"type": "webhook", "verification": secret})
+    assert "not-to-be-shown" not in answer.text
+    answer = api.post("/sources", {"type": "rss", "url": "https://example.test/" + "x" * 2000})
+    assert "xxx" not in answer.text
 
 
 def test_neither_is_a_question_for_what_was_made(api):

@@ -361,15 +361,34 @@ def test_id_in_capitals_is_another_text(alice):
 def test_a_setting_of_a_source_that_stands_beside_config_is_told_where_it_belongs(api):
     answer = api.call("POST", "/sources", data=b'{"type": "rss", "url": "https://example.com/feed"}')
     assert answer.json()["detail"][0]["message"] == (
-        'There is no field url. Put it into config: {"config": {"url": …}}.'
+        'There is no field url. Put it into config: {"type": "rss", "config": {"url": "https://example.com/feed"}}.'
     )
 
 
 @pytest.mark.parametrize(
     ("path", "query", "meant"),
     [
-        ("/analytics", "granularity=day", "Did you mean interval?"),
-        ("/analytics", "date_bucket=week", "Did you mean interval?"),
+        ("/analytics", "granularity=day", "Did you mean interval=day?"),
+        ("/analytics", "date_bucket=week", "Did you mean interval=week?"),
+        ("/analytics", "bucket=day", "Did you mean interval=day?"),
+        ("/analytics", "bucket=video", "Did you mean content_type=video?"),
+        ("/analytics", "group=day", "Did you mean interval=day?"),
+        ("/analytics", "group=outlet", "Did you mean group_by?"),
+        ("/analytics", "period=30d", "Did you mean interval? It is one of: hour, day, week, month."),
+        ("/analytics", "since=2026-11-02", "Did you mean from?"),
+        ("/analytics", "until=2026-11-02", "Did you mean to?"),
+        ("/analytics", "start=2026-11-02", "Did you mean from?"),
+        ("/analytics", "after=2026-11-02", "Did you mean from?"),
+        ("/analytics", "page=2", "This answer has no pages: it holds everything that is asked for."),
+        ("/generated", "page=2", "give cursor, with the next_cursor of the page before."),
+        ("/generated", "per_page=50", "Did you mean limit?"),
+        ("/generated", "before=2026-11-02", "Did you mean to?"),
+        ("/generated", "type=video", "Did you mean bucket=video?"),
+        ("/generated", "content_type=image", "Did you mean bucket=image?"),
+        ("/generated", "state=ready", "Did you mean status=ready?"),
+        ("/raw", "from=2026-11-02", "Did you mean created_after?"),
+        ("/raw", "before=2026-11-02", "Did you mean created_before?"),
+        ("/sources", "kind=rss", "Did you mean type=rss?"),
         ("/analytics", "group_by=week", "Group by date, and give interval=week."),
         ("/analytics", "from=2026-11-02&to=2026-11-02", "for one day give the next one"),
         ("/generated", "from=2026-11-02&to=2026-11-02", "for one day give the next one"),

@@ -118,11 +118,13 @@ def test_heading_is_no_post() -> None:
     "left_out",
     [
         "They have waited long enough for a tram to the harbour.",
+        "In that time the engines burn 310 litres of diesel.",
+        "One said that the count of passengers had been wrong for years.",
         "“I have promised my daughter a seat at the front,” she said.",
         "More about it stands on example.org for all who want to read.",
         "The council voted 14 to 9 for the new tram on Tuesday evening.",
     ],
-    ids=["dangling", "she-said", "address", "said-twice"],
+    ids=["dangling", "that-time", "one-of-whom", "she-said", "address", "said-twice"],
 )
 def test_sentence_that_is_no_post_of_its_own_is_left_out(left_out: str) -> None:
     assert threads(*SENTENCES[:3], left_out) == [[*SENTENCES[:2], f"{SENTENCES[2]}\n{URL}"]]
@@ -131,8 +133,6 @@ def test_sentence_that_is_no_post_of_its_own_is_left_out(left_out: str) -> None:
 @pytest.mark.parametrize(
     "leaning",
     [
-        "In that time the engines burn 310 litres of diesel.",
-        "One said that the count of passengers had been wrong for years.",
         "Retailers don't believe it.",
         "Many passengers have already said what they think of them in public.",
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.anaphora import leaves_speaker_open, points_back
 from pipeline.wording import (
     clause_cuts,
     collapse,
@@ -98,6 +99,161 @@ def test_dangling_openings_are_seen_through_quotation_marks(sentence: str) -> No
 def test_other_openings_stand_alone(sentence: str) -> None:
     assert opens_dangling(sentence) is False
     assert is_self_contained(sentence) is True
+
+
+LEANING = [
+    "Of these, eleven were children.",
+    "Of them, two stayed.",
+    "The other two were unhurt.",
+    "Both were taken to hospital.",
+    "Both cranes lift forty tonnes.",
+    "The figure rose to 40 percent.",
+    "Eleven of them were children.",
+    "Two were hurt.",
+    "A year later the bridge was closed.",
+    "Davon waren elf Kinder.",
+    "Elf davon waren Kinder.",
+    "Die anderen beiden blieben unverletzt.",
+    "Beide wurden ins Krankenhaus gebracht.",
+    "Diese Zahl stieg auf 40.",
+    "Die Hälfte von ihnen kam zu Fuß.",
+    "Das entspricht 40 Prozent.",
+    "Sie wurde 1974 gebaut.",
+    "Parmi eux, onze étaient des enfants.",
+    "Onze d’entre eux étaient des enfants.",
+    "Les deux autres sont indemnes.",
+    "Ce chiffre a augmenté.",
+    "Ses 40 chambres sont pleines.",
+    "De ellos, once eran niños.",
+    "Once de ellos eran niños.",
+    "Los otros dos resultaron ilesos.",
+    "Ambos fueron trasladados.",
+    "Esta cifra subió a 40.",
+    "Di questi, undici erano bambini.",
+    "Gli altri due sono illesi.",
+    "Entrambi sono stati portati in ospedale.",
+    "Questa cifra è salita.",
+    "Destes, onze eram crianças.",
+    "Ambos foram levados.",
+    "Os outros dois ficaram ilesos.",
+    "Daarvan waren elf kinderen.",
+    "De andere twee bleven ongedeerd.",
+    "Z nich jedenaście to dzieci.",
+    "Oba zostały zamknięte.",
+    "Из них одиннадцать — дети.",
+    "Оба были доставлены в больницу.",
+    "Эта цифра выросла.",
+    "З них одинадцять — діти.",
+    "其中十一人是儿童。",
+    "这一数字上升到40。",
+    "このうち11人は子どもだった。",
+    "이 중 11명은 어린이였다.",
+    "Bunların on biri çocuktu.",
+    "Από αυτούς, έντεκα ήταν παιδιά.",
+    "Av dem var elva barn.",
+    "Begge ble kjørt til sykehus.",
+    "منهم أحد عشر طفلا.",
+    "מתוכם אחד עשר ילדים.",
+    "इनमें ग्यारह बच्चे थे।",
+    "Das ist das Vierfache des alten Preises.",
+    "Son prix a doublé.",
+    "Der Rest ging nach Hause.",
+    "On the same day the bank closed.",
+    "Остальные вернулись домой.",
+    "其余的人回家了。",
+]
+
+ALONE = [
+    "The harbour has three cranes.",
+    "In this town of Harrow the mills stand still.",
+    "One of the largest cranes fell.",
+    "Both Ann and Bob voted against it.",
+    "Ten people were hurt in Łuków.",
+    "To save money the council closed the baths.",
+    "On Monday the city opened the bridge.",
+    "The other day care centres in Leeds reopened.",
+    "The total cost of the bridge is 4 million.",
+    "The number of births rose.",
+    "Several people were hurt on Monday.",
+    "Some 40 people were hurt.",
+    "Two men were hurt.",
+    "In diesem Jahr feiert der Verein sein Jubiläum.",
+    "Diese Woche öffnet das Museum.",
+    "Die Stadt baut eine Brücke.",
+    "Die Zahl der Geburten stieg.",
+    "Sie können die Karten an der Kasse kaufen.",
+    "Es gibt 40 Bäume.",
+    "Zwei Männer wurden verletzt.",
+    "Cette année, la ville construit un pont.",
+    "Ce samedi, le musée ouvre.",
+    "La ville a deux ponts.",
+    "Le nombre de naissances a augmenté.",
+    "C’est la ville qui paie le pont.",
+    "Este año la ciudad construye un puente.",
+    "Dos hombres resultaron heridos.",
+    "Los vecinos de la calle protestan.",
+    "No hay dinero para el puente.",
+    "Quest’anno la città costruisce un ponte.",
+    "La città ha due ponti.",
+    "Este ano a cidade constrói uma ponte.",
+    "O carro é vermelho.",
+    "A cidade tem duas pontes.",
+    "Deze week opent het museum.",
+    "De gemeente bouwt een brug.",
+    "Het museum is open.",
+    "Z Warszawy do Krakowa jedzie pociąg.",
+    "W tym roku miasto buduje most.",
+    "В этом году город строит мост.",
+    "На этой неделе откроется музей.",
+    "Город строит мост.",
+    "市议会决定建一座新桥。",
+    "今年夏天桥开放。",
+    "この夏、橋が開く。",
+    "이번 주 박물관이 문을 연다.",
+    "Bu yıl belediye köprü yapıyor.",
+    "Kommunen bygger en bro.",
+    "Det finns 40 personer på mötet.",
+    "Den nya bron kostar 4 miljoner.",
+    "هذا العام تبني المدينة جسرا.",
+    "इस साल शहर पुल बनाता है।",
+    "Ten new trams came in May.",
+    "One city in Poland voted on it.",
+    "All of the cranes are green.",
+    "Most people in Harrow walk to work.",
+    "De gauche à droite, les maires se saluent.",
+]
+
+
+@pytest.mark.parametrize("sentence", LEANING)
+def test_a_sentence_that_begins_with_what_another_one_said_does_not_stand_alone(sentence: str) -> None:
+    assert points_back(sentence) is True
+    assert is_self_contained(sentence) is False
+
+
+@pytest.mark.parametrize("sentence", ALONE)
+def test_times_numbers_and_names_at_the_start_lean_on_nothing(sentence: str) -> None:
+    assert points_back(sentence) is False
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_open"),
+    [
+        ("“We won,” she said.", True),
+        ("“We won,” he later added.", True),
+        ("„Wir haben gewonnen“, sagte er.", True),
+        ("« Il pleut », a-t-elle dit.", True),
+        ("«Ganamos», dijo ella.", True),
+        ("«Мы победили», — сказала она.", True),
+        ("“We won,” she told Ann.", True),
+        ("“We won,” said Ann Berg.", False),
+        ("„Wir haben gewonnen“, sagte Anna Berg.", False),
+        ("« Il pleut », a dit Anne.", False),
+        ("«Мы победили», — сказала Анна.", False),
+    ],
+)
+def test_speech_of_a_pronoun_does_not_stand_alone(sentence: str, is_open: bool) -> None:
+    assert leaves_speaker_open(sentence) is is_open
+    assert not (is_open and is_self_contained(sentence))
 
 
 @pytest.mark.parametrize(

@@ -197,6 +197,32 @@ def test_defaults_alone_make_nothing():
 
 
 @pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        (
+            {"content": "A ferry."},
+            ' Give the source {"config": {"mapping": {"body": "content"}}}, or send content as body.',
+        ),
+        (
+            {"headline": "Ferry", "text": "Fog.", "x": 1},
+            ' Give the source {"config": {"mapping": {"title": "headline", "body": "text"}}}, or send headline as title and text as body.',
+        ),
+        ({"link": "https://example.test/"}, None),
+        ({"content": {"deep": 1}}, ""),
+        ({"colour": "red"}, ""),
+    ],
+)
+def test_a_body_in_other_words_is_told_its_mapping(body, hint):
+    failed = read(body, {}, {}).failed
+    assert failed is not None
+    told = failed.message.partition("at the mapping.")[2]
+    assert told == hint if hint is not None else '"url": "link"' in told
+    if '"mapping"' in told:
+        mapping = json.loads(re.search(r"\{.*\}", told)[0])["config"]
+        assert read(body, {}, mapping).entry is not None
+
+
+@pytest.mark.parametrize(
     ("kind", "is_ignored"), [("article", False), ("comment", True), (None, True), (5, True)]
 )
 def test_only_what_meets_the_condition_is_taken(kind, is_ignored):

@@ -23,7 +23,8 @@ from tests.stages.steps import NOON
 TOLD = "The operator has taken {} out of this service. Choose another one, or ask the operator for it."
 NO_TOOL = (
     "TikTok lists the videos of an account or a hashtag to nobody but people; only a program such as yt-dlp gets at the "
-    "list, and this service runs without it. Give the videos' addresses as `links` instead, or ask the operator to "
+    "list, and this service runs without it. Give the videos' addresses instead, as "
+    '`"config": {"links": ["https://www.tiktok.com/@example/video/7106594312292453675"]}`, or ask the operator to '
     "install yt-dlp and set VIDEO_TOOL."
 )
 STORY = "The harbour has had three cranes since 1974. Each of them lifts forty tonnes over the quay in one minute."

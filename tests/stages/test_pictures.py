@@ -653,6 +653,10 @@ def test_photo_that_can_not_be_shown_is_left_out(workspace, media_root, kept):
         ),
         ({"url": "https://news.example/talk.mp3", "type": "audio/mpeg"}, None),
         ({"url": "https://news.example/talk", "type": ""}, None),
+        (
+            {"url": "http://[::1/crane.jpg", "type": ""},
+            "The picture at http://[::1/crane.jpg isn't shown: only uploaded ones are.",
+        ),
     ],
 )
 def test_picture_by_its_address_is_left_out_and_the_item_says_so(workspace, media_root, media, why):

@@ -62,6 +62,35 @@ def test_what_the_lead_says_comes_first_and_dangling_sentences_later() -> None:
     assert facts[-1].text == "It will run every seven minutes in the busiest hours of the day."
 
 
+NAME = "The harbour gets a new ferry line in spring"
+VOTE = "The council voted for it on Tuesday evening by a wide margin."
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        (NAME, NAME),
+        (f"{NAME}!", NAME),
+        (NAME.upper(), NAME),
+        (f"{NAME} | Brackwater Gazette", NAME),
+        (
+            "Der Hafen bekommt im Frühjahr eine neue Fährlinie",
+            "Der Hafen bekommt im Frühjahr eine neue Fährlinie",
+        ),
+        ("Новая паромная линия откроется весной", "Новая паромная линия откроется весной."),
+    ],
+)
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_the_title_once_more_is_no_fact(line: str, title: str, between: str) -> None:
+    text = f"{line}{between}{VOTE}"
+    assert [(fact.quote, fact.start) for fact in find_facts(text, title=title)] == [(VOTE, text.index(VOTE))]
+
+
+def test_a_first_sentence_that_says_more_than_the_title_is_one() -> None:
+    text = f"{NAME}, said the mayor. {VOTE}"
+    assert {fact.quote for fact in find_facts(text, title=NAME)} == {f"{NAME}, said the mayor.", VOTE}
+
+
 def test_a_question_comes_after_what_is_said() -> None:
     text = (
         "Who pays for the new tram line of 14 kilometres? "

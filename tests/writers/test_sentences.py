@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pipeline.canonical import seen_text
 from pipeline.sentences import sentence_ends, split_sentences, statements_in
 
 
@@ -282,3 +283,119 @@ def test_spans_are_ordered_trimmed_and_lose_no_word(text: str) -> None:
 )
 def test_where_a_text_may_end(text: str, expected: list[str]) -> None:
     assert [text[:end] for end in sentence_ends(text)] == expected
+
+
+def stated(body: str, body_format: str = "text") -> list[str]:
+    text = seen_text(body, body_format)
+    return [" ".join(text[start:end].split()) for start, end in statements_in(text)]
+
+
+OPEN = "The museum is open from Tuesday to Sunday, from ten to five o'clock and on holidays."
+LONG_HEADINGS = [
+    ("Opening hours of the museum and its café in the winter months", OPEN),
+    (
+        "Öffnungszeiten des Museums und seines Cafés in den Wintermonaten",
+        "Das Museum öffnet dienstags um zehn Uhr, das Café in seinem Hof erst um elf Uhr.",
+    ),
+    (
+        "Les horaires du musée et de son café pendant les mois d’hiver",
+        "Le musée ouvre le mardi à dix heures, son café seulement à onze heures.",
+    ),
+    (
+        "Часы работы музея и кафе в зимние месяцы этого года",
+        "Музей открывается во вторник в десять часов, а кафе только в одиннадцать.",
+    ),
+]
+
+
+@pytest.mark.parametrize("body_format", ["text", "markdown"])
+@pytest.mark.parametrize(("heading", "sentence"), LONG_HEADINGS)
+def test_a_heading_does_not_run_into_the_sentence_below_it(
+    heading: str, sentence: str, body_format: str
+) -> None:
+    assert stated(f"{heading}\n{sentence}", body_format)[-1] == sentence
+    assert stated(f"Hours\n{sentence}", body_format) == ["Hours", sentence]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"<p><b>Opening hours</b> {OPEN}</p>", ["Opening hours", OPEN]),
+        (
+            "<p><strong>Öffnungszeiten</strong> Das Museum öffnet um zehn.</p>",
+            ["Öffnungszeiten", "Das Museum öffnet um zehn."],
+        ),
+        ("<p><b>Horaires</b> Le musée ouvre à dix heures.</p>", ["Horaires", "Le musée ouvre à dix heures."]),
+        ("<p><b>Anna Berg</b> leads the museum.</p>", ["Anna Berg leads the museum."]),
+        ("<p><b>München</b> Hauptbahnhof ist gesperrt.</p>", ["München Hauptbahnhof ist gesperrt."]),
+        ("<p>In <b>May</b> The Who came.</p>", ["In May The Who came."]),
+    ],
+)
+def test_bold_words_before_a_sentence_are_a_heading(body: str, expected: list[str]) -> None:
+    assert stated(body, "html") == expected
+
+
+def test_a_wrapped_line_is_no_heading() -> None:
+    wrapped = (
+        "The council of Brackwater decided on Tuesday evening that the\nMill Street will be closed for the whole of the "
+        "coming winter."
+    )
+    assert stated(wrapped) == [wrapped.replace("\n", " ")]
+    full = "On Tuesday evening all members of the council voted for Ms\nAnna Berg as the mayor of the town."
+    assert stated(full) == [full.replace("\n", " ")]
+
+
+@pytest.mark.parametrize(
+    "hours",
+    [
+        "Monday to Friday: 9 am–5 pm\nSaturday: 10 am–2 pm\nSunday: closed",
+        "Montag bis Freitag 9–17 Uhr\nSamstag 10–14 Uhr\nSonntag geschlossen",
+        "lundi : 9 h – 17 h\nmardi : 9 h – 17 h\nmercredi : fermé",
+        "lunes: 9:00–17:00\nmartes: 9:00–17:00\nmiércoles: cerrado",
+        "lunedì 9–17\nmartedì 9–17\nmercoledì chiuso",
+        "пн: 9:00–17:00\nвт: 9:00–17:00\nср: выходной",
+        "Monday 9–17 Tuesday 9–17 Wednesday closed Thursday 9–20",
+    ],
+)
+@pytest.mark.parametrize("body_format", ["text", "markdown"])
+def test_a_list_of_opening_hours_is_no_statement(hours: str, body_format: str) -> None:
+    assert stated(f"{hours}\n{OPEN}", body_format) == [OPEN]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "On Monday the museum is closed from 9 to 17 for a party.",
+        "Am Montag öffnet das Museum um 9 Uhr.",
+        "Monday starts at 9:30 with a talk.",
+    ],
+)
+def test_a_sentence_with_a_day_and_a_time_is_one(sentence: str) -> None:
+    assert stated(sentence) == [sentence]
+
+
+ROOMS = "The museum has 40 rooms and a park."
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        "Q: When did the work begin?\nA: In May 1998, with two people.\nQ: Who paid?\nA: The town did.",
+        "Q: When did the work begin?\n\nA: In May 1998.\n\nWe were two people then.\n\nQ: Who paid?\n\nA: The town did.",
+        "Frage: Wann begann die Arbeit?\nAntwort: Im Mai 1998 mit zwei Leuten.",
+        "Question : Quand le travail a-t-il commencé ?\nRéponse : En mai 1998, à deux.",
+        "P: ¿Cuándo empezó el trabajo?\nR: En mayo de 1998, con dos personas.",
+        "Вопрос: Когда началась работа?\nОтвет: В мае 1998 года.",
+        "问：工作什么时候开始？\n答：一九九八年五月。",
+        "Ida Berg: We opened in May with two people.\nTom Ash: Who paid?\nIda Berg: The town did.\nTom Ash: Thank you.",
+    ],
+)
+def test_an_answer_is_no_statement_without_its_question(talk: str) -> None:
+    assert stated(f"{ROOMS}\n\n{talk}\n\n{ROOMS[:-1]} today.") == [ROOMS, f"{ROOMS[:-1]} today."]
+
+
+def test_a_label_that_stands_once_is_no_speaker() -> None:
+    assert stated("Place: the town hall of Brackwater.\nUpdate: The bridge is open.") == [
+        "Place: the town hall of Brackwater.",
+        "Update: The bridge is open.",
+    ]

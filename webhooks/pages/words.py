@@ -32,7 +32,9 @@ EVENTS: Final[Mapping[str, Text]] = {
     "published.success": gettext_lazy("One outlet has the item."),
     "published.failed": gettext_lazy("One attempt failed; it says whether another follows."),
     "raw.failed": gettext_lazy("Nothing could be made from a raw item."),
-    "raw.skipped": gettext_lazy("A raw item is kept but not worked on; it says why."),
+    "raw.skipped": gettext_lazy(
+        "A raw item is kept but nothing is made of it; it says why. A new one emits it in place of raw.ingested."
+    ),
     "generated.failed": gettext_lazy("A variant could not be made; it says why."),
     "engine.skipped": gettext_lazy(
         "A format that a raw item was asked for can't be made of it; it says why."

@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from config.ground import limits
+from config.ground.nearest import nearest
 from pipeline.sources.base import Entry, Media, Note
 from pipeline.sources.config_fields import WebAddress
 from pipeline.sources.inbound.expressions import Budget, DoesNotFit, TooCostly, compiled
@@ -37,6 +38,7 @@ TARGETS: Final = (
     "metadata",
 )
 """The fields of a raw item that a body can fill; `tags` are kept in its `metadata`."""
+_SAYS_SOMETHING: Final = ("body", "media", "title", "url")
 BODY_FORMATS: Final = ("text", "markdown", "html")
 AUTHOR_CHARACTERS: Final = 200
 TAGS_MOST: Final = 30
@@ -93,12 +95,28 @@ def _read(
     fields = {**defaults, **{name: value for name, value in found.items() if is_there(value)}}
     entry = entry_of(fields, notes)
     # What a default says alone is no item: each body that gave nothing would make the same one.
-    if not any(is_there(found.get(name)) for name in ("title", "body", "url", "media")) or not (
+    if not any(is_there(found.get(name)) for name in _SAYS_SOMETHING) or not (
         entry.title or entry.body or entry.url or entry.media
     ):
         message = "It gives none of title, body, url and media; look at what was sent and at the mapping."
+        if not mapping and not by:
+            message += _mapping_for(payload)
         return Reading(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
     return Reading(entry, tuple(notes), by)
+
+
+def _mapping_for(payload: Mapping[str, Any]) -> str:
+    """The mapping of a body whose names other services use; empty where none of them is seen."""
+    meant: dict[str, str] = {}
+    for name, value in payload.items():
+        own = nearest(name, _SAYS_SOMETHING) if isinstance(value, str) else None
+        if own and value and re.fullmatch(r"[A-Za-z_]{1,40}", name):
+            meant.setdefault(own, name)
+    if not meant:
+        return ""
+    return f" Give the source {json.dumps({'config': {'mapping': meant}})}, or send " + (
+        " and ".join(f"{theirs} as {own}" for own, theirs in meant.items()) + "."
+    )
 
 
 def _is_wanted(condition: str, payload: Mapping[str, Any], budget: Budget) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext as _
@@ -63,7 +64,7 @@ def unavailable(source: Source) -> Unavailable | None:
         remedy = (
             _("Name some in `config.topics`, or add them to the workspace's pool (POST /v1/topics).")
             if has_model or persona.approved_lines
-            else _give_words()
+            else _give_words("…")
         )
         return Unavailable(reason, remedy, code="no_topic", field="config.topics")
     if has_model:
@@ -75,7 +76,7 @@ def unavailable(source: Source) -> Unavailable | None:
             "This workspace has no model, and nothing else that the lane may say: none of its topics has notes or "
             "evidence, and the persona has no approved lines."
         )
-        return Unavailable(reason, _give_words(), code="needs_ai", field="config.topics")
+        return Unavailable(reason, _give_words(topics[0].title), code="needs_ai", field="config.topics")
     why_not: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
         able, reasons = divide(engines, topic, next(iter(topic.angles), ""), persona)
@@ -149,9 +150,9 @@ def _card(persona_id: UUID | None) -> PersonaCard:
     return persona_card(persona_id, persona.version if persona is not None else None)
 
 
-def _give_words() -> str:
+def _give_words(title: str) -> str:
     return _(
         "Give a topic notes in whole sentences, on the page Topics, with POST or PATCH /v1/topics, or as "
-        '`"config": {"topics": [{"title": "…", "notes": "…"}]}`. Or give the persona approved lines, or the workspace a key '
-        "for a model in its settings."
-    )
+        '`"config": {"topics": [{"title": %(title)s, "notes": "…"}]}`. Or give the persona approved lines, or the workspace '
+        "a key for a model in its settings."
+    ) % {"title": json.dumps(title, ensure_ascii=False)}

@@ -2,10 +2,12 @@
 
 from pipeline.stages.collect.checking import (
     SourcesExceeded,
+    as_meant,
     check_interval,
     check_references,
     clean_config,
     kind_of,
+    written,
 )
 from pipeline.stages.collect.hosts import forget as forget_hosts
 from pipeline.stages.collect.journal import forget as forget_entries
@@ -16,6 +18,7 @@ from pipeline.stages.collect.registering import (
     POLLED,
     SourceSettings,
     change,
+    checked,
     delete,
     poll_now,
     register,
@@ -32,10 +35,12 @@ __all__ = [
     "Previewed",
     "SourceSettings",
     "SourcesExceeded",
+    "as_meant",
     "change",
     "check_interval",
     "check_outlets",
     "check_references",
+    "checked",
     "clean_config",
     "delete",
     "forget_entries",
@@ -48,4 +53,5 @@ __all__ = [
     "preview",
     "register",
     "restore",
+    "written",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from accounts import credits as credit_account
 from accounts.models import Workspace
@@ -19,6 +20,9 @@ from pipeline.stages.outlet_references import check_outlets
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
+
+
+_LONGEST_SHOWN: Final = 300
 
 
 class SourcesExceeded(AppError):
@@ -38,6 +42,26 @@ def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
         raise Invalid(
             *(Detail(problem.field, problem.code, problem.message) for problem in error.problems)
         ) from error
+
+
+def as_meant(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that somebody means by these, without what means none; not always such as would be taken."""
+    known = kind.config_schema["properties"]
+    return {name: value for name, value in kind.meant(config).items() if name in known}
+
+
+def written(settings: Mapping[str, Any]) -> str:
+    """Settings as JSON for a sentence. What is long, and what may hold a secret, is left open."""
+    shown = {name: value if _is_short(value) else "…" for name, value in settings.items()}
+    return json.dumps(shown, ensure_ascii=False).replace('"…"', "…")
+
+
+def _is_short(value: object) -> bool:
+    listed = value if isinstance(value, list) else [value]
+    is_plain = all(isinstance(one, str | int | float) for one in listed) or (
+        isinstance(value, dict) and set(value) == {"every_hours"}
+    )
+    return is_plain and len(str(value)) <= _LONGEST_SHOWN
 
 
 def refuse_unavailable(source: Source) -> None:

@@ -20,17 +20,10 @@ from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Note
 from pipeline.stages import brand, push
 from pipeline.stages.brand.foreseeing import foresee
-from pipeline.stages.collect.checking import (
-    check_interval,
-    check_pool,
-    check_references,
-    clean_config,
-    kind_of,
-    refuse_unavailable,
-)
+from pipeline.stages.collect.checking import kind_of
 from pipeline.stages.collect.fetching import fetch
 from pipeline.stages.collect.judging import judge, notes_on
-from pipeline.stages.collect.registering import row_of
+from pipeline.stages.collect.registering import checked
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -71,13 +64,8 @@ def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: dat
     where the source can't be read: with its reason in plain words at the setting concerned.
     """
     kind = kind_of(given.type)
-    config = clean_config(kind, given.config)
-    check_references(workspace, given.engines, given.persona_id, given.outlets, test=test)
-    check_interval(workspace, given.poll_interval_minutes)
-    check_pool(workspace, config, test=test)
-    source = row_of(workspace, given, config, test=test, now=now)
+    source = checked(workspace, given, test=test, now=now)
     source.pk = uuid7()
-    refuse_unavailable(source)
     if not kind.fetches:
         return _unfetched(source, now)
     fetched = _fetch_in_time(source, now)

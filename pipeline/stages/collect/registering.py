@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import secrets
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
@@ -12,11 +13,13 @@ from django.db.models import F
 
 from config.ground import dispatch, due, states
 from config.ground.clock import utc_now
-from config.ground.errors import Conflict
+from config.ground.errors import Conflict, Detail, Invalid
 from config.ground.requests import request_id
 from pipeline.models import Source
 from pipeline.stages import brand
+from pipeline.stages.availability import EngineUnavailable, SourceUnavailable
 from pipeline.stages.collect.checking import (
+    as_meant,
     check_interval,
     check_pool,
     check_references,
@@ -25,10 +28,11 @@ from pipeline.stages.collect.checking import (
     name_for,
     refuse_past_plan,
     refuse_unavailable,
+    written,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -80,14 +84,8 @@ def register(
     Raises `Invalid`, `SourcesExceeded`, and `SourceUnavailable` or `EngineUnavailable` for what can't work here.
     """
     now = now or utc_now()
-    kind = kind_of(given.type)
-    config = clean_config(kind, given.config)
-    check_references(workspace, given.engines, given.persona_id, given.outlets, test=test)
-    check_pool(workspace, config, test=test)
-    check_interval(workspace, given.poll_interval_minutes)
-    source = row_of(workspace, given, config, test=test, now=now)
-    refuse_unavailable(source)
-    wake_at = now if kind.fetches else None
+    source = checked(workspace, given, test=test, now=now)
+    wake_at = now if kind_of(given.type).fetches else None
     with transaction.atomic():
         refuse_past_plan(workspace, test=test)
         source.inbound_token = secrets.token_urlsafe(24) if given.type == "webhook" else None
@@ -96,6 +94,49 @@ def register(
         brand.settle(source, now=now)
         dispatch.wake()
     return source
+
+
+def checked(workspace: Workspace, given: SourceSettings, *, test: bool, now: datetime) -> Source:
+    """The source as a row that isn't stored.
+
+    Raises `Invalid` with all that is wrong at once, what can't work here among it and the form that would be taken; else
+    `SourceUnavailable` or `EngineUnavailable`.
+    """
+    kind = kind_of(given.type)
+    faults: list[Detail] = []
+    config: dict[str, Any] | None = None
+    try:
+        config = clean_config(kind, given.config)
+    except Invalid as error:
+        meant = as_meant(kind, given.config)
+        with suppress(Invalid):
+            config = clean_config(kind, meant)
+        first, *others = error.detail
+        if config is not None:
+            form = f'{{"type": "{given.type}", "config": {written(meant)}}}'
+            first = replace(first, message=f"{first.message} Send {form}.")
+        faults += [first, *others]
+    checks: tuple[Callable[[], None], ...] = (
+        lambda: check_references(workspace, given.engines, given.persona_id, given.outlets, test=test),
+        lambda: check_pool(workspace, config or {}, test=test),
+        lambda: check_interval(workspace, given.poll_interval_minutes),
+    )
+    for check in checks:
+        try:
+            check()
+        except Invalid as error:
+            faults += error.detail
+    row = row_of(workspace, given, config or {}, test=test, now=now)
+    if config is not None:
+        try:
+            refuse_unavailable(row)
+        except (SourceUnavailable, EngineUnavailable) as error:
+            if not faults:
+                raise
+            faults += error.detail
+    if faults:
+        raise Invalid(*faults)
+    return row
 
 
 def row_of(

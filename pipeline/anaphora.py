@@ -1,0 +1,157 @@
+"""Whether a sentence begins with what the sentence before it said: "Of these, eleven ...", "Die anderen beiden ..."."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NUMBERS: Final = r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|most|many|several|some|few|others|another"
+# Words that point, where no time follows: "this year" and "in diesem Sommer" are understood by everybody.
+_ENGLISH: Final = (
+    r"(?:of|among|amongst|between|from|with|to|for|by|against|despite|besides|apart from|instead of|because of|thanks to|in|on|at|under|after|before"
+    r"|during|including) (?:these|those|them|which|whom|it|him|both|that|the latter|the former)\b(?! who\b| which\b)"
+    r"|(?:all |both |each |either |neither |none |any |more than |fewer than |less than |at least |only |nearly |almost |about )?"
+    r"(?:(?:all|both|each|either|neither|none|some|most|many|several|few|half|part|much|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|\d[\d.,]*|\d+ per ?cent|a (?:third|quarter|few|number|majority|handful|dozen)|two thirds|the (?:first|second|third|last|oldest|youngest|largest|smallest"
+    r"|best|worst|rest|majority|others?)|another|others)(?: \d+)?) of (?:them|these|those|it|which|whom|this|that)\b"
+    r"|both(?! (?:[^\s,.;]+ ){1,6}?and\b)|neither(?! (?:[^\s,.;]+ ){1,6}?nor\b)|either(?! (?:[^\s,.;]+ ){1,6}?or\b)"
+    r"|(?:the|his|her|its|their) (?:other(?! day\b)|others|latter|remaining|remainder|rest(?! (?:room|home|area|stop|day))|former(?= (?:is|was|has|had|will|were)\b|,))\b"
+    r"|the same(?! (?:\S+ ){0,4}?as\b)"
+    r"|the (?:two|three|four|five|six|seven|eight|nine|ten|pair|trio|duo)(?= (?:were|are|had|have|will|men|women|boys|girls|children|suspects|drivers|brothers|sisters|sides|met)\b)"
+    r"|the (?:figure|number|sum|amount|total|share|percentage|rate|ratio)s?(?= (?:is|was|were|are|has|had|rose|fell|grew|includes?|excludes?|does|did|will|would|could|may|might|compares?|comes?|came)\b|,)"
+    rf"|(?:{_NUMBERS})(?: more| others?)?(?= (?:were|was|are|is|had|has|have|did|died|came|went|said|says|stayed|left|survived|remain(?:ed|s)?|followed|failed)\b)"
+    r"|(?:another|a further|a second|a third) (?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|of)\b"
+    r"|(?:by|since|until|from|before|after) then\b|(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|\d+|some|several|many|a few) "
+    r"(?:minutes?|hours?|days?|nights?|weeks?|months?|years?|decades?) (?:later|earlier|before that|after that|afterwards?|on)\b"
+    r"|(?:on |in |at )?the (?:next|same|following|previous) (?:day|morning|afternoon|evening|night|week|month|year|time|place|street|spot)\b"
+    r"|(?:later|earlier) that\b|(?:shortly|soon|immediately) (?:after|before|afterwards?|thereafter)\b(?= ?,| [a-z]+ed\b)|(?:afterwards?|thereafter|there|here|elsewhere|later|instead),"
+    r"|(?:yes|no|yeah|nope)[,.!:;—–](?! \d)"
+)
+_GERMAN_TIMES: Final = (
+    r"(?! (?:jahr|woche|monat|sommer|herbst|winter|früh|saison|wochenende|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag|abend"
+    r"|morgen|nachmittag|mittag|mai\b|tagen\b))"
+)
+_GERMAN: Final = (
+    r"davon|dabei|dazu|dafür|dagegen|dadurch|danach|daraufhin|darunter|darin|daran|darauf|daraus|darüber|dahinter|daneben|dazwischen|demnach|dort|seitdem|seither|zuvor"
+    r"|deshalb|deswegen|daher|darum|trotzdem|dennoch|stattdessen|hingegen|jedoch|aber|doch(?= )|und|denn|sondern|anschließend|hinzu (?:kommt|kommen|kam)"
+    rf"|(?:dies|diese[mnrs]?|jene[mnrs]?|solche[mnrs]?){_GERMAN_TIMES}|letztere[mnrs]?|erstere[mnrs]?|beide[mnrs]?|deren|dessen(?! ungeachtet)|sein(?:e[mnrs]?)(?= [A-ZÄÖÜ])"
+    r"|das (?:ist|sind|war|waren|wird|wurde|hat|hatte|macht|kostet|bedeutet|entspricht|gilt|sagte|heißt|reicht|zeigt|soll|liegt|lag|geht|ging)"
+    r"|(?:die|der|den|das|dem) (?:anderen?|andere[mnrs]|beiden|übrigen?|restlichen?|rest|letzteren?|zwei|drei|vier|fünf|sechs|gleiche[nr]?)(?! (?:als|wie))"
+    rf"|(?:von|unter|mit|bei|nach|aus|für|auf|in|an|zu|gegen|durch|seit|vor|über|neben|zwischen|trotz|wegen|während|außer) "
+    rf"(?:ihnen|ihm|ihn|denen|beiden|(?:diese[mnrs]?|jene[mnrs]?){_GERMAN_TIMES})"
+    r"|(?:\S+ ){1,4}?(?:davon|von ihnen|von denen|unter ihnen)"
+    r"|(?:ein|eine|einer|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|die meisten|viele|einige|mehrere|alle|weitere \S+|\d[\d.]*)"
+    r" (?:waren|sind|wurden|starben|hatten|haben|blieben|kamen|überlebten)"
+    r"|(?:am|im|in der) (?:selben|gleichen|folgenden|nächsten) (?:tag|jahr|monat|woche|abend|morgen|ort)"
+    r"|(?:kurz|bald|wenig|\S+ (?:minuten?|stunden?|tage?|wochen?|monate?|jahre?)) (?:darauf|danach|später|zuvor)|tags darauf"
+    r"|es (?:hat|hatte|kostet|kostete|misst|umfasst|enthält|bietet|besteht|öffnet|schließt|wiegt|gehört|stammt|entstand|dient|trägt|steht|stand|liegt|lag)"
+    r"|sie (?:hat|hatte|hatten|ist|war|waren|wird|wurde|wurden|kostet|kostete|kosteten|misst|liegt|lag|lagen|steht|stand|standen|umfasst|enthält|bietet|besteht"
+    r"|öffnet|schließt|wiegt|gehört|stammt|stammen|kam|kamen|ging|gingen|sagte|sagten|erklärte|leitet|soll|sollte|sollten|will|wollte|wollten|arbeitet|lebt|starb|starben)"
+    r"|(?:ja|nein)[,.!:;–—]"
+)
+_FRENCH_TIMES: Final = r"(?! (?:année|semaine|mois|été|automne|hiver|printemps|saison|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|matin|soir|nuit|après-midi|week-end))"
+_FRENCH: Final = (
+    rf"(?:ce|cet|cette|ces){_FRENCH_TIMES}(?! (?:qui|que|n['’]est|sont|fut|soir|sera))|cela|ceci|celui-ci|celle-ci|ceux-ci|celles-ci|celui-là|c['’]était"
+    r"|(?:sur|de|dans|avec|pour|chez|contre|sans|entre|parmi|d['’]|selon|après|avant|outre|malgré|à) ?(?:eux|elles?|lui|celui|ceux|celles?|cela|"
+    rf"(?:ces|cette|cet|ce){_FRENCH_TIMES}(?! (?:qui|que)))"
+    r"|l['’]autre|les autres|les (?:deux|trois|quatre|cinq|dix) (?:autres|derniers|dernières|premiers|premières)|les deux(?= [a-zéè]+(?:ent|ont)\b)|tous (?:les )?(?:deux|trois)|toutes (?:les )?(?:deux|trois)"
+    r"|le reste|les autres|ce dernier|cette dernière|ces derniers|(?:son|sa|ses|leur|leurs)(?= [a-zéèà\d])"
+    r"|(?:\S+ ){1,4}?d['’]entre (?:eux|elles|ces)|là,|depuis lors|le lendemain|la veille|(?:le|la) même (?:jour|année|mois|semaine|endroit)"
+    r"|\S+ (?:minutes?|heures?|jours?|semaines?|mois|ans?|années?) (?:plus tard|après|auparavant)|(?:oui|non)[,.!:;]"
+    r"|(?:deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|plusieurs|certains|la plupart|beaucoup|\d+) (?:étaient|sont|ont|avaient|sont morts)"
+)
+_SPANISH_TIMES: Final = (
+    r"(?! (?:año|ano|semana|mes|verano|verão|otoño|outono|invierno|inverno|primavera|temporada|lunes|martes|miércoles|jueves|viernes|sábado|domingo|segunda|terça"
+    r"|quarta|quinta|sexta|mañana|manhã|tarde|noche|noite|fin de semana|fim de semana|anno|settimana|mese|estate|autunno|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|mattina|sera|notte))"
+)
+_SPANISH: Final = (
+    rf"(?:est[aeo]s?|es[aeo]s|es[ao]|ese|aquel(?:l[ao]s?)?){_SPANISH_TIMES}|amb[oa]s|dich[oa]s?"
+    rf"|(?:de|entre|con|por|para|en|sin|sobre|tras|desde|hasta|según|ante|contra) (?:ell[oa]s?|él|amb[oa]s|l[oa]s cuales|(?:est[aeo]s?|es[aeo]s?|aquell?[ao]?s?){_SPANISH_TIMES})"
+    r"|l[oa]s (?:otr[oa]s|demás|restantes|dos|tres|cuatro|cinco)(?! (?:mil|millones|cosas|lados|países))|el (?:otro|resto)|la otra|otr[oa]s? (?:dos|tres|cuatro|cinco|seis|diez|\d+)|ella(?=\s[a-zé])"
+    r"|(?:sus?)(?= [a-zñ])|(?:\S+ ){1,4}?de (?:ell[oa]s|est[oa]s|es[oa]s)\b|al día siguiente|(?:el|la|ese|esa) mism[oa] (?:día|año|mes|semana)|desde entonces|allí|entonces"
+    r"|\S+ (?:minutos?|horas?|días?|semanas?|mes(?:es)?|años?) (?:después|más tarde|antes)|(?:sí|no)[,.!:;]"
+    r"|(?:dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|vari[oa]s|algun[oa]s|much[oa]s|la mayoría|\d+) (?:eran|son|fueron|habían|han|murieron|estaban|están)"
+)
+_ITALIAN: Final = (
+    rf"(?:quest[oaei]|quell[oaei]|quei|quegli){_SPANISH_TIMES}|quest['’](?!anno|estate|autunno|inverno|ultima settimana)|ess[oaei]|egli|ella|lui|lei|loro|ciò|entramb[ie]"
+    rf"|(?:di|tra|fra|con|per|in|su|da|senza|secondo|dopo|prima di|oltre a) (?:essi|esse|loro|lui|lei|ciò|entramb[ie]|(?:quest[oaei]|quell[oaei]){_SPANISH_TIMES})"
+    r"|(?:gli|le) altr[ie]|l['’]altr[oa]|(?:i|le) (?:due|tre|restanti|rimanenti)(?= [a-z]+(?:no)\b)|il resto|(?:il |la |i |le )?(?:suo|sua|suoi|sue)(?= [a-z])|(?:il|la|i|le) loro"
+    r"|(?:\S+ ){1,4}?di (?:essi|esse|loro|questi|queste)|il giorno (?:dopo|seguente)|lo stesso (?:giorno|anno|mese)|da allora|\S+ (?:minuti|ore|giorni|settimane|mesi|anni) (?:dopo|prima)"
+    r"|(?:due|tre|quattro|cinque|sei|sette|otto|nove|dieci|undici|dodici|alcuni|molti|\d+) (?:erano|sono|hanno|avevano|furono)"
+)
+_PORTUGUESE: Final = (
+    rf"(?:ess[ae]s?|isto|isso|aquel[ae]s?|aquilo){_SPANISH_TIMES}|(?:d|n)(?:el[ea]s?|(?:est[ea]s?|ess[ea]s?|aquel[ea]s?){_SPANISH_TIMES}|isto|isso)|entre (?:eles|elas)|ambas"
+    r"|(?:os|as) (?:outros|outras|restantes|demais|dois|duas|três)(?= [a-zéã]+(?:m|ão)\b)|os outros|as outras|o (?:outro|resto)|a outra"
+    r"|(?:o |a |os |as )?(?:seu|sua|seus|suas)(?= [a-z])|(?:\S+ ){1,4}?(?:del[ea]s|dest[ea]s|dess[ea]s)\b|no dia seguinte|no mesmo (?:dia|ano|mês)|desde então|lá,|(?:sim|não)[,.!:;]"
+    r"|\S+ (?:minutos?|horas?|dias?|semanas?|mês|meses|anos?) depois"
+)
+_DUTCH: Final = (
+    r"deze(?! (?:week|maand|zomer|herfst|winter|lente|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|avond|ochtend))|dit(?! (?:jaar|weekend|najaar|voorjaar|seizoen))"
+    r"|hiervan|daarvan|daarbij|daarna|daarom|daardoor|daarmee|daarin|daarop|daarvoor|allebei|laatstgenoemde"
+    r"|de (?:andere|overige|overigen|twee|drie|vier)(?= \S+)|het andere|de rest|(?:van|onder|met|voor|bij) (?:hen|hem|deze(?! week| maand| zomer)|die)(?= )"
+    r"|dat (?:is|was|zijn|waren|heeft|wordt|werd|kost|komt|betekent)|(?:ze|het) (?:heeft|hebben|is|zijn|was|waren|kost|werd|werden|staat|ligt)(?= )"
+    r"|(?:\S+ ){1,4}?(?:daarvan|hiervan|van hen|van deze)\b|de volgende dag|dezelfde dag|\S+ (?:minuten|uur|dagen|weken|maanden|jaar) (?:later|eerder)|nee[,.!:;]"
+)
+_NORDIC: Final = (
+    r"disse|dette|denne|dessa|detta|denna|båda|begge(?! to)|(?:den|det|de) (?:andra|andre|øvrige|övriga|to|två|tre)|resten"
+    r"|(?:av|af|blant|blandt|bland|med|för|for) (?:dem|disse|dessa|dette|detta)|(?:den|de) (?:kostar|koster|har|hade|hadde|havde|ligger|blev|ble|skal|ska|var)|det (?:kostar|koster|ligger|skal|ska)"
+    r"|(?:\S+ ){1,4}?(?:av|af) (?:dem|disse|dessa)\b|dagen efter|dagen etter|samma (?:dag|år)|samme (?:dag|år)|(?:hans|hennes|hendes|deres|deras)(?= )"
+    r"|(?:nej|nei)[,.!:;]|\S+ (?:dager|dage|dagar|uker|uger|veckor|måneder|månader|år) (?:senere|senare)|niistä|näistä|heistä|nämä|molemmat|muut|loput|(?:se|tämä|hän) (?:on|oli|maksaa)"
+)
+_SLAVIC: Final = (
+    r"(?:z|spośród|wśród|dla|od|do|przy|po|w) (?:nich|niego|niej|tych|tego|tej)(?! roku| tygodni\w*| miesi\w*)|ob(?:a|ie|aj|oje|ydw\w+)|pozostał\w+|jego|jej|tych|tymi"
+    r"|(?:ta|ten|te|to|ci|on|ona|oni|one|tam)(?= )(?! rok| tydzień| miesiąc)(?=.{0,80}[ąęłńśźż])(?!.*\b(?:the|were|was|are|is|people)\b)|(?:\S+ ){1,4}?(?:z|spośród) nich|następnego dnia|tego samego dnia|\S+ (?:dni|tygodni|miesięcy|lat) później"
+    r"|(?:z|mezi|od|pro) (?:nich|nimi|toho|těch)|obě|oba|t(?:ento|ato|oto|yto|ěchto|omuto)(?! (?:rok|týden|měsíc|víkend))|ostatní|zbývající|její|jejich|následující den|(?:\S+ ){1,4}?z nich"
+    r"|(?:из|среди|у|для|от|с|при|после|до|между|без|на|в|во|о|об) (?:них|него|неё|нее|ним|ними|этих|этого|этой|этом|эту|тех|том|этим|тогда)(?! (?:год|недел|месяц|лет|осен|зим|весн|сезон|утр|вечер))"
+    r"|эт(?:о|от|а|и|их|ого|им|ими|ому|ой|у|ом)(?! (?:год|недел|месяц|лет|осен|зим|весн|сезон|утр|вечер))|так(?:ой|ая|ие|ое)|об[ае]|остальн\w+|друг(?:ие|ой|ая)|последн(?:ий|яя|ие)(?= (?:из|был|стал))"
+    r"|(?:его|её|ее|их)(?= )|там|тогда|затем|потом|оттуда|поэтому|(?:\S+ ){1,4}?из (?:них|этих)|на следующий день|в тот же (?:день|год)|(?:через|спустя) \S+ (?:дн\w+|недел\w+|месяц\w*|год\w*|лет)(?! \S+ (?:открыва|начина))|(?:да|нет)[,.!:;]"
+    r"|(?:з|серед|від|до|для|після|на|в|у) (?:них|нього|неї|цих|цього|цієї|цьому|цим|тих)(?! (?:ро[цк]|тиж|місяц))|ц(?:ей|я|е|і|их|ього|ієї|ьому|ими)(?! (?:р[іо]к|тиж|місяц))|обидв[аі]|решта|інші|їх(?:ні|ній)?|його|її"
+)
+_OTHERS: Final = (
+    r"(?:bunlar|onlar)\w*|bunun|bununla|bu(?! (?:yıl|hafta|ay|yaz|kış|sabah|akşam|gece|sezon)) |her ikisi\w*|ikisi\w*|diğer\w*|ertesi gün|aynı gün|(?:\S+ ){1,3}?(?:bunların|onların)"
+    r"|(?:από|μεταξύ|για|με) αυτ\w+|αυτ(?:ό|ά|ή|ές|οί|ός|ών|ού|ής)|και οι (?:δύο|δυο|τρεις)|(?:οι|τα|το|η|ο) (?:άλλ|υπόλοιπ)\w+|(?:\S+ ){1,4}?από (?:αυτ|εκείν)\w+"
+    r"|ez(?:ek|ek\S+|ek közül)?|azok\S*|ebből|ebben|közülük|mindk\w+|a (?:többi|másik|maradék)\w*|(?:\S+ ){1,4}?közülük|másnap|ugyanaznap"
+    r"|(?:dintre|printre|despre|cu|pentru) (?:acestea|aceștia|ele|ei|aceasta|acesta)|aceșt?i?[ae]\w*|această|acesta?|ambele|ambii|celelalte|ceilalți|celălalt|cealaltă|(?:\S+ ){1,4}?dintre (?:ei|ele|acest\w+)"
+    r"|מתוכם|מתוכן|ביניהם|ביניהן|אלה|אלו|שניהם|שתיהן|השאר|זה|זאת|זו|הם|הן|למחרת"
+    r"|(?:و)?(?:منهم|منها|من بينهم|من بينها|هؤلاء|كلاهما|كلتاهما|ذلك|تلك|هو|هي|هما|وهو|وهي|الباقون|الباقي|والآخران|الآخران)|(?:و)?(?:هذا|هذه)(?! (?:العام|الأسبوع|الشهر|الصيف|الشتاء|المساء|الصباح|السنة))"
+    r"|इनमें|उनमें|इनमे|उनमे|इन|उन|ये|वे|यह|वह|दोनों|बाकी|शेष|उस|उसी|(?:इस)(?! (?:साल|वर्ष|हफ्ते|सप्ताह|महीने|गर्मी))"
+)
+_SPACED: Final = re.compile(
+    rf"(?:{_ENGLISH}|{_GERMAN}|{_FRENCH}|{_SPANISH}|{_ITALIAN}|{_PORTUGUESE}|{_DUTCH}|{_NORDIC}|{_SLAVIC}|{_OTHERS})(?![^\W_])",
+    re.IGNORECASE,
+)
+_SPACELESS: Final = re.compile(
+    r"其中|这些|這些|它们|它們|他们|他們|她们|她們|[他她它](?!人|国|國|們|们|山)|该(?!死|隐)|該(?!死|隱)|两者|兩者|二者|另外|另一|其余|其餘|其他|剩下|前者|后者|後者"
+    r"|[这這](?!个?[月周夏冬春秋年]|個?[月週夏冬春秋年]|一?[周年]|里|裡)|那(?:些|个|個|一|是|座|家|项|項|次|名|位|条|條|时|時|天)|对此|對此|对于此|当时|當時|当天|當天|次日|同日|同年|此"
+    r"|これ|それ|この(?!夏|春|秋|冬|週末|たび|度)|その|あの|両者|両方|彼|同[社氏市館校県町村](?!民)|うち|残り|前者|後者|翌日|翌年|いずれも|どちらも|ほかの"
+    r"|이들|이 중|그중|그 중|이는|이것|그것|그는|그녀|그들|둘 다|두 사람|나머지|다음 날|이에|그 (?=\S)|이 (?=\S)"
+    r"|ในจำนวน(?:นี้|นั้น)|ทั้งสอง|ทั้งคู่|พวกเขา|สิ่งนี้|ส่วนที่เหลือ|ที่เหลือ|วันรุ่งขึ้น"
+)
+_LOOKED_THROUGH: Final = "\"'‘’“”„«»‹›「『([ \t¿¡"
+# Speech of which the sentence says that somebody said it, and not who: "… ,” she added.", "…“, sagte er."
+_SHE: Final = r"he|she|they|er|sie|il|elle|ils|elles|él|ella|ellos|ellas|lui|lei|egli|ele|ela|eles|elas|hij|zij|ze|han|hon|hun|on|ona|oni|он|она|они|він|вона|вони"
+_SAYS: Final = (
+    r"(?:said|says|added|adds|told|explained|noted|recalled|insisted|warned|wrote|argued|continued|asked|sagte|sagt|erklärte|meinte|ergänzte|betonte|fügte|erzählt|so"
+    r"|dit|déclaré|ajoute|ajouté|explique|affirme|assure|dijo|dice|añadió|explicó|afirmó|señaló|disse|dice|aggiunge|ha detto|spiega|disse|afirmou|explicou|acrescentou"
+    r"|zei|zegt|voegde|vertelt|aldus|sa|säger|sade|siger|sagde|sier|powiedział[ao]?|mówi|dodał[ao]?|řekl[ao]?|dodal[ao]?|сказал[аи]?|говорит|добавил[аи]?|сказав|сказала|додав|додала)"
+)
+_SAID_BY_UNNAMED: Final = re.compile(
+    rf"[\"”“»«'’][,.]?\s*[–—-]?\s*(?:(?:{_SHE})\s(?:\S+\s)?{_SAYS}|(?:a-t-|ont-|a )?{_SAYS}[\s-](?:t-)?(?:{_SHE}))\b(?!(?-i:\s[A-ZÀ-ÞА-Я]))|[\"”»]\s*[,.]?\s*a-t-(?:il|elle)\b|[\"”»'’]\s(?:(?:he|she|they)\s\w+(?:\s\w+)?|\w+\s(?:he|she|they))[.!?]$",
+    re.IGNORECASE,
+)
+
+
+def points_back(sentence: str) -> bool:
+    """Whether its first words stand for what another sentence said, in the languages that are known here.
+
+    Such a sentence says something else, or nothing, where that other one is left out.
+    """
+    bare = sentence.lstrip(_LOOKED_THROUGH)
+    if _SPACED.match(bare) is not None:
+        return True
+    return not bare.isascii() and _SPACELESS.match(bare) is not None
+
+
+def leaves_speaker_open(sentence: str) -> bool:
+    """Whether it holds somebody's speech and says who spoke by a pronoun alone."""
+    return _SAID_BY_UNNAMED.search(sentence) is not None
