@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 # Tests and checks keep what they write apart from the data of `make up`.
 APART := env -u DATABASE_URL -u REDIS_URL ENV_FILE=tests/settings.env DATA_DIR=var/test/check
 
-.PHONY: help up token install test test-slow test-real test-postgres test-all coverage check format bench eval prove-mutants prove-live screenshots lock upgrade
+.PHONY: help up token install test test-slow test-real test-postgres test-all coverage check format bench eval simulate prove-mutants prove-simulate-mutants prove-live screenshots lock upgrade
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -31,7 +31,7 @@ test-real: install  ## Against servers that others wrote: WordPress, a PDS of Bl
 test-postgres: install  ## Every test that asks a database, on PostgreSQL and Redis
 	@$(RUN) tools/suite.py postgres
 
-prove-%: install  ## Heavy proof, written to docs/proofs: kills, never-twice, fuzz, fairness, frames, feeds, first-day, image, properties
+prove-%: install  ## Heavy proof, written to docs/proofs: kills, never-twice, fuzz, fairness, frames, feeds, first-day, image, properties, simulate
 	@$(RUN) tools/suite.py prove $*
 
 test-all: test test-slow test-real  ## Everything
@@ -57,8 +57,14 @@ bench: install  ## Every benchmark against its floor, as one table, into benchma
 eval: install  ## What the writer finds and the checks stop, over thirty raw items with recorded replies
 	@$(RUN) -m tests.evaluation
 
+simulate: install  ## Whole histories in virtual time, by seeds: SEEDS=17 or 1-100, DAYS=30; a seed is a history
+	@$(APART) $(RUN) -m tests.simulation
+
 prove-mutants: install  ## What the fast tests find of small faults in the code, into docs/proofs/
 	@$(RUN) -m tools.mutants --chosen-at 4431311 --into docs/proofs/mutants.txt
+
+prove-simulate-mutants: install  ## The same of 200 histories, in publishing, dispatch, credits and deliveries
+	@$(RUN) -m tools.mutants --simulate --count 40 --into docs/proofs/simulate-mutants.txt
 
 prove-live: install  ## What the six types of sources bring from the real network, into docs/proofs/
 	@$(RUN) -m tools.live

@@ -28,14 +28,16 @@ JOURNALS = ("-wal", "-shm", "-journal")
 
 def make_file(data_dir: Path) -> bool:
     """The database of SQLite in a folder that has none. False where there is nothing to copy."""
-    source = Path(NAME) if NAME else _kept()
+    source = kept_file()
     if source.exists():
         _copy(source, data_dir / "db.sqlite3")
     return source.exists()
 
 
-def _kept() -> Path:
-    """Where a migrated database is kept; its name changes with the migrations."""
+def kept_file() -> Path:
+    """The migrated database of SQLite's: the suite's, or the one that is kept, whose name changes with the migrations."""
+    if NAME:
+        return Path(NAME)
     digest = hashlib.sha256(django.__version__.encode())
     for config in sorted(apps.get_app_configs(), key=lambda one: one.label):
         for file in sorted(Path(config.path).glob("migrations/*.py")):
@@ -72,7 +74,7 @@ def begin_with_it() -> None:
         if NAME:
             settings.DATABASES["default"]["TEST"]["TEMPLATE"] = NAME
         return
-    source = Path(NAME) if NAME else _kept()
+    source = kept_file()
     creation = connection.creation
     make_empty, make = creation._create_test_db, creation.create_test_db
 

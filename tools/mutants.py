@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from tools.mutate import Mutant, apply, changes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {
@@ -55,16 +55,44 @@ TESTS = {
     "tokens": """accounts contracts/test_rate_headers.py contracts/test_strict_input.py contracts/test_statements.py
         pages/test_keys.py""",
 }
+# What whole histories look at, for --simulate.
+SIMULATED = {
+    "publish": " ".join(
+        f"pipeline/stages/publish/{name}.py"
+        for name in (
+            "asking",
+            "item_status",
+            "looking_up",
+            "one_call",
+            "pacing",
+            "recording",
+            "removing",
+            "sending",
+            "settling",
+            "standing",
+        )
+    ),
+    "dispatch": "config/ground/dispatch.py config/ground/leases.py config/ground/due.py",
+    "credits": "accounts/credits.py",
+    "deliveries": """webhooks/deliver.py webhooks/recording.py webhooks/fan_out.py webhooks/pace.py webhooks/signing.py
+        webhooks/recovery.py webhooks/endpoints.py""",
+}
+SIMULATION = {"SEEDS": "1-200", "DAYS": "3", "STOP": "1"}
 PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow and not real"]
 PYTEST += ["--hypothesis-seed=0", "-p", "no:cacheprovider"]
 
 
-def choose(root: Path, package: str, count: int, seed: int) -> list[Mutant]:
+def choose(
+    root: Path, package: str, count: int, seed: int, sources: Mapping[str, str] = SOURCES
+) -> list[Mutant]:
     """At most one mutant of a statement, so that each statement is as likely as another, however long it is."""
     by_statement = defaultdict(list)
-    for path in find_files(root, SOURCES[package]):
+    for path in find_files(root, sources[package]):
         for change in changes_of(str(path.relative_to(root)), ast.parse(path.read_text())):
             one = change.mutant
+            if sources is SIMULATED and not one.function:
+                # Sizes and limits, which no history reaches.
+                continue
             by_statement[one.file, change.line, one.statement].append(one)
     chance = random.Random(f"{package} {seed}")  # noqa: S311 - it is to be the same again
     return [chance.choice(by_statement[one]) for one in sorted(chance.sample(list(by_statement), count))]
@@ -117,11 +145,39 @@ def run_tests(root: Path, environment: dict[str, str], *arguments: str, limit: f
     sys.exit(f"{output[-2000:]}\npytest ended with {process.returncode} and named no test.")
 
 
+def simulate(root: Path, environment: dict[str, str], *, limit: float | None = None) -> str:
+    """The first promise that a history saw broken, or nothing. Histories without an end break one too."""
+    command = [sys.executable, "-m", "tests.simulation"]
+    with subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment | SIMULATION,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return "the time limit"
+    if process.returncode == 0:
+        return ""
+    seed = next((line for line in output.splitlines() if line.startswith("seed ")), "")
+    broken = next(
+        (line for line in output.splitlines() if ": BROKEN " in line), output.strip().splitlines()[-1]
+    )
+    return f"{seed.partition(' broke')[0] or 'the start'}: {broken.partition('BROKEN ')[2] or broken}"
+
+
 def kill(file: Path, mutated: str, run: Callable[..., str], *tests: str, limit: float) -> str:
     """The test that fails with the mutant, both among all and alone: others may fail because the machine is busy."""
     source = file.read_text()
     try:
         write_module(file, mutated)
+        if not tests:
+            return run(limit=limit)
         for _ in range(3):
             killer = run("-n", "2", *tests, limit=limit)
             if "::" not in killer or run(killer, limit=limit):
@@ -145,21 +201,24 @@ def report(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     )
     yield f"{datetime.now(UTC):%Y-%m-%d}, commit {at}: {options.count} mutants of commit {chosen_at}, seed {options.seed}"
     root = extract(at, folder / "code")
-    run = partial(run_tests, root, migrate(root))
+    environment = migrate(root)
+    sources = SIMULATED if options.simulate else SOURCES
     chosen_from = extract(chosen_at, folder / "chosen")
-    for index, package in enumerate(SOURCES):
-        tests = [
-            f"tests/{path.relative_to(root / 'tests')}" for path in find_files(root / "tests", TESTS[package])
-        ]
-        started = time.monotonic()
-        if failed := run("-n", "2", *tests):
-            sys.exit(f"{failed} fails without a mutant.")
-        took = time.monotonic() - started
+    run = partial(simulate if options.simulate else run_tests, root, environment)
+    took = 0.0
+    for index, package in enumerate(sources):
+        tests = [] if options.simulate else find_tests(root, package)
+        if not (options.simulate and took):
+            # Histories are the same for each package.
+            started = time.monotonic()
+            if failed := run(*(("-n", "2", *tests) if tests else ())):
+                sys.exit(f"{failed} fails without a mutant.")
+            took = time.monotonic() - started
         yield f"\n{package}: {took:.0f} s without a mutant"
         sums: Counter[str] = Counter()
         # What doesn't divide goes to the first packages.
-        count = (options.count + len(SOURCES) - 1 - index) // len(SOURCES)
-        for mutant in choose(chosen_from, package, count, options.seed):
+        count = (options.count + len(sources) - 1 - index) // len(sources)
+        for mutant in choose(chosen_from, package, count, options.seed, sources):
             started = time.monotonic()
             file = root / mutant.file
             found = apply(mutant, file.read_text()) if file.exists() else None
@@ -174,6 +233,12 @@ def report(options: argparse.Namespace, folder: Path) -> Iterator[str]:
         yield f"{package}: " + ", ".join(f"{number} {result}" for result, number in sorted(sums.items()))
 
 
+def find_tests(root: Path, package: str) -> list[str]:
+    return [
+        f"tests/{path.relative_to(root / 'tests')}" for path in find_files(root / "tests", TESTS[package])
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -184,6 +249,9 @@ def main() -> None:
         "--count", type=int, default=30, help="mutants of all packages together (default: 30)"
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--simulate", action="store_true", help="live through 200 histories in place of the tests"
+    )
     parser.add_argument("--into", type=Path, help="file that gets the report when it is complete")
     options = parser.parse_args()
     lines = []

@@ -58,6 +58,7 @@ PROOFS = {
         "tests/sources/test_rss_mutated.py",
         "tests/sources/test_rss_quick.py",
     ],
+    "simulate": ["tests/simulation", "-n", "2"],
     "image": ["tests/operators/test_image.py"],
     "first-day": ["tests/first_day", "tests/stages/test_first_day.py"],
     "properties": [

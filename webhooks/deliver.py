@@ -149,8 +149,7 @@ def _deliver_some(taken: Sequence[Delivery]) -> float | None:
             sent = []
             _record(delivery, done)
     each = (monotonic() - began) / max(len(taken) - len(left), 1)
-    if sent:
-        record_successes(sent)
+    record_successes(sent)
     crash_point("deliver.recorded")
     if left:
         now = due.database_now()

@@ -123,10 +123,7 @@ def record(delivery: Delivery, sent: Sent, *, chance: random.Random = _chance) -
                 delivery, "delivered", under_lease=True, wake_at=None, delivered_at=sent.ended_at, **told
             )
         else:
-            # A person's wish to send again sets `due_at` and begins the schedule anew.
-            since = delivery.due_at or delivery.created_at
-            tries = 1 + DeliveryAttempt.everywhere.filter(delivery=delivery, started_at__gte=since).count()
-            wait = next_wait(tries, sent, chance=chance)
+            wait = next_wait(_tries(delivery), sent, chance=chance)
             if wait is None or endpoint.deleted_at is not None:
                 states.move(delivery, "failed", under_lease=True, wake_at=None, **told)
             elif not is_open(endpoint):
@@ -140,6 +137,15 @@ def record(delivery: Delivery, sent: Sent, *, chance: random.Random = _chance) -
     _tell(delivery, attempt, outcome=delivery.status)
 
 
+def _tries(delivery: Delivery) -> int:
+    """Attempts of the schedule that stands, with this one; a person's wish to send again sets `due_at` and begins it anew."""
+    since = delivery.due_at
+    if since is None or since == delivery.created_at:
+        # Without a look at the clock: this process's may be behind the database's, and the first attempt before `since`.
+        return delivery.attempt_count + 1
+    return 1 + DeliveryAttempt.everywhere.filter(delivery=delivery, started_at__gte=since).count()
+
+
 Success = tuple[Delivery, Sent]
 
 
@@ -148,6 +154,8 @@ def record_successes(done: Sequence[Success]) -> None:
 
     It raises nothing: whatever befalls one of them, the others are written.
     """
+    if not done:
+        return
     try:
         if _record_together(done):
             return

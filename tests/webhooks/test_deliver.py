@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import structlog
 from django.utils import timezone
 from standardwebhooks import Webhook
 
@@ -191,6 +192,26 @@ def test_ten_attempts_then_failed():
     last = DeliveryAttempt.everywhere.order_by("number").last()
     assert (last.number, last.next_attempt_at) == (10, None)
     assert (read(endpoint).status, read(endpoint).failures) == ("degraded", 10)
+
+
+def test_attempt_counts_where_this_clock_is_behind_the_databases():
+    delivery = make_delivery(make_endpoint(), created_at=NOON, due_at=NOON)
+    record(
+        claimed(delivery),
+        make_sent(500, started_at=NOON - timedelta(seconds=4), seconds=0.0),
+        chance=NoJitter(),
+    )
+    record(claimed(delivery), make_sent(500, started_at=NOON, seconds=0.0), chance=NoJitter())
+    assert read(delivery).wake_at == NOON + timedelta(minutes=5)
+
+
+def test_failure_without_a_success_before_it_is_recorded_without_a_fault(receiver):
+    receiver.answers["/in"] = 500
+    endpoint = make_endpoint(url=f"{receiver.url}/in")
+    make_delivery(endpoint, wake_at=timezone.now())
+    with structlog.testing.capture_logs() as lines:
+        deliver_module.deliver_to_endpoint(endpoint.pk)
+    assert [line["event"] for line in lines if line["log_level"] != "info"] == []
 
 
 def test_connection_refused_is_a_failed_attempt_without_status():
