@@ -106,6 +106,21 @@ being there registers it. Its entry, `__init__.py`, is the only module that is i
         r"""\bcrash\.POINTS\b|from config\.ground\.crash import""",
         r"""\bcrash_points\.POINTS\b|from config\.core\.crash_points import""",
     ),
+    (
+        "docs/plugins.md",
+        "A plug-in is one file: its name is its kind, and being there registers it. It holds one object named `PLUGIN`.",
+        "A plug-in is a folder: its name is its kind, and being there registers it. Its `__init__.py` holds one object named"
+        " `PLUGIN`, and is the only module that is imported for that.",
+    ),
+    ("docs/plugins.md", "Write `pipeline/<family>/<kind>.py`:", "Write `pipeline/<family>/<kind>/__init__.py`:"),
+    ("docs/plugins.md", "limits stand in that file.", "limits stand in that folder."),
+    (
+        "CONTRIBUTING.md",
+        "a platform or a voice is one file, found because it is there:",
+        "a platform or a voice is a folder, found because it is there:",
+    ),
+    ("CONTRIBUTING.md", "1. `pipeline/<family>/<kind>.py`:", "1. `pipeline/<family>/<kind>/__init__.py`:"),
+    ("README.md", "or a platform of your own is one file:", "or a platform of your own is a folder:"),
     ("tests/architecture/test_imports.py", """{"__init__", "ground"}""", """{"__init__", "core"}"""),
 ]
 

@@ -133,7 +133,10 @@ class Moves:
         for length in range(len(parts), 1, -1):
             module = ".".join(parts[:length])
             if module in self.modules:
-                return ".".join([self.new(module), *parts[length:]])
+                rest = parts[length:]
+                if rest and module.split(".")[0] in APPS:
+                    rest[0] = member(self, module, rest[0])
+                return ".".join([self.new(module), *rest])
         return text
 
     def path(self, text: str) -> str:
@@ -194,6 +197,7 @@ class Source:
 
     def rewritten(self) -> str:
         self.renames = self._renames()
+        self.bindings = self._bindings()
         for node in ast.walk(self.tree):
             changed = None
             if isinstance(node, ast.ImportFrom):
@@ -204,6 +208,12 @@ class Source:
                 name = _dotted_name(node)
                 if name and name in self.moves.modules and self.moves.new(name) != name:
                     changed = self.moves.new(name)
+                elif isinstance(node.value, ast.Name) and node.value.id in self.bindings:
+                    new = member(self.moves, self.bindings[node.value.id], node.attr)
+                    if new != node.attr:
+                        changed = f"{self.renames.get(node.value.id, node.value.id)}.{new}"
+            elif isinstance(node, ast.Call):
+                self._patch(node)
             elif isinstance(node, ast.Name) and node.id in self.renames:
                 changed = self.renames[node.id]
             if changed is not None:
@@ -322,6 +332,27 @@ class Source:
                 renames[old] = new
         return renames
 
+    def _bindings(self) -> dict[str, str]:
+        """Names that this file gives to modules of ours, and which modules those are."""
+        found = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom):
+                module = self._absolute(node)
+                for alias, _, _ in self._targets(node):
+                    if f"{module}.{alias.name}" in self.moves.modules and not _is_bound(module, alias.name):
+                        found[alias.asname or alias.name] = f"{module}.{alias.name}"
+        return found
+
+    def _patch(self, node: ast.Call) -> None:
+        """`monkeypatch.setattr(module, "name", …)`, where the module calls another one by that name."""
+        if len(node.args) < 2 or not isinstance(node.args[0], ast.Name) or node.args[0].id not in self.bindings:
+            return
+        name = node.args[1]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.isidentifier():
+            new = member(self.moves, self.bindings[node.args[0].id], name.value)
+            if new != name.value:
+                self._edit(name, f'"{new}"')
+
     def _stands_there(self, node: ast.Name) -> bool:
         line = self.lines[node.lineno - 1]
         return line[node.col_offset : node.end_col_offset] == node.id.encode()
@@ -373,6 +404,21 @@ class Source:
 
         source = PARENTS.sub(by_number, source)
         return PARENT_CHAIN.sub(by_chain, source)
+
+
+@cache
+def _renames_of(moves: Moves, module: str) -> dict[str, str]:
+    path = next((one for one in (f"{module.replace('.', '/')}.py", f"{module.replace('.', '/')}/__init__.py") if (ROOT / one).exists()), None)
+    return Source(moves, path, (ROOT / path).read_text())._renames() if path else {}  # noqa: SLF001
+
+
+def member(moves: Moves, module: str, name: str) -> str:
+    """What `module.name` is called from now on: a module in a package, or one that the module imports."""
+    full = f"{module}.{name}"
+    if full in moves.modules and not _is_bound(module, name):
+        new, package = moves.new(full), moves.new(module)
+        return new.removeprefix(f"{package}.") if new.startswith(f"{package}.") else name
+    return _renames_of(moves, module).get(name, name)
 
 
 def _dotted_name(node: ast.expr) -> str | None:
@@ -496,7 +542,6 @@ def check(moves: Moves, files: list[str]) -> list[str]:
     for target, names in targets.items():
         if len(names) > 1 and not all(_is_empty(name) for name in names if name.endswith("__init__.py")):
             problems.append(f"{target} comes from {', '.join(names)}")
-    problems += [f"{old}: no such module" for old in moves.unused]
     problems += [
         f"{module} has no place"
         for module in sorted(moves.modules)
@@ -541,6 +586,8 @@ def main() -> int:
     pages = [name.removeprefix("templates/") for name in files if name.startswith("templates/pages/")]
     moves = Moves(tables, modules, (HERE / "data.txt").read_text(), template_moves(pages, TEMPLATES))
     _start(root, moves)
+    for old in moves.unused:
+        print(f"?? {old}: no such module; take it out of the table")
     problems = check(moves, files)
     for problem in problems:
         print("!!", problem)
