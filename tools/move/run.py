@@ -550,6 +550,7 @@ def check(moves: Moves, files: list[str]) -> list[str]:
     for job in jobs_in(ROOT) | STORED:
         if moves.text(job) != job:
             problems.append(f"the name {job} would change")
+    problems += hidden(moves)
     for module in moves.modules:
         parent, _, leaf = moves.new(module).rpartition(".")
         old_package = next(
@@ -557,6 +558,34 @@ def check(moves: Moves, files: list[str]) -> list[str]:
         )
         if old_package and leaf in _bound_in(old_package) and module != f"{old_package}.{leaf}":
             problems.append(f"{module}: {parent} gives away another thing called {leaf}")
+    return problems
+
+
+def hidden(moves: Moves) -> list[str]:
+    """Names of a package's entry that a module in the package would take: importing it sets them on the package."""
+    inside: dict[str, set[str]] = defaultdict(set)
+    for module in moves.modules:
+        parent, _, leaf = moves.new(module).rpartition(".")
+        inside[parent].add(leaf)
+    problems = []
+    for module in sorted(moves.entries):
+        path = f"{module.replace('.', '/')}.py"
+        if not (ROOT / path).exists():
+            continue
+        source = Source(moves, path, (ROOT / path).read_text())
+        renames, package = source._renames(), moves.new(module)  # noqa: SLF001
+        for node in source.tree.body:
+            if isinstance(node, ast.ImportFrom):
+                for alias, parent, leaf in source._targets(node):  # noqa: SLF001
+                    name = alias.asname or renames.get(alias.name, alias.name)
+                    if name in inside[package] and f"{parent}.{leaf}" != f"{package}.{name}":
+                        problems.append(f"{package}: {name} is {parent}.{leaf} and a module in it")
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in inside[package]:
+                problems.append(f"{package}: {node.name} is defined there and a module in it")
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Name) and target.id in inside[package]:
+                        problems.append(f"{package}: {target.id} is set there and a module in it")
     return problems
 
 
