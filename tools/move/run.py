@@ -1,6 +1,7 @@
 """Move modules, tests and templates by the tables beside this file, and rewrite every reference to them.
 
-    python tools/move/run.py [CHECKOUT]
+    python tools/move/run.py --check    says what the tables lack for this tree, and changes nothing
+    python tools/move/run.py            on a clean tree: moves, rewrites, sorts imports, formats, and stages all of it
 
 Run it on a clean tree, look at what it reports, commit everything, and delete this folder in the commit after it. It
 takes about a minute. It knows Python's imports, attributes, strings and comments, `with_name("child.py")`,
@@ -597,7 +598,7 @@ def _is_empty(name: str) -> bool:
 def main() -> int:
     from edits import AFTER, EDITS, PACKAGES, TEMPLATES  # noqa: PLC0415
 
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[1]).resolve()
+    root = Path(next((one for one in sys.argv[1:] if not one.startswith("--")), HERE.parents[1])).resolve()
 
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -620,8 +621,8 @@ def main() -> int:
     problems = check(moves, files)
     for problem in problems:
         print("!!", problem)
-    if problems and "--anyway" not in sys.argv:
-        return 1
+    if "--check" in sys.argv or (problems and "--anyway" not in sys.argv):
+        return 1 if problems else 0
 
     with Pool(2, _start, (root, moves)) as pool:
         done = pool.map(_rewrite, files, chunksize=40)
