@@ -15,6 +15,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
@@ -196,9 +197,14 @@ def register(job: Job) -> None:
 
 def jobs() -> dict[str, Job]:
     """Every job of every app, in the order of `DUE_MODULES`."""
+    _load()
+    return _jobs
+
+
+@cache
+def _load() -> None:
     for module in settings.DUE_MODULES:
         importlib.import_module(module)
-    return _jobs
 
 
 def wake_with(wakes: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from tests.sizes import IS_PROOF, size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = [pytest.mark.sqlite, pytest.mark.minutes(0.5), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite, pytest.mark.minutes(1), pytest.mark.timeout(1800)]
 SEEDS = size(100, 1000)
 DAYS = size(1, 30)
 TOGETHER = 20
