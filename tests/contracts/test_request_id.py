@@ -77,7 +77,7 @@ def test_one_id_leads_through_the_log_from_the_call_to_the_webhook(alice, httpse
         told = {(fact["event"], fact.get("kind")) for fact in own}
         [call] = [fact for fact in own if fact["event"] == "answered"]
         assert (call["method"], call["path"], call["status"]) == ("POST", "/v1/raw", 202)
-        assert ("worked", "generate.run_item") in told
+        assert ("worked", "compute.run_item") in told
         # Of the raw item and of what was made of it; each was tried, and each failed.
         attempts = [fact for fact in own if fact["event"] == "delivery_attempted"]
         sent = Delivery.everywhere.filter(request_id=request_id)
