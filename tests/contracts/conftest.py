@@ -273,7 +273,7 @@ class Newsroom:
     def partly_failed(self) -> dict[str, Any]:
         """A raw item of three variants, whose source held one sentence only when they were made."""
         sentence = "The harbour of Norden bought 7 new cranes on Monday for its dock."
-        more = "Each of them lifts 40 tonnes from a ship. Fishermen had asked for them since the storm of last winter."
+        more = "A crane of Norden lifts 40 tonnes from a ship. Fishermen had asked for them since the storm of last winter."
         given = {"external_id": "norden", "title": "Norden", "variants": 3}
         raw = self.push(**given, body=f"{sentence} {more}")
         assert self.api.post("/raw", {**given, "body": sentence}).json()["revised"]

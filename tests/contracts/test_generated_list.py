@@ -147,8 +147,8 @@ def test_mistyped_filter_is_named_with_the_nearest(alice):
     alice.ready()
     answer = alice.api.get("/generated?stauts=ready&buckt=text")
     assert [one["message"] for one in answer.json()["detail"]] == [
-        "There is no parameter buckt. Did you mean bucket?",
-        "There is no parameter stauts. Did you mean status?",
+        "There is no parameter buckt. Did you mean bucket=text?",
+        "There is no parameter stauts. Did you mean status=ready?",
     ]
 
 

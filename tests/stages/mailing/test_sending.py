@@ -83,7 +83,7 @@ def test_a_killed_commit_is_found_by_itself(newsletter_item, letter, server):
     """The call was armed, and the hand was killed before it wrote anything down."""
     subscribe(letter, "ann")
     row = promise(newsletter_item, letter)
-    held = publish.sending._read(claimed(row))
+    held = publish.steps._read(claimed(row))
     publish.sending._arm(held, NOON, publish.sending.post_for(held, publish.sending.connect(held.outlet)))
     assert reread(row).status == "publishing"
     publish.work(claimed(row))
