@@ -14,11 +14,12 @@ except ImproperlyConfigured as error:
 
 from django.conf import settings
 
-from config import half_restored, server
+from config import server
+from config.operations import restore_guard
 
 try:
-    half_restored.refuse_to_start(before_fork=True)
-except half_restored.HalfRestored as error:
+    restore_guard.refuse_to_start(before_fork=True)
+except restore_guard.HalfRestored as error:
     sys.exit(str(error))
 
 # Beside SQLite there is one process: what guards log-ins is counted in its memory.

@@ -24,7 +24,7 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except DatabaseError as error:
-        from config import no_tables  # noqa: PLC0415
+        from config.operations import no_tables  # noqa: PLC0415
 
         reason = no_tables.reason(connection, error)
         if reason is None:

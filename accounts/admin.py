@@ -16,7 +16,9 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts import audit, people, tokens, whitelisting, workspaces
+from accounts import audit, people, workspaces
+from accounts import whitelist as whitelisting
+from accounts.access import tokens
 from accounts.models import (
     ApiToken,
     AuditEntry,
@@ -27,8 +29,8 @@ from accounts.models import (
     Workspace,
 )
 from accounts.workspace_form import PlanForm, WorkspaceForm, table_of_limits
-from config.ground.errors import AppError
-from config.ground.ids import decode
+from config.core.errors import AppError
+from config.core.ids import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accounts.models import AuditEntry
-from config.ground.requests import request_id
+from config.core.middleware import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,11 +15,11 @@ from django.utils.translation import gettext as _
 
 from accounts import audit, notices
 from accounts.models import CreditBalance, LedgerEntry, Workspace
-from config.ground.clock import utc_now
-from config.ground.errors import AppError, Detail
-from config.ground.ids import encode
-from config.ground.moments import as_z
-from config.ground.prepared import Prepared, insert
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import Prepared, insert
+from config.core.datetimes import as_z
+from config.core.errors import AppError, Detail
+from config.core.ids import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

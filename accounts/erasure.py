@@ -30,10 +30,10 @@ from accounts.models import (
     WhitelistRequest,
     Workspace,
 )
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.crash import crash_point
-from config.ground.errors import Invalid
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.errors import Invalid
 
 if TYPE_CHECKING:
     from datetime import datetime

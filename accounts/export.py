@@ -11,9 +11,9 @@ from django.utils.module_loading import import_string
 
 from accounts import audit, credits
 from accounts.models import AuditEntry, LedgerEntry, Membership
-from config.ground.clock import utc_now
-from config.ground.ids import encode
-from config.ground.moments import as_z, as_z_or_none
+from config.core.clock import utc_now
+from config.core.datetimes import as_z, as_z_or_none
+from config.core.ids import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

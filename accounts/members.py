@@ -20,10 +20,10 @@ from django.utils.translation import gettext as _
 
 from accounts import audit, mails
 from accounts.models import Invitation, Membership, NoticeChoice, User, Workspace
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.errors import Conflict, Invalid
-from config.ground.ids import encode
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import Conflict, Invalid
+from config.core.ids import encode
 
 if TYPE_CHECKING:
     from uuid import UUID

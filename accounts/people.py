@@ -10,7 +10,7 @@ from django.db import transaction
 
 from accounts import audit
 from accounts.models import User
-from config.ground import limits
+from config.core import limits
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from accounts import audit
 from accounts.models import Membership, NoticeChoice, User, Workspace
-from config.ground import dispatch
+from config.core import dispatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from config.ground import states
+from config.core import states
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

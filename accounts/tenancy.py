@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 from django.db import models
 
-from config.ground.ids import uuid7
+from config.core.ids import uuid7
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts import workspaces
 from accounts.credits import plan_limits
 from accounts.models import Plan, Workspace
-from config.ground.errors import AppError
-from config.ground.money import MICRO
+from config.core.errors import AppError
+from config.core.money import MICRO
 
 if TYPE_CHECKING:
     from django.utils.safestring import SafeString

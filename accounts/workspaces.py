@@ -13,11 +13,11 @@ from django.utils.module_loading import import_string
 
 from accounts import audit, credits
 from accounts.models import Membership, Plan, Workspace
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.errors import Conflict, Invalid
-from config.ground.ids import decode
-from config.ground.sealed import SealedTextField
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.encrypted_fields import SealedTextField
+from config.core.errors import Conflict, Invalid
+from config.core.ids import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,6 +8,6 @@ class AnalyticsConfig(AppConfig):
 
     def ready(self) -> None:
         from analytics import rollup  # noqa: PLC0415  models are there from now on
-        from pipeline.stages import hits  # noqa: PLC0415
+        from pipeline.outlets import hit_counts  # noqa: PLC0415
 
-        hits.tell(rollup.mark_hits)
+        hit_counts.tell(rollup.mark_hits)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from analytics import rollup
 from analytics.measure import moments_of
 from analytics.models import Measuring, Outcome
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline.events import count_batch
 from pipeline.models import Publication
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.connection import platform_if_known
 from pipeline.models import HitKind, Outlet
-from pipeline.stages.short_links import counted_types
+from pipeline.outlets.outlet_client import platform_if_known
+from pipeline.outlets.short_links import counted_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
     from uuid import UUID
 
-    from analytics.cells import Cell
-    from analytics.folding import Fold
+    from analytics.accumulators import Cell
+    from analytics.aggregate import Fold
     from analytics.periods import Buckets
     from analytics.queries import Question
 

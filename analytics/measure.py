@@ -12,15 +12,15 @@ from django.db import transaction
 from analytics import rollup
 from analytics.models import Measurement, Measuring
 from analytics.states import DONE
-from config.ground import limits, states
-from config.ground.clock import utc_now
-from config.ground.crash import crash_point
-from pipeline.connection import connect, platform_of
+from config.core import limits, states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from pipeline import publish
 from pipeline.models import Publication
+from pipeline.outlets.outlet_client import connect, platform_of
+from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import METRICS, Sample, Sent
 from pipeline.plugins import NeedsReconnect, Refused, TryLater, UnknownKind
-from pipeline.stages import publish
-from pipeline.stages.outlets.renewing import fresh_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,7 +14,7 @@ import structlog
 from django.db import connection, transaction
 from django.db.models import Value
 
-from analytics.facts import (
+from analytics.fact_tables import (
     COLUMNS,
     Slice,
     hit_groups,
@@ -35,9 +35,9 @@ from analytics.models import (
     RollupDay,
 )
 from analytics.periods import DateBuckets
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.crash import crash_point
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
 from pipeline.models import HitCount
 from pipeline.platforms.base import METRICS
 

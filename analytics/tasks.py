@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from analytics import count, measure, monthly, rollup
+from analytics import count, measure, rollup
 from analytics.models import Measuring, MonthlySummary, RollupDay
-from config.ground import dispatch
+from analytics.reports import monthly
+from config.core import dispatch
 from pipeline.events import NOT_COUNTED
 
 dispatch.register(

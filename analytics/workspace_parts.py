@@ -17,8 +17,8 @@ from analytics.models import (
     OutcomeRollup,
     RollupDay,
 )
-from config.ground.ids import encode
-from config.ground.moments import as_z
+from config.core.datetimes import as_z
+from config.core.ids import encode
 from pipeline.models import Publication
 from pipeline.platforms.base import METRICS
 

@@ -38,10 +38,10 @@ from pipeline.grounding import misquoted, recompute, strange_names, strange_numb
 from pipeline.grounding.claims import passage_around
 from pipeline.grounding.names import forget as forget_names
 from pipeline.grounding.quantities import forget as forget_numbers
-from pipeline.render.blocks import Style
 from pipeline.render.image import QUALITY, render
 from pipeline.render.plan import Layout, Media, Panel, Words
-from pipeline.render.text import layout
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import layout
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import FINAL, Quality, encode
 from pipeline.render.video.job import Job, as_preview

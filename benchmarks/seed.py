@@ -11,7 +11,8 @@ from django.db import connection, transaction
 from django.db.models import F
 from uuid_utils.compat import uuid7
 
-from accounts import tokens, workspaces
+from accounts import workspaces
+from accounts.access import tokens
 from accounts.models import CreditBalance, Membership, User
 from pipeline.models import (
     Asset,

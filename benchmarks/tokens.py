@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row
-from pipeline import model_client, plugins
+from pipeline import plugins
 from pipeline.engines.base import ANGLES, Engine, PersonaCard, SourceText
-from pipeline.sentences import split_sentences
-from pipeline.writers import prompts
-from pipeline.writers.asking import Ask, ModelChoice
+from pipeline.generate.model import client as model_client
+from pipeline.text.sentences import split_sentences
 from pipeline.writers.claude import PLUGIN as CLAUDE
+from pipeline.writers.claude import prompts
+from pipeline.writers.model_calls import Ask, ModelChoice
 from tests.writers.messages_server import MessagesServer, Recorded, Scripted, ok
 from tests.writers.metering import Meter
 

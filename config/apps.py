@@ -7,10 +7,10 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        from config import platform_ages as ages  # noqa: F401, PLC0415  registers its check
-        from config import platform_settings as known  # noqa: F401, PLC0415  registers its check
-        from config.ground import checks as of_ground  # noqa: F401, PLC0415  registers itself
-        from config.ground import dispatch  # noqa: PLC0415  models come after apps
+        from config.core import checks as of_ground  # noqa: F401, PLC0415  registers itself
+        from config.core import dispatch  # noqa: PLC0415  models come after apps
+        from config.operations import api_expiry as ages  # noqa: F401, PLC0415  registers its check
+        from config.operations import platform_settings as known  # noqa: F401, PLC0415  registers its check
 
         dispatch.wake_with(_wake_first)
 

@@ -33,8 +33,9 @@ if not apps.apps_ready:
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
 
-from config import half_restored, health, pools, tallies
-from config.ground import dispatch, inproc, leases
+from config import pools
+from config.core import dispatch, in_process_broker, leases
+from config.operations import counters, health, restore_guard
 from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ class InProcessBroker(_Broker):
         now = time.monotonic()
         if now - self._woke_at >= WAKE_EVERY_SECONDS:
             self._woke_at = now
-            if inproc.waiting("dispatch") < WAKES_WAITING_MOST:
+            if in_process_broker.waiting("dispatch") < WAKES_WAITING_MOST:
                 self._send_wake()
 
     def woken(self) -> None:
@@ -239,7 +240,7 @@ class InProcessBroker(_Broker):
         log.warning("broker_away", error=str(error))
 
     def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
-        return {name: inproc.waiting(name) for name in queues}
+        return {name: in_process_broker.waiting(name) for name in queues}
 
 
 broker: Final = RedisBroker(settings.REDIS_URL) if settings.REDIS_URL else InProcessBroker()
@@ -380,8 +381,8 @@ app.steps["worker"].add(Heartbeat)
 @signals.worker_init.connect
 def _refuse_half_restored(**_: Any) -> None:
     try:
-        half_restored.refuse_to_start(before_fork=True)
-    except half_restored.HalfRestored as error:
+        restore_guard.refuse_to_start(before_fork=True)
+    except restore_guard.HalfRestored as error:
         sys.exit(str(error))
 
 
@@ -402,19 +403,19 @@ def _begin_nothing_more(**_: Any) -> None:
 
 
 def _end_now() -> None:
-    tallies.write()
+    counters.write()
     leases.end_worker()
     os._exit(0)
 
 
 @signals.worker_process_shutdown.connect
 def _end_child(**_: Any) -> None:
-    tallies.write()
+    counters.write()
 
 
 @signals.worker_shutdown.connect
 def _end_worker(sender: Any, **_: Any) -> None:
     # The embedded worker may be started again in its process.
     if isinstance(sender, CommandLineWorker):
-        tallies.write()
+        counters.write()
         leases.end_worker()

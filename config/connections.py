@@ -29,8 +29,8 @@ from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import Unreader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
 
-from config.ground import errors, limits
-from config.ground.errors import Detail
+from config.core import errors, limits
+from config.core.errors import Detail
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ import environ
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from config.ground.logs import redacted
+from config.core.logs import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

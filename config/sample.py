@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import condition
 
-from config.ground.requests import error_response
+from config.core.middleware import error_response
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -17,10 +17,10 @@ from django.core.wsgi import get_wsgi_application
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
-from config import started
+from config import process_start
 from config.connections import ConnectionsWorker
-from config.engine import Engine
-from config.ground import limits
+from config.core import limits
+from config.embedded import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
         # It would open a socket in the home directory.
         "control_socket_disable": True,
         "logger_class": ProjectLogger,
-        "pre_fork": started.note,
+        "pre_fork": process_start.note,
         "post_fork": end_with_the_arbiter,
     }
 

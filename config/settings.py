@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from config import env
-from config.ground import limits, logs
+from config.core import limits, logs
 
 BASE_DIR = env.ROOT
 
@@ -97,22 +97,22 @@ INSTALLED_APPS = [
     "csp",
 ]
 MIDDLEWARE = [
-    "config.ground.requests.RequestIdMiddleware",
-    "accounts.recent_requests.RecordRequests",
-    "config.ground.requests.LastResortMiddleware",
+    "config.core.middleware.RequestIdMiddleware",
+    "accounts.access.recent_requests.RecordRequests",
+    "config.core.middleware.LastResortMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # The API needs no session, no CSRF token and no messages: these pass its requests by.
-    "config.ground.requests.Csp",
+    "config.core.middleware.Csp",
     "accounts.pages.middleware.Session",
-    "config.ground.requests.Common",
-    "config.ground.requests.BodyLimit",
-    "config.ground.requests.Csrf",
-    "config.ground.requests.Authentication",
-    "config.ground.requests.Message",
+    "config.core.middleware.Common",
+    "config.core.middleware.BodyLimit",
+    "config.core.middleware.Csrf",
+    "config.core.middleware.Authentication",
+    "config.core.middleware.Message",
     "allauth.account.middleware.AccountMiddleware",
     "accounts.pages.middleware.SecondFactor",
-    "config.ground.requests.XFrameOptions",
+    "config.core.middleware.XFrameOptions",
 ]
 TEMPLATES = [
     {
@@ -124,7 +124,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "accounts.pages.frame.frame",
+                "accounts.pages.context_processors.frame",
             ],
         },
     },
@@ -142,7 +142,7 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 FORM_RENDERER = "accounts.pages.forms.PageRenderer"
-CSRF_FAILURE_VIEW = "accounts.pages.entrance.csrf_failure"
+CSRF_FAILURE_VIEW = "accounts.pages.landing.csrf_failure"
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
@@ -206,7 +206,7 @@ if env.text("DATABASE_URL", ""):
     }
 else:
     _database = {
-        "ENGINE": "config.ground.sqlite",
+        "ENGINE": "config.core.database.sqlite",
         "NAME": str(DATA_DIR / "db.sqlite3"),
         # Opening the file and setting it up costs more than most requests ask of it.
         "CONN_MAX_AGE": None,
@@ -231,7 +231,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # What guards log-ins ("default", because allauth asks for that one) stands where nothing can push it out: in the
 # database of several processes, in the memory of a single one.
-_guards: dict[str, Any] = {"BACKEND": f"accounts.counts.{'InDatabase' if IS_POSTGRES else 'InMemory'}"}
+_guards: dict[str, Any] = {"BACKEND": f"accounts.access.counts.{'InDatabase' if IS_POSTGRES else 'InMemory'}"}
 if REDIS_URL:
     _redis_cache: dict[str, Any] = {
         "LOCATION": REDIS_URL,
@@ -243,7 +243,7 @@ if REDIS_URL:
         # For those who count bad tokens and inbound calls: they decide by themselves what holds without it.
         "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **_redis_cache},
         # Of forms that were sent: every person makes many.
-        "marks": {"BACKEND": "config.ground.forgiving.ForgivingRedisCache", **_redis_cache},
+        "marks": {"BACKEND": "config.core.resilient_cache.ForgivingRedisCache", **_redis_cache},
     }
 else:
     CACHES = {name: {**_guards, "LOCATION": name} for name in ("default", "counts", "marks")}
@@ -400,19 +400,19 @@ SOURCE_ENVIRONMENT["CHROMIUM_PATH"] = env.text("CHROMIUM_PATH", "")
 # --- API -------------------------------------------------------------------------------------------------------------
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerToken"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.access.authentication.BearerToken"],
     # In the order of the contract: token, whitelist, rate, route, scope.
     "DEFAULT_PERMISSION_CLASSES": [
-        "accounts.permissions.HasToken",
-        "accounts.permissions.WorkspaceIsWhitelisted",
-        "accounts.permissions.RateAllows",
-        "accounts.permissions.TokenHasScope",
+        "accounts.access.permissions.HasToken",
+        "accounts.access.permissions.WorkspaceIsWhitelisted",
+        "accounts.access.permissions.RateAllows",
+        "accounts.access.permissions.TokenHasScope",
     ],
-    "DEFAULT_RENDERER_CLASSES": ["config.ground.jsonio.JsonRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["config.ground.jsonio.StrictJsonParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.ground.jsonio.JsonOnly",
-    "DEFAULT_SCHEMA_CLASS": "config.openapi.OperationSchema",
-    "EXCEPTION_HANDLER": "config.ground.jsonio.exception_handler",
+    "DEFAULT_RENDERER_CLASSES": ["config.core.api.jsonio.JsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["config.core.api.jsonio.StrictJsonParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.core.api.jsonio.JsonOnly",
+    "DEFAULT_SCHEMA_CLASS": "config.api_docs.openapi.OperationSchema",
+    "EXCEPTION_HANDLER": "config.core.api.jsonio.exception_handler",
     "DEFAULT_PAGINATION_CLASS": None,
     "DEFAULT_METADATA_CLASS": None,
     "UNAUTHENTICATED_USER": None,
@@ -430,14 +430,14 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/v1",
-    "PREPROCESSING_HOOKS": ["config.openapi.only_v1"],
+    "PREPROCESSING_HOOKS": ["config.api_docs.openapi.only_v1"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.openapi.without_trailing_slashes",
-        "config.openapi.with_required_bodies",
-        "config.openapi.with_headers",
-        "config.openapi.with_links",
-        "config.openapi.with_events",
+        "config.api_docs.openapi.without_trailing_slashes",
+        "config.api_docs.openapi.with_required_bodies",
+        "config.api_docs.openapi.with_headers",
+        "config.api_docs.openapi.with_links",
+        "config.api_docs.openapi.with_events",
     ],
     "ENUM_NAME_OVERRIDES": {
         "GeneratedItemStatus": "pipeline.models.GeneratedItemStatus.values",
@@ -456,7 +456,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = limits.RAW_BODY_BYTES
 FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "config.ground.requests.UnnamedFiles",
+    "config.core.middleware.UnnamedFiles",
 ]
 DOCS_ARE_PUBLIC = env.flag("DOCS_ARE_PUBLIC", default=True)
 
@@ -467,14 +467,14 @@ METRICS_TOKEN = env.text("METRICS_TOKEN", "")
 
 # What a new workspace is given; each is called with the workspace, inside the transaction that creates it.
 WORKSPACE_FURNISHERS = [
-    "pipeline.stages.furnish.furnish",
+    "pipeline.workspace.provision.furnish",
     "accounts.notices.open_digest",
-    "analytics.monthly.open_summary",
+    "analytics.reports.monthly.open_summary",
 ]
 # What its export holds; each is called with the workspace and gives names and rows.
 WORKSPACE_EXPORTERS = [
     "accounts.export.parts",
-    "pipeline.stages.export.parts",
+    "pipeline.workspace.export.parts",
     "webhooks.workspace_parts.parts",
     "analytics.workspace_parts.parts",
 ]
@@ -482,19 +482,25 @@ WORKSPACE_EXPORTERS = [
 WORKSPACE_ERASERS = [
     "analytics.workspace_parts.erase",
     "webhooks.workspace_parts.erase",
-    "pipeline.stages.erase.erase",
+    "pipeline.workspace.purge.erase",
     "accounts.erasure.erase",
 ]
 # What removes its sample data, readers first; called as those above. The last one has nothing to remove itself.
 SAMPLE_REMOVERS = [
     "analytics.workspace_parts.remove_samples",
     "webhooks.workspace_parts.remove_samples",
-    "pipeline.stages.samples.remove",
+    "pipeline.workspace.samples.remove",
     "accounts.samples.remove_members",
     "analytics.workspace_parts.add_up_again",
 ]
 # Modules that register their kinds of due rows when they are imported.
-DUE_MODULES = ["pipeline.tasks", "webhooks.tasks", "analytics.tasks", "accounts.tasks", "config.retention"]
+DUE_MODULES = [
+    "pipeline.tasks",
+    "webhooks.tasks",
+    "analytics.tasks",
+    "accounts.tasks",
+    "config.operations.retention",
+]
 
 # --- Logs ------------------------------------------------------------------------------------------------------------
 

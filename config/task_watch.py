@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from config.ground import dispatch, due, leases, tallies
+from config.core import counters, dispatch, leases, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,7 +39,7 @@ class TaskWatch:
         self._told: set[tuple[UUID, int]] = set()
 
     def look(self, running: Collection[Running]) -> None:
-        leases.end_lost({(one.subject, one.token) for one in running}, now=due.database_now())
+        leases.end_lost({(one.subject, one.token) for one in running}, now=work_queue.database_now())
         for one in running:
             self._look_at(one)
         still = {(one.subject, one.token) for one in running}
@@ -50,11 +50,11 @@ class TaskWatch:
         job, key = dispatch.jobs()[one.name], (one.subject, one.token)
         if not isinstance(job, dispatch.RowJob) or one.seconds < job.lease.total_seconds():
             return
-        if due.is_held(job.model, one.subject, one.token):
+        if work_queue.is_held(job.model, one.subject, one.token):
             self._without_lease.pop(key, None)
             return
         since = self._without_lease.setdefault(key, time.monotonic())
         if time.monotonic() - since >= OVERDUE_SECONDS and key not in self._told:
             self._told.add(key)
-            tallies.add("overdue", one.name)
+            counters.add("overdue", one.name)
             log.warning("task_overdue", kind=one.name, row=str(one.subject), seconds=round(one.seconds))

@@ -8,15 +8,17 @@ from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
 from accounts.pages.operators import way_to_log_in
-from config import guides, health, sample
-from config import metrics as metrics_page
-from config.admin import dead_rows, withhold_log_ins, workspace_overview
-from config.admin_failing import failing_page
-from config.admin_mails import mail_as_html, mails_page
-from config.admin_work import work_page
-from config.documents import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
-from pipeline.inbound.door import inbound
+from config import sample
+from config.admin_site.failures import failing_page
+from config.admin_site.mails import mail_as_html, mails_page
+from config.admin_site.views import dead_rows, withhold_log_ins, workspace_overview
+from config.admin_site.work import work_page
+from config.api_docs import guides
+from config.api_docs.views import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
+from config.operations import health
+from config.operations import metrics as metrics_page
 from pipeline.inbound.mail import returned_mail
+from pipeline.inbound.views import inbound
 from pipeline.pages.feeds import feed
 from pipeline.pages.media import media
 from pipeline.pages.newsletters import public as newsletters
@@ -71,10 +73,10 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("metrics", metrics_page.metrics),
 ]
-handler404 = "accounts.pages.entrance.nothing_here"
+handler404 = "accounts.pages.landing.nothing_here"
 # Allauth's name; Django has none for it.
-handler429 = "accounts.pages.entrance.too_often"
-handler500 = "accounts.pages.entrance.broken"
+handler429 = "accounts.pages.landing.too_often"
+handler500 = "accounts.pages.landing.broken"
 if settings.IS_DEVELOPMENT:
     urlpatterns += [
         path(sample.PATH.removeprefix("/"), sample.feed),

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from accounts.admin import ReadOnlyAdmin, WorkspaceSearch
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
-from config.ground.money import as_usd
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.money import as_usd
 from pipeline import plugins
 from pipeline.models import (
     Attempt,
@@ -34,7 +34,8 @@ from pipeline.models import (
     Switch,
     Topic,
 )
-from pipeline.stages import oauth, stopping
+from pipeline.outlets import oauth
+from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -275,7 +276,7 @@ class SwitchForm(ModelFormBase):
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
         try:
-            stopping.refuse_unless_sound(
+            kill_switch.refuse_unless_sound(
                 given.get("what", ""), given.get("platform", ""), given.get("reason", "")
             )
         except AppError as error:
@@ -334,7 +335,7 @@ class SwitchAdmin(ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Switch, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del form, change
-        switch = stopping.stop(
+        switch = kill_switch.stop(
             obj.what,  # type: ignore[arg-type]
             platform=obj.platform,
             workspace=obj.workspace,
@@ -346,7 +347,9 @@ class SwitchAdmin(ModelAdmin):
     @admin.action(description=_("Resume"), permissions=["resume"])
     def resume(self, request: HttpRequest, queryset: QuerySet[Switch]) -> None:
         actor = request.user.get_username()
-        resumed = sum(stopping.resume(switch, actor=actor) for switch in queryset.select_related("workspace"))
+        resumed = sum(
+            kill_switch.resume(switch, actor=actor) for switch in queryset.select_related("workspace")
+        )
         text = ngettext("%d thing goes on.", "%d things go on.", resumed) % resumed
         self.message_user(request, text, messages.SUCCESS)
 

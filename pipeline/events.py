@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, transaction
 
-from config.ground import dispatch
-from config.ground.clock import utc_now
-from config.ground.crash import crash_point
-from config.ground.ids import encode, uuid7
-from config.ground.jsonio import dump
-from config.ground.limits import EVENT_BYTES
-from config.ground.moments import as_z
-from config.ground.prepared import insert
-from config.ground.requests import request_id
+from config.core import dispatch
+from config.core.api.jsonio import dump
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.database.compiled_queries import insert
+from config.core.datetimes import as_z
+from config.core.ids import encode, uuid7
+from config.core.limits import EVENT_BYTES
+from config.core.middleware import request_id
 from pipeline.models import Event, EventPosition
 
 if TYPE_CHECKING:

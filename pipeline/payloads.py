@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from config.ground.ids import encode
-from config.ground.moments import as_z, as_z_or_none
+from config.core.datetimes import as_z, as_z_or_none
+from config.core.ids import encode
 from pipeline.grounding import place_in
 from pipeline.models.persona import SECTIONS
 from pipeline.models.publication import Publication

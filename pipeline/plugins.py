@@ -1,7 +1,7 @@
 """The registry of plug-ins, and the ways in which a plug-in can fail.
 
-A plug-in is one file in `sources`, `engines`, `writers`, `platforms` or `voices`: the file's name is its kind, and
-being there registers it. Plug-ins are pure Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
+A plug-in is a folder in `sources`, `engines`, `writers`, `platforms` or `voices`: the folder's name is its kind, and
+being there registers it. Its entry, `__init__.py`, is the only module that is imported for that. Plug-ins are pure Python: dataclasses in, dataclasses out; no Django, no Celery, no database.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class ConfigInvalid(Exception):
 
 
 class UnknownKind(LookupError):
-    """No plug-in file of that name; `known` lists those that are there."""
+    """No plug-in of that name; `known` lists those that are there."""
 
     def __init__(self, family: str, kind: str, known: tuple[str, ...]) -> None:
         super().__init__(f"There is no {family} plug-in {kind!r}; known are {', '.join(known)}.")
@@ -230,14 +230,14 @@ def _load(family: str) -> Mapping[str, Any]:
     package = importlib.import_module(f"pipeline.{family}")
     found = {}
     for module_info in pkgutil.iter_modules(package.__path__):
-        if module_info.name == "base":
+        if not module_info.ispkg:
             continue
         module = importlib.import_module(f"pipeline.{family}.{module_info.name}")
         plugin = getattr(module, "PLUGIN", None)
         if plugin is None:
             continue
         if plugin.kind != module_info.name:
-            message = f"pipeline/{family}/{module_info.name}.py names its kind {plugin.kind!r}"
+            message = f"pipeline/{family}/{module_info.name} names its kind {plugin.kind!r}"
             raise RuntimeError(message)
         found[module_info.name] = plugin
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from config.ground import states
+from config.core import states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -10,7 +10,10 @@ from django.conf import settings
 
 from accounts import notices
 from accounts.models import NoticeDigest
-from config.ground import dispatch, limits
+from config.core import dispatch, limits
+from pipeline import generate, mailing, outlets, personas, publish
+from pipeline.generate.model import batches
+from pipeline.ingest import collect, push, websub
 from pipeline.models import (
     BrandSlot,
     Generation,
@@ -26,21 +29,9 @@ from pipeline.models import (
     Source,
     WebSubSubscription,
 )
-from pipeline.stages import (
-    batches,
-    brand,
-    collect,
-    digest,
-    drafting,
-    generate,
-    mailing,
-    outlets,
-    publish,
-    push,
-    recurring,
-    series,
-    websub,
-)
+from pipeline.personas import drafts
+from pipeline.schedule import recurring, series
+from pipeline.workspace import digest
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
@@ -53,8 +44,8 @@ dispatch.register(
     dispatch.RowJob(
         name="ingest.fill_brand_slot",
         model=BrandSlot,
-        work=brand.work,
-        give_up=brand.give_up,
+        work=personas.work,
+        give_up=personas.give_up,
         lease=_LEASE,
         per_workspace=1,
     )
@@ -122,8 +113,8 @@ dispatch.register(
     dispatch.RowJob(
         name="generate.draft_persona",
         model=PersonaDraft,
-        work=drafting.work,
-        give_up=drafting.give_up,
+        work=drafts.work,
+        give_up=drafts.give_up,
         lease=_LEASE,
         per_workspace=1,
     )

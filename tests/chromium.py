@@ -7,7 +7,7 @@ import os
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.sources.page_render import find_browser
+from pipeline.sources.web_pages.render import find_browser
 
 MISSING = (
     "There is no Chromium: install Debian's package chromium-headless-shell, or name a program in CHROMIUM."

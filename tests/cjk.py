@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.render import clusters, fonts, scripts
+from pipeline.render.typography import clusters, fonts, scripts
 
 SYSTEM = Path("/usr/share/fonts/opentype/noto")
 

@@ -21,9 +21,10 @@ os.environ["ENV_FILE"] = "tests/settings.env"
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 django.setup()
 
-from config.ground import dispatch
-from pipeline.render import fonts
-from pipeline.stages import furnish, hits
+from config.core import dispatch
+from pipeline.outlets import hit_counts
+from pipeline.render.typography import fonts
+from pipeline.workspace import provision
 from tests import migrated, statements
 from tests.sizes import IS_PROOF
 
@@ -194,12 +195,12 @@ def own_media(settings, tmp_path):
 @pytest.fixture
 def quick_workspaces(monkeypatch):
     """A new workspace makes a picture and a post of each push: no test waits for a film that it doesn't look at."""
-    monkeypatch.setattr(furnish, "STARTING_ENGINES", ("persona_tweet", "short_post"))
+    monkeypatch.setattr(provision, "STARTING_ENGINES", ("persona_tweet", "short_post"))
 
 
 @pytest.fixture(autouse=True)
 def hits_wait_for_the_test(monkeypatch):
     """What is counted in this process is written where a test says so; a timer would meet another test's tables."""
-    monkeypatch.setattr(hits, "_start_timer", lambda: None)
+    monkeypatch.setattr(hit_counts, "_start_timer", lambda: None)
     yield
-    hits._gathered.clear()
+    hit_counts._gathered.clear()

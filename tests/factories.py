@@ -8,7 +8,8 @@ from typing import Any
 import factory
 from factory.django import DjangoModelFactory
 
-from accounts import credits, tokens
+from accounts import credits
+from accounts.access import tokens
 from accounts.models import ApiToken, Membership, Plan, User, Workspace
 
 

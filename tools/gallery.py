@@ -19,7 +19,7 @@ from pipeline.engines.base import Draft, Engine, PersonaCard
 from pipeline.render.image import render
 from pipeline.render.plan import Media
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.making import as_jpeg
+from pipeline.render.video.film import as_jpeg
 from pipeline.render.video.planes import blank, to_rgb
 from tools import gallery_footage
 

@@ -31,34 +31,34 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {
-    "publish": "pipeline/stages/publish/*.py",
-    "generate": "pipeline/stages/generate/*.py",
-    "review": """pipeline/stages/review.py pipeline/stages/deciding.py pipeline/stages/undoing.py
-        pipeline/stages/variants.py pipeline/stages/redrawing.py""",
-    "tokens": "accounts/tokens.py accounts/authentication.py accounts/ratelimit.py",
+    "publish": "pipeline/publish/*.py",
+    "generate": "pipeline/generate/*.py",
+    "review": """pipeline/review/decisions.py pipeline/review/bulk_review.py pipeline/review/undo.py
+        pipeline/review/variants.py pipeline/review/rerender.py""",
+    "tokens": "accounts/access/tokens.py accounts/access/authentication.py accounts/access/ratelimit.py",
 }
 # The tests of each package, below tests/.
 TESTS = {
     "publish": """states contracts/test_publi*.py contracts/test_on_time.py contracts/test_order_of_checks.py
-        stages/test_publish*.py stages/test_queues.py stages/test_pace.py stages/test_remove.py stages/test_explain.py
-        stages/test_handing_over.py stages/test_short_links.py stages/test_stopping.py stages/test_review.py
-        stages/test_simulation.py stages/planning stages/recurring stages/mailing pages/test_queues.py
-        pages/test_handoff.py pages/test_failures.py pages/test_calendar.py""",
-    "generate": """stages/test_generate*.py stages/test_gates.py stages/test_repetition.py stages/test_shared_brief.py
-        stages/test_model_failures.py stages/test_long_words.py stages/test_pictures.py stages/test_storyboards.py
-        stages/test_review.py stages/test_push.py stages/test_videos.py stages/test_voicing.py stages/test_paid_once.py
-        stages/test_composites.py stages/test_clips.py stages/brand/test_lane*.py stages/brand/test_picking.py
-        stages/batches stages/series contracts/test_generated_*.py contracts/test_raw.py pages/test_items_storyboard.py""",
-    "review": """stages/test_review.py stages/test_publish*.py stages/test_storyboards.py stages/test_pictures.py
-        stages/planning contracts/test_generated_*.py contracts/test_publish.py contracts/test_order_of_checks.py
-        contracts/test_storyboards.py pages/test_review.py pages/test_items*.py pages/test_making.py""",
+        pipeline/publish/test_p*.py pipeline/publish/test_queue_slots.py pipeline/publish/test_rate_caps.py pipeline/publish/test_removal.py pipeline/review/test_explanation.py
+        pipeline/publish/test_manual_publish.py pipeline/outlets/test_short_links.py pipeline/switches/test_kill_switch.py pipeline/review/test_decisions.py
+        pipeline/outlets/test_simulation.py pipeline/schedule/planning pipeline/schedule/recurring pipeline/mailing pages/test_queues.py
+        pages/test_manual_publish.py pages/test_failures.py pages/test_calendar.py""",
+    "generate": """pipeline/generate/test_generate*.py pipeline/generate/test_autopilot_checks.py pipeline/generate/test_repetition.py pipeline/generate/test_shared_brief.py
+        pipeline/generate/test_model_failures.py pipeline/generate/test_long_words.py pipeline/generate/test_pictures.py pipeline/review/test_storyboards.py
+        pipeline/review/test_decisions.py pipeline/ingest/test_push.py pipeline/generate/test_videos.py pipeline/generate/test_narration.py pipeline/generate/test_paid_once.py
+        pipeline/generate/test_composites.py pipeline/generate/test_clips.py pipeline/personas/test_lane*.py pipeline/personas/test_select_topic.py
+        pipeline/generate/batches pipeline/schedule/series contracts/test_generated_*.py contracts/test_raw.py pages/test_items_storyboard.py""",
+    "review": """pipeline/review/test_decisions.py pipeline/publish/test_p*.py pipeline/review/test_storyboards.py pipeline/generate/test_pictures.py
+        pipeline/schedule/planning contracts/test_generated_*.py contracts/test_publish.py contracts/test_order_of_checks.py
+        contracts/test_storyboards.py pages/test_review.py pages/test_items*.py pages/test_new.py""",
     "tokens": """accounts contracts/test_rate_headers.py contracts/test_strict_input.py contracts/test_statements.py
         pages/test_keys.py""",
 }
 # What whole histories look at, for --simulate.
 SIMULATED = {
     "publish": " ".join(
-        f"pipeline/stages/publish/{name}.py"
+        f"pipeline/publish/{name}.py"
         for name in (
             "asking",
             "item_status",
@@ -72,9 +72,9 @@ SIMULATED = {
             "standing",
         )
     ),
-    "dispatch": "config/ground/dispatch.py config/ground/leases.py config/ground/due.py",
+    "dispatch": "config/core/dispatch.py config/core/leases.py config/core/work_queue.py",
     "credits": "accounts/credits.py",
-    "deliveries": """webhooks/deliver.py webhooks/recording.py webhooks/fan_out.py webhooks/pace.py webhooks/signing.py
+    "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/pace.py webhooks/signing.py
         webhooks/recovery.py webhooks/endpoints.py""",
 }
 SIMULATION = {"SEEDS": "1-200", "DAYS": "3", "STOP": "1"}

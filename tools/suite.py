@@ -48,9 +48,9 @@ ON_ONE_DATABASE = {"real", "coverage"}
 NO_TEST_WAS_CHOSEN = 5
 # What takes too long for each run, at its full size (tests/sizes.py): `make prove-NAME`.
 PROOFS = {
-    "kills": ["tests/faults", "tests/operators/test_backup.py", "-m", "not alone"],
+    "kills": ["tests/faults", "tests/operations/test_backup.py", "-m", "not alone"],
     "fairness": ["tests/faults/test_fairness.py"],
-    "never-twice": ["tests/stages/test_never_twice.py"],
+    "never-twice": ["tests/pipeline/publish/test_never_twice.py"],
     "fuzz": ["tests/fuzzing"],
     "frames": ["tests/render/video/test_lengths.py"],
     "feeds": [
@@ -59,16 +59,16 @@ PROOFS = {
         "tests/sources/test_rss_quick.py",
     ],
     "simulate": ["tests/simulation", "-n", "2"],
-    "image": ["tests/operators/test_image.py"],
-    "first-day": ["tests/first_day", "tests/stages/test_first_day.py"],
+    "image": ["tests/operations/test_image.py"],
+    "first-day": ["tests/first_day", "tests/pipeline/ingest/test_first_day.py"],
     "properties": [
         "tests/analytics",
         "tests/engines",
         "tests/grounding",
         "tests/writers",
-        "tests/stages/test_paid_once.py",
-        "tests/stages/test_simulation.py",
-        "tests/stages/planning",
+        "tests/pipeline/generate/test_paid_once.py",
+        "tests/pipeline/outlets/test_simulation.py",
+        "tests/pipeline/schedule/planning",
     ],
 }
 TOLD = re.compile(r"^(tests/\S+: |PASSED|FAILED|ERROR|\d+ passed|\d+ failed)")

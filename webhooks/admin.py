@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 from django.contrib import admin, messages
 from django.utils.translation import gettext_lazy as _
 
-from config.ground.errors import AppError
-from config.ground.ids import encode
+from config.core.errors import AppError
+from config.core.ids import encode
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 

@@ -16,16 +16,16 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from config.ground import dispatch, due, limits, logs, states, tallies
-from config.ground.clock import utc_now
-from config.ground.crash import crash_point
-from config.ground.ids import encode
-from config.ground.outbound import Client, OutboundError, Policy, TimedOut
-from config.ground.prepared import Prepared
+from config.core import counters, dispatch, limits, logs, states, work_queue
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.database.compiled_queries import Prepared
+from config.core.http_client import Client, OutboundError, Policy, TimedOut
+from config.core.ids import encode
 from webhooks import signing
 from webhooks.models import Delivery, Endpoint
 from webhooks.pace import EndpointRate
-from webhooks.recording import Sent, Success, is_healthy, is_open, record, record_successes
+from webhooks.results import Sent, Success, is_healthy, is_open, record, record_successes
 from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
@@ -110,11 +110,11 @@ def probe_endpoint(endpoint_id: UUID) -> None:
 def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
     """Of the endpoint's due deliveries the earliest, as many as its rate allows now, with what they need."""
     with transaction.atomic():
-        due.lock_holder(Delivery._meta.db_table, endpoint_id)
+        work_queue.lock_holder(Delivery._meta.db_table, endpoint_id)
         allowed = min(most, PACE.left([endpoint_id]).get(endpoint_id, most))
         if allowed < 1:
             return []
-        taken = due.take(Delivery, "endpoint_id", endpoint_id, limit=allowed, lease=LEASE)
+        taken = work_queue.take(Delivery, "endpoint_id", endpoint_id, limit=allowed, lease=LEASE)
         if taken:
             PACE.used({endpoint_id: len(taken)})
     if taken:
@@ -152,7 +152,7 @@ def _deliver_some(taken: Sequence[Delivery]) -> float | None:
     record_successes(sent)
     crash_point("deliver.recorded")
     if left:
-        now = due.database_now()
+        now = work_queue.database_now()
         for delivery in left:
             delivery.sleep_until(now, attempts=max(delivery.attempts - 1, 0))
     if fault is not None:
@@ -182,7 +182,7 @@ def _attempt(delivery: Delivery, *, now: datetime) -> Sent | None:
             read([delivery])
         if delivery.attempts > MAX_ATTEMPTS:
             give_up(delivery)
-            tallies.add("given_up", "webhooks.deliver_to_endpoint")
+            counters.add("given_up", "webhooks.deliver_to_endpoint")
             log.error("gave_up", delivery=encode("dlv", delivery.pk), attempts=delivery.attempts)
             return None
         body = _body_to_send(delivery, delivery.endpoint)

@@ -11,15 +11,15 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 
 from accounts import audit
-from config.ground import dispatch, due, limits, states
-from config.ground.clock import utc_now
-from config.ground.errors import Conflict, Invalid
-from config.ground.ids import encode, uuid7
+from config.core import dispatch, limits, states, work_queue
+from config.core.clock import utc_now
+from config.core.errors import Conflict, Invalid
+from config.core.ids import encode, uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
-from webhooks import checking, signing
+from webhooks import signing, validation
 from webhooks.models import Delivery, Endpoint
-from webhooks.recording import is_open
+from webhooks.results import is_open
 from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def add(
     """
     chosen = list(dict.fromkeys(events))
     rate = limits.WEBHOOK_RATE if rate is None else rate
-    checking.refuse_unless_usable(url, chosen, description, rate)
+    validation.refuse_unless_usable(url, chosen, description, rate)
     if is_tried:
-        checking.refuse_where_closed(url)
+        validation.refuse_where_closed(url)
     secret = signing.make_secret()
     with transaction.atomic():
         endpoint: Endpoint = Endpoint.everywhere.create(
@@ -95,9 +95,9 @@ def change(
     """
     chosen = list(dict.fromkeys(events))
     rate = endpoint.rate if rate is None else rate
-    checking.refuse_unless_usable(url, chosen, description, rate)
+    validation.refuse_unless_usable(url, chosen, description, rate)
     if url != endpoint.url:
-        checking.refuse_where_closed(url)
+        validation.refuse_where_closed(url)
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
@@ -169,7 +169,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
             released = (
                 Delivery.objects.of(locked.workspace_id)
                 .filter(endpoint=locked, status="held")
-                .update(wake_at=F("created_at"), due_at=now, **due.overtake())
+                .update(wake_at=F("created_at"), due_at=now, **work_queue.overtake())
             )
         _note("endpoint.switched_on", locked, actor, {"released": released})
         dispatch.wake()
@@ -193,7 +193,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
         )
         # Woken, so that a hand ends each of them visibly.
         Delivery.objects.of(locked.workspace_id).filter(endpoint=locked, status__in=OPEN_DELIVERIES).update(
-            wake_at=now, **due.overtake()
+            wake_at=now, **work_queue.overtake()
         )
         _note("endpoint.removed", locked, actor)
         dispatch.wake()
@@ -218,7 +218,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
             raise Conflict.because(
                 code="event_expired", message=f"The event's content was kept {days} days and is gone."
             )
-        again = {"wake_at": now, "due_at": now, **due.overtake()}
+        again = {"wake_at": now, "due_at": now, **work_queue.overtake()}
         if delivery.status == "pending":
             states.write_as(delivery, "pending", **again)
         else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.ground import dispatch, due, states
-from config.ground.prepared import insert_missing
+from config.core import dispatch, states, work_queue
+from config.core.database.compiled_queries import insert_missing
 from pipeline.events import TYPES
 from webhooks.models import EVERY_EVENT, Delivery, Endpoint
 
@@ -21,7 +21,7 @@ def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
     """Queue these events for the workspace's endpoints; runs in the transaction that marks them as dispatched."""
     endpoints = list(Endpoint.objects.of(workspace_id).filter(deleted_at__isnull=True))
     # The database's clock, by which the rows will be claimed.
-    now = due.database_now()
+    now = work_queue.database_now()
     deliveries = [
         _delivery(endpoint, event, now=now)
         for event in events

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from config.ground import due
-from config.ground.prepared import Prepared, insert_or_replace
+from config.core import work_queue
+from config.core.database.compiled_queries import Prepared, insert_or_replace
 from webhooks.models import Endpoint, EndpointPace
 
 if TYPE_CHECKING:
@@ -64,4 +64,4 @@ _PACES: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def _now() -> int:
-    return (due.database_now() - _EPOCH) // _MILLISECOND
+    return (work_queue.database_now() - _EPOCH) // _MILLISECOND

@@ -10,13 +10,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.ground import dispatch, due, limits, states
-from config.ground.clock import utc_now
-from config.ground.crash import crash_point
-from config.ground.errors import Conflict, Invalid
-from config.ground.ids import encode, first_of, uuid7
+from config.core import dispatch, limits, states, work_queue
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.errors import Conflict, Invalid
+from config.core.ids import encode, first_of, uuid7
 from webhooks.models import Delivery, Endpoint, Recovery
-from webhooks.recording import is_healthy, is_open
+from webhooks.results import is_healthy, is_open
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -91,7 +91,7 @@ def start(
 def stop(recovery: Recovery, *, actor: str, now: datetime | None = None) -> None:
     """Nothing more is put in line; what is in line is sent. Raises `MoveRefused` where it has ended."""
     with transaction.atomic():
-        states.move(recovery, "stopped", wake_at=None, ended_at=now or utc_now(), **due.overtake())
+        states.move(recovery, "stopped", wake_at=None, ended_at=now or utc_now(), **work_queue.overtake())
         _note("endpoint.recovery_stopped", recovery, actor)
 
 
@@ -130,7 +130,7 @@ def _put_in_line(recovery: Recovery) -> bool:
     with transaction.atomic():
         # Locked before its deliveries, as everywhere.
         endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=recovery.endpoint_id)
-        now = due.database_now()
+        now = work_queue.database_now()
         if endpoint.deleted_at is not None:
             states.move(recovery, "stopped", under_lease=True, wake_at=None, attempts=0, ended_at=now)
             return False
@@ -174,7 +174,7 @@ def _send_again(delivery: Delivery, now: datetime) -> bool:
     """With a fresh schedule; False for one that is on its way anyway, or that somebody was faster with."""
     if delivery.status == "pending" and (delivery.attempts or (delivery.wake_at and delivery.wake_at <= now)):
         return False
-    again = {"wake_at": now, "due_at": now, **due.overtake()}
+    again = {"wake_at": now, "due_at": now, **work_queue.overtake()}
     try:
         if delivery.status == "pending":
             # A hand that has claimed it since it was read keeps it.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from config.ground import limits
-from config.ground.ids import first_of
+from config.core import limits
+from config.core.ids import first_of
 from pipeline.models import Event
 from webhooks.models import Delivery, DeliveryAttempt
 

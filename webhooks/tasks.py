@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline import events
 from webhooks import deliver, recovery
 from webhooks.fan_out import write_deliveries

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from accounts import notices
 from accounts.export import in_turn
-from config.ground.clock import utc_now
-from config.ground.ids import encode
-from config.ground.moments import as_z
+from config.core.clock import utc_now
+from config.core.datetimes import as_z
+from config.core.ids import encode
 from webhooks.models import Delivery, Endpoint
 
 if TYPE_CHECKING:

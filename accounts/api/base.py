@@ -11,11 +11,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts import idempotency, permissions
-from config.ground import limits
-from config.ground.api import Resource
-from config.ground.errors import CODES
-from config.ground.jsonio import PayloadTooLarge, dump, raw_body
+from accounts.access import idempotency, permissions
+from config.core import limits
+from config.core.api.jsonio import PayloadTooLarge, dump, raw_body
+from config.core.api.views import Resource
+from config.core.errors import CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from drf_spectacular.openapi import AutoSchema
     from rest_framework.request import Request
 
-    from accounts.authentication import Caller
-    from config.ground.api import Parameter
+    from accounts.access.authentication import Caller
+    from config.core.api.views import Parameter
 
 
 class WorkspaceResource(Resource):
@@ -105,7 +105,7 @@ def secret_answer(response: Response) -> Response:
 
 
 class BearerTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    target_class = "accounts.authentication.BearerToken"
+    target_class = "accounts.access.authentication.BearerToken"
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from accounts import credits
 from accounts.api.base import WorkspaceResource, answers, documented, page_of
 from accounts.api.workspace import LIMITS_EXAMPLE, LimitsSerializer, limits_of
 from accounts.models import LedgerEntry
-from config.ground.api import (
+from config.core.api.views import (
     PAGING,
     MomentField,
     PublicIdField,
@@ -20,9 +20,9 @@ from config.ground.api import (
     respond_with_tag,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.ids import encode
-from config.ground.moments import as_z
+from config.core.clock import utc_now
+from config.core.datetimes import as_z
+from config.core.ids import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

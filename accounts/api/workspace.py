@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 
-from accounts import credits, tokens
+from accounts import credits
+from accounts.access import tokens
 from accounts.api.base import WorkspaceResource, answers
-from config.ground import limits
-from config.ground.api import MomentField, PublicIdField, read_query, respond_with_tag, weak_tag
-from config.ground.moments import as_z_or_none
+from config.core import limits
+from config.core.api.views import MomentField, PublicIdField, read_query, respond_with_tag, weak_tag
+from config.core.datetimes import as_z_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,6 +1,6 @@
-import config.ground.clock
-import config.ground.ids
-import config.ground.sealed
+import config.core.clock
+import config.core.ids
+import config.core.encrypted_fields
 import django.db.models.deletion
 import django.db.models.functions.text
 import django.db.models.manager
@@ -50,12 +50,12 @@ class Migration(migrations.Migration):
                 ('password', models.CharField(max_length=128, verbose_name='password')),
                 ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
                 ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=254, unique=True)),
                 ('name', models.CharField(blank=True, max_length=120)),
                 ('is_active', models.BooleanField(default=True)),
                 ('is_staff', models.BooleanField(default=False)),
-                ('date_joined', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('date_joined', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
                 ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
             ],
@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Workspace',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=120)),
                 ('timezone', models.CharField(default='UTC', max_length=64)),
                 ('credits_per_month', models.PositiveIntegerField(blank=True, null=True)),
@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                 ('is_unlimited', models.BooleanField(default=False)),
                 ('whitelisted_at', models.DateTimeField(blank=True, null=True)),
                 ('requires_approval', models.BooleanField(default=False)),
-                ('model_key', config.ground.sealed.ClosedTextField(blank=True, null=True)),
+                ('model_key', config.core.encrypted_fields.ClosedTextField(blank=True, null=True)),
                 ('model_key_last_four', models.CharField(blank=True, db_default='', default='', max_length=4)),
                 ('model_cap_micro_usd', models.PositiveBigIntegerField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
@@ -97,14 +97,14 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WhitelistRequest',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('message', models.TextField(blank=True)),
                 ('status', models.CharField(choices=[('pending', 'pending'), ('approved', 'approved'), ('refused', 'refused')], default='pending', max_length=10)),
                 ('reason', models.CharField(blank=True, max_length=1000)),
                 ('asked_by', models.CharField(max_length=200)),
                 ('decided_by', models.CharField(blank=True, max_length=200)),
                 ('decided_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='whitelist_requests', to='accounts.workspace')),
             ],
             options={
@@ -150,13 +150,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='AuditEntry',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('actor', models.CharField(max_length=200)),
                 ('action', models.CharField(max_length=60)),
                 ('subject', models.CharField(blank=True, max_length=200)),
                 ('details', models.JSONField(default=dict)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='audit', to='accounts.workspace')),
             ],
             options={
@@ -173,7 +173,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ApiToken',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=120)),
                 ('digest', models.BinaryField(max_length=32, unique=True)),
                 ('prefix', models.CharField(max_length=16)),
@@ -184,7 +184,7 @@ class Migration(migrations.Migration):
                 ('revoked_at', models.DateTimeField(blank=True, null=True)),
                 ('last_used_at', models.DateTimeField(blank=True, null=True)),
                 ('last_used_from', models.GenericIPAddressField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                 ('rotated_from', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, to='accounts.apitoken')),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='accounts.workspace')),
@@ -203,14 +203,14 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='IdempotencyKey',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('key', models.CharField(max_length=255)),
                 ('request_digest', models.BinaryField(max_length=32)),
                 ('status', models.PositiveSmallIntegerField()),
                 ('body', models.BinaryField()),
                 ('headers', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
             options={
@@ -225,16 +225,16 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Invitation',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=254)),
                 ('role', models.CharField(choices=[('owner', 'Owner'), ('editor', 'Editor'), ('viewer', 'Viewer')], max_length=10)),
                 ('digest', models.BinaryField(max_length=32, unique=True)),
                 ('sends', models.PositiveIntegerField(default=1)),
-                ('sent_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('sent_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('expires_at', models.DateTimeField()),
                 ('accepted_at', models.DateTimeField(null=True)),
                 ('withdrawn_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('invited_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='accounts.workspace')),
             ],
@@ -250,14 +250,14 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='LedgerEntry',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('grant', 'Grant'), ('reserve', 'Reserve'), ('settle', 'Settle'), ('release', 'Release'), ('expire', 'Expire'), ('adjust', 'Adjust')], max_length=8)),
                 ('amount', models.BigIntegerField()),
                 ('reserved_change', models.BigIntegerField(default=0)),
                 ('used_change', models.BigIntegerField(default=0)),
                 ('subject', models.UUIDField(null=True)),
                 ('reason', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ledger', to='accounts.workspace')),
             ],
             options={
@@ -275,7 +275,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Membership',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('role', models.CharField(choices=[('owner', 'Owner'), ('editor', 'Editor'), ('viewer', 'Viewer')], max_length=10)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
@@ -293,7 +293,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Notice',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -303,7 +303,7 @@ class Migration(migrations.Migration):
                 ('title', models.CharField(max_length=200)),
                 ('text', models.TextField(blank=True)),
                 ('path', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -321,13 +321,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='NoticeChoice',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('kinds', models.JSONField(default=dict)),
                 ('by_mail', models.BooleanField(default=True)),
-                ('slack_url', config.ground.sealed.SealedTextField(null=True)),
-                ('telegram_token', config.ground.sealed.SealedTextField(null=True)),
+                ('slack_url', config.core.encrypted_fields.SealedTextField(null=True)),
+                ('telegram_token', config.core.encrypted_fields.SealedTextField(null=True)),
                 ('telegram_chat', models.CharField(blank=True, max_length=64)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -344,7 +344,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='NoticeDigest',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -365,7 +365,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='NoticeMessage',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -374,7 +374,7 @@ class Migration(migrations.Migration):
                 ('status', models.CharField(choices=[('pending', 'Pending'), ('gathered', 'Waits for the digest'), ('told', 'Told in a digest'), ('sent', 'Sent'), ('failed', 'Failed'), ('dropped', 'Dropped')], default='pending', max_length=10)),
                 ('failures', models.PositiveSmallIntegerField(default=0)),
                 ('error', models.CharField(blank=True, max_length=300)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('sent_at', models.DateTimeField(null=True)),
                 ('notice', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='accounts.notice')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),

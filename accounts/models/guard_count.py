@@ -8,7 +8,7 @@ from django.db import models
 
 
 class GuardCount(models.Model):
-    """An entry of the cache in `accounts/counts.py`; nothing but its time ends it."""
+    """An entry of the cache in `accounts/access/counts.py`; nothing but its time ends it."""
 
     key = models.CharField(max_length=250, primary_key=True)
     value = models.TextField()

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from django.db import models
 
 from accounts.models.workspace import Workspace
-from config.ground.clock import utc_now
-from config.ground.ids import uuid7
+from config.core.clock import utc_now
+from config.core.ids import uuid7
 
 
 class IdempotencyKey(models.Model):

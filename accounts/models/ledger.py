@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models.workspace import Workspace
 from accounts.tenancy import WorkspaceQuerySet
-from config.ground.clock import utc_now
-from config.ground.ids import uuid7
+from config.core.clock import utc_now
+from config.core.ids import uuid7
 
 
 class CreditBalance(models.Model):

@@ -8,8 +8,8 @@ from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, Permis
 from django.db import models
 from django.db.models.functions import Lower
 
-from config.ground.clock import utc_now
-from config.ground.ids import uuid7
+from config.core.clock import utc_now
+from config.core.ids import uuid7
 
 
 class UserManager(BaseUserManager["User"]):

@@ -10,8 +10,8 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from accounts.tenancy import WorkspaceQuerySet
-from config.ground.ids import encode, uuid7
-from config.ground.sealed import ClosedTextField
+from config.core.encrypted_fields import ClosedTextField
+from config.core.ids import encode, uuid7
 
 
 class Workspace(models.Model):

@@ -10,7 +10,7 @@ from django.db import transaction
 from accounts import audit
 from accounts.models import Membership, NoticeChoice, NoticeMessage
 from accounts.notices.kinds import KINDS, OFF
-from config.ground.clock import utc_now
+from config.core.clock import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,9 @@ from accounts.models import NoticeDigest, NoticeKind, NoticeMessage
 from accounts.notices.choices import choices_of
 from accounts.notices.kinds import DAILY
 from accounts.notices.record import record
-from config.ground import limits, states
-from config.ground.clock import utc_now
-from config.ground.crash import crash_point
+from config.core import limits, states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

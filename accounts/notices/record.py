@@ -9,10 +9,10 @@ from django.db.transaction import TransactionManagementError
 from django.utils.translation import gettext as _
 
 from accounts.models import Notice, NoticeKind
-from config.ground import dispatch
-from config.ground.clock import utc_now
-from config.ground.ids import uuid7
-from config.ground.prepared import insert_unless_there
+from config.core import dispatch
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import insert_unless_there
+from config.core.ids import uuid7
 
 if TYPE_CHECKING:
     from datetime import datetime

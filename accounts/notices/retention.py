@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from accounts.models import Notice
-from config.ground import limits
+from config.core import limits
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,11 +10,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import whitelisting
+from accounts import whitelist
 from accounts.models import WhitelistRequest
-from accounts.pages import typed
-from accounts.pages.place import Place, page
-from config.ground.errors import AppError
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AccessForm(forms.Form):
     message = forms.CharField(
         label=gettext_lazy("What do you want to use it for?"),
-        max_length=whitelisting.MESSAGE_CHARACTERS,
+        max_length=whitelist.MESSAGE_CHARACTERS,
         help_text=gettext_lazy(
             "A sentence or two help the operator to decide: your site, what you publish, where."
         ),
@@ -33,12 +33,12 @@ class AccessForm(forms.Form):
 
 @page("manage")
 def access(request: HttpRequest, place: Place) -> HttpResponse:
-    form = typed.form_for(request, AccessForm)
+    form = form_recovery.form_for(request, AccessForm)
     if request.method == "POST" and form.is_valid():
         try:
-            whitelisting.ask(place.workspace, form.cleaned_data["message"], place.user.email)
+            whitelist.ask(place.workspace, form.cleaned_data["message"], place.user.email)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             messages.success(request, _("The operator has your request and answers by mail."))
             return redirect(place.address("access"))

@@ -11,9 +11,9 @@ from django.conf import settings
 from django.urls import reverse
 
 from accounts import mails
-from accounts.authentication import client_address
+from accounts.access.authentication import client_address
 from accounts.pages import invitation
-from config.ground.sealed import seal, unseal
+from config.core.encrypted_fields import seal, unseal
 
 if TYPE_CHECKING:
     from django.core.mail import EmailMessage

@@ -13,8 +13,8 @@ from django.forms.renderers import DjangoTemplates
 from django.template import engines
 from django.utils.translation import gettext_lazy as _
 
-from accounts import counts
-from config.ground import limits
+from accounts.access import counts
+from config.core import limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -14,9 +14,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts import members, roles, workspaces
+from accounts import members, workspaces
+from accounts.access import roles
 from accounts.models import Membership
-from config.ground.errors import AppError
+from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -43,7 +44,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         "has_account": members.has_account(found.email),
         "here": request.path,
     }
-    return render(request, "pages/invitation.html", context)
+    return render(request, "pages/invitation/page.html", context)
 
 
 def _over(request: HttpRequest, token: str) -> HttpResponse:
@@ -53,7 +54,7 @@ def _over(request: HttpRequest, token: str) -> HttpResponse:
         own = workspaces.memberships_of(request.user)
         if any(row.workspace_id == answered.workspace_id for row in own):
             return redirect("home", ws=answered.workspace_id)
-    return render(request, "pages/invitation_over.html", status=404)
+    return render(request, "pages/invitation/over.html", status=404)
 
 
 def _accept(request: HttpRequest, found: Invitation, user: User) -> HttpResponse:

@@ -12,12 +12,13 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import members, roles
+from accounts import members
+from accounts.access import roles
 from accounts.models import Invitation, Membership
-from accounts.pages import typed, undo
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.errors import AppError
+from accounts.pages import form_recovery, undo
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -65,25 +66,25 @@ def listed(request: HttpRequest, place: Place) -> HttpResponse:
         "roles": {role.value: told[0] for role, told in roles.TOLD.items()},
         "days": limits.INVITATION_KEPT.days,
     }
-    return render(request, "pages/members.html", context)
+    return render(request, "pages/members/list.html", context)
 
 
 @page("manage")
 def invite(request: HttpRequest, place: Place) -> HttpResponse:
-    form = typed.form_for(request, InviteForm)
+    form = form_recovery.form_for(request, InviteForm)
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("members"))
         email = form.cleaned_data["email"]
         try:
             members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
         except AppError as error:
-            typed.sent_in_vain(request)
-            typed.blame(form, error)
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
         else:
             messages.success(request, _("The invitation is on its way to %(email)s.") % {"email": email})
             return redirect(place.address("members"))
-    return render(request, "pages/member_invite.html", {"place": place, "form": form})
+    return render(request, "pages/members/invite.html", {"place": place, "form": form})
 
 
 @page("manage", methods=("POST",))
@@ -119,19 +120,19 @@ def reinstate(request: HttpRequest, place: Place, invitation: UUID) -> HttpRespo
 @page("manage")
 def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
     membership = _membership(place, user)
-    form = typed.form_for(request, RoleForm, initial={"role": membership.role})
+    form = form_recovery.form_for(request, RoleForm, initial={"role": membership.role})
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data["role"]
         try:
             members.change_role(place.workspace, user, chosen, actor=place.user.email)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             said = _("%(person)s is now: %(role)s.")
             told = roles.TOLD[Membership.Role(chosen)][0]
             messages.success(request, said % {"person": membership.user.email, "role": told})
             return redirect(place.address("members"))
-    return render(request, "pages/member_role.html", {"place": place, "form": form, "member": membership})
+    return render(request, "pages/members/role.html", {"place": place, "form": form, "member": membership})
 
 
 @page("manage")
@@ -142,13 +143,13 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
         try:
             removed = members.remove(place.workspace, user, actor=place.user.email)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             if removed is not None:
                 said = _("%(person)s is out.") % {"person": membership.user.email}
                 undo.offer(request, said, place.address("member_restore"), {"removed": removed})
             return redirect(place.address("members"))
-    return render(request, "pages/member_remove.html", {"place": place, "form": form, "member": membership})
+    return render(request, "pages/members/remove.html", {"place": place, "form": form, "member": membership})
 
 
 @page("manage", methods=("POST",))
@@ -167,14 +168,14 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
         try:
             members.leave(place.workspace, place.user)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             said = _("You have left %(workspace)s.") % {"workspace": place.workspace.name}
             messages.success(request, said)
             return redirect("front")
     is_last = members.is_last_owner(place.workspace, place.user.pk) and place.may_manage
     return render(
-        request, "pages/member_leave.html", {"place": place, "form": form, "is_last_owner": is_last}
+        request, "pages/members/leave.html", {"place": place, "form": form, "is_last_owner": is_last}
     )
 
 

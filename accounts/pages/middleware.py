@@ -14,11 +14,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from accounts import counts
-from accounts.authentication import sender
-from accounts.pages import typed
-from config.ground import limits
-from config.ground.requests import pages_only
+from accounts.access import counts
+from accounts.access.authentication import sender
+from accounts.pages import form_recovery
+from config.core import limits
+from config.core.middleware import pages_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ Session = pages_only(BoundedSessions)
 
 def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
     """Why it isn't stored; who has given a right password is no stranger any more."""
-    beside = {name: value for name, value in session.items() if name != typed.KEPT}
+    beside = {name: value for name, value in session.items() if name != form_recovery.KEPT}
     if len(session.encode(beside)) > limits.STRANGERS_SESSION_BYTES:
         said = _("This is more than the page can keep. Open it again, and send less.")
         return HttpResponse(f"{said}\n", status=413, content_type="text/plain; charset=utf-8")

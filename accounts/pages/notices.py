@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts import notices
 from accounts.models import NoticeChannel, NoticeKind
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from accounts.pages import typed
-from accounts.pages.place import Place, page
-from config.ground import limits
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -131,7 +131,7 @@ def _whens(kind: Kind) -> list[tuple[str, Any]]:
 @page("be_here")
 def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
     choice = _choice(place)
-    form = typed.form_for(request, NoticesForm, choice=choice)
+    form = form_recovery.form_for(request, NoticesForm, choice=choice)
     if request.method == "POST" and form.is_valid():
         notices.choose(place.workspace, place.user, **form.chosen())
         messages.success(request, _("Saved."))
@@ -145,7 +145,7 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
         "hour": f"{limits.DIGEST_HOUR:02}:00",
         "most": limits.NOTICES_AT_ONCE_MOST,
     }
-    return render(request, "pages/notices.html", context)
+    return render(request, "pages/notices/page.html", context)
 
 
 @page("be_here", methods=("POST",))

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
-from accounts.pages import typed
-from accounts.pages.place import person_page
-from config.ground import limits
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import person_page
+from config.core import limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -35,7 +35,7 @@ class ProfileForm(forms.Form):
 @person_page
 def profile(request: HttpRequest) -> HttpResponse:
     user = cast("User", request.user)
-    form = typed.form_for(request, ProfileForm, initial={"name": user.name})
+    form = form_recovery.form_for(request, ProfileForm, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():
         user.name = form.cleaned_data["name"].strip()
         workspaces.keep_user(user, ["name"], user.email)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.core.cache import caches
 
-from config.ground.sealed import seal, unseal
+from config.core.encrypted_fields import seal, unseal
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

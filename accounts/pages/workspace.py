@@ -15,12 +15,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import erasure, export, samples, workspaces
-from accounts.pages import typed
+from accounts.pages import form_recovery
 from accounts.pages.members import SureForm
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -81,14 +81,14 @@ class NameForm(forms.Form):
 def workspace(request: HttpRequest, place: Place) -> HttpResponse:
     row = place.workspace
     initial = {"name": row.name, "timezone": row.timezone, "requires_approval": row.requires_approval}
-    form = typed.form_for(request, WorkspaceForm, initial=initial)
+    form = form_recovery.form_for(request, WorkspaceForm, initial=initial)
     if request.method == "POST" and form.is_valid():
         for name in form.changed_data:
             setattr(row, name, form.cleaned_data[name])
         try:
             workspaces.change(row, form.changed_data, place.user.email)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             messages.success(request, _("Saved."))
             return redirect(place.address("workspace"))
@@ -101,21 +101,21 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
         "cap": _dollars(row.model_cap_micro_usd),
         "has_samples": samples.has_samples(row),
     }
-    return render(request, "pages/workspace.html", context)
+    return render(request, "pages/workspace/page.html", context)
 
 
 @page("manage")
 def model_key(request: HttpRequest, place: Place) -> HttpResponse:
-    form = typed.form_for(request, ModelKeyForm)
+    form = form_recovery.form_for(request, ModelKeyForm)
     if request.method == "POST" and form.is_valid():
         try:
             workspaces.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             messages.success(request, _("The key is kept. The next run uses it."))
             return redirect(place.address("workspace"))
-    return render(request, "pages/workspace_key.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/key.html", {"place": place, "form": form})
 
 
 @page("manage")
@@ -125,20 +125,22 @@ def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
         if workspaces.remove_model_key(place.workspace, place.user.email):
             messages.success(request, _("The key is removed."))
         return redirect(place.address("workspace"))
-    return render(request, "pages/workspace_key_remove.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/key_remove.html", {"place": place, "form": form})
 
 
 @page("manage")
 def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
     row = place.workspace
-    form = typed.form_for(request, ModelCapForm, initial={"dollars": _dollars(row.model_cap_micro_usd)})
+    form = form_recovery.form_for(
+        request, ModelCapForm, initial={"dollars": _dollars(row.model_cap_micro_usd)}
+    )
     if request.method == "POST" and form.is_valid():
         dollars = form.cleaned_data["dollars"]
         row.model_cap_micro_usd = None if dollars is None else int(dollars * MICRO)
         workspaces.change(row, ["model_cap_micro_usd"], place.user.email)
         messages.success(request, _("Saved."))
         return redirect(place.address("workspace"))
-    return render(request, "pages/workspace_cap.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/cap.html", {"place": place, "form": form})
 
 
 @page("manage")
@@ -166,16 +168,16 @@ def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
 @page("manage")
 @reauthentication_required  # type: ignore[untyped-decorator]  # it ships no types
 def delete(request: HttpRequest, place: Place) -> HttpResponse:
-    form = typed.form_for(request, NameForm)
+    form = form_recovery.form_for(request, NameForm)
     if request.method == "POST" and form.is_valid():
         try:
             erasure.ask(place.workspace, form.cleaned_data["name"], by=place.user)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             return redirect(place.address("workspace"))
     context = {"place": place, "form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
-    return render(request, "pages/workspace_delete.html", context)
+    return render(request, "pages/workspace/delete.html", context)
 
 
 @page("manage", methods=("POST",))

@@ -14,13 +14,14 @@ from accounts.api.base import WorkspaceResource, answers, documented
 from analytics import queries
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
 from analytics.api.spreadsheet import CsvRenderer
+from analytics.fast_json import written
 from analytics.models import Attribution
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
-from analytics.told import figures, told
-from analytics.written import written
-from config.ground import limits
-from config.ground.api import (
+from analytics.serialize import figures, told
+from config.core import limits
+from config.core.api.jsonio import Dumped, JsonRenderer, dump
+from config.core.api.views import (
     DATE_OR_MOMENT,
     LEAVES_DAY_OUT,
     Parameter,
@@ -32,10 +33,9 @@ from config.ground.api import (
     unknown_names,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import Invalid
-from config.ground.jsonio import Dumped, JsonRenderer, dump
-from config.ground.moments import EMPTY_RANGE, as_z, as_z_or_none, read_moment, why_no_moment
+from config.core.clock import utc_now
+from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none, read_moment, why_no_moment
+from config.core.errors import Invalid
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.response import Response
 
-    from accounts.authentication import Caller
+    from accounts.access.authentication import Caller
 
 DEFAULT_DAYS: Final = timedelta(days=30)
 _YEARS: Final = range(1970, 3000)

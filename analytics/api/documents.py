@@ -7,9 +7,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from analytics.folding import NULLABLE, REASONS
+from analytics.aggregate import NULLABLE, REASONS
 from analytics.periods import INTERVALS
-from config.ground.api import MomentField, PublicIdField
+from config.core.api.views import MomentField, PublicIdField
 from pipeline.models import Bucket
 
 

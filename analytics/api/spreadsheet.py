@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rest_framework.renderers import BaseRenderer
 
-from analytics.told import as_csv
+from analytics.serialize import as_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

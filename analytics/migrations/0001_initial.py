@@ -1,5 +1,5 @@
-import config.ground.clock
-import config.ground.ids
+import config.core.clock
+import config.core.ids
 import django.db.models.deletion
 import django.db.models.manager
 from django.db import migrations, models
@@ -55,10 +55,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Measurement',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('number', models.PositiveSmallIntegerField()),
-                ('at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('published_at', models.DateTimeField()),
                 ('content_type', models.CharField(choices=[('video', 'Video'), ('image', 'Image'), ('text', 'Text'), ('blog', 'Article'), ('newsletter', 'Newsletter')], max_length=10)),
                 ('engine_output', models.CharField(max_length=60)),
@@ -128,7 +128,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Measuring',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -153,7 +153,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='MonthlySummary',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -174,7 +174,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Outcome',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('event_id', models.UUIDField(unique=True)),
                 ('publication_id', models.UUIDField()),
@@ -228,7 +228,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='RollupDay',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.due import DueModel, claim_indexes
+from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models import Bucket, HitKind
 
 QUARTER: Final = 900

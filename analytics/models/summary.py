@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.due import DueModel, claim_indexes
+from config.core.work_queue import DueModel, claim_indexes
 
 
 class MonthlySummary(WorkspaceRow, DueModel):

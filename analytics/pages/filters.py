@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
-from analytics.folding import METRICS
+from analytics.aggregate import METRICS
 from analytics.models import Attribution
 from analytics.periods import Period, local_midnight
 from analytics.queries import Question
-from config.ground import limits
-from config.ground.ids import decode, encode
+from config.core import limits
+from config.core.ids import decode, encode
 from pipeline.models import Bucket, Outlet
 
 if TYPE_CHECKING:

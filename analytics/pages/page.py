@@ -8,21 +8,21 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages.place import Place, page
+from accounts.pages.workspace_view import Place, page
 from analytics import queries
-from analytics.doing import doing
-from analytics.pages import showing
+from analytics.pages import charts
 from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
-from analytics.report import report
-from analytics.told import as_csv, told
-from analytics.wording import number, seconds_said
-from config.ground.clock import utc_now
+from analytics.reports.number_format import number, seconds_said
+from analytics.reports.page import report
+from analytics.reports.pipeline_stats import doing
+from analytics.serialize import as_csv, told
+from config.core.clock import utc_now
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from analytics.folding import Figures
-    from analytics.report import Report
+    from analytics.aggregate import Figures
+    from analytics.reports.page import Report
 
 _OF_A_POST: Final = "engagements"
 """By what posts are ranked where the number shown is none that a post has."""
@@ -45,12 +45,12 @@ def analytics(request: HttpRequest, place: Place) -> HttpResponse:
         "own": found.own,
         "did": did,
         "metric": METRIC_NAMES[found.metric],
-        "cards": showing.cards(found.compared),
+        "cards": charts.cards(found.compared),
         "coverage": None if found.totals.coverage is None else round(found.totals.coverage * 100),
         "charts": _charts(found),
-        "columns": [METRIC_NAMES[name] for name in showing.COLUMNS],
+        "columns": [METRIC_NAMES[name] for name in charts.COLUMNS],
         "parts": [
-            (one.name, showing.part_said(one), showing.cells(one.figures), _own_clicks(one.figures))
+            (one.name, charts.part_said(one), charts.cells(one.figures), _own_clicks(one.figures))
             for one in found.parts
         ],
         "sources": [(one.name, _beside(one.figures, found.metric)) for one in found.sources],
@@ -90,11 +90,11 @@ def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
     return AnalyticsFilter(given, workspace=place.workspace, now=utc_now())
 
 
-def _charts(found: Report) -> list[showing.Shown]:
+def _charts(found: Report) -> list[charts.Shown]:
     metric = found.metric
     label = str(METRIC_NAMES[metric])
     return [
-        showing.chart(
+        charts.chart(
             "over-time",
             label,
             _("This period beside the one before. A gap is what nobody knows."),
@@ -102,7 +102,7 @@ def _charts(found: Report) -> list[showing.Shown]:
             metric,
             said=lambda line: _("The period before") if line.is_before else _("This period"),
         ),
-        showing.chart(
+        charts.chart(
             "by-outlet",
             _("%(metric)s by outlet") % {"metric": label},
             "",
@@ -110,13 +110,13 @@ def _charts(found: Report) -> list[showing.Shown]:
             metric,
             said=lambda line: line.name,
         ),
-        showing.chart(
+        charts.chart(
             "by-kind",
             _("%(metric)s by kind") % {"metric": label},
             "",
             found.by_type,
             metric,
-            said=showing.type_said,
+            said=charts.type_said,
         ),
     ]
 
@@ -125,5 +125,5 @@ def _own_clicks(figures: Figures) -> str:
     return number(figures.first_party["clicks"], "clicks")
 
 
-def _beside(figures: Figures, metric: str) -> tuple[showing.Cell, showing.Cell]:
-    return showing.cell(figures, "published"), showing.cell(figures, metric)
+def _beside(figures: Figures, metric: str) -> tuple[charts.Cell, charts.Cell]:
+    return charts.cell(figures, "published"), charts.cell(figures, metric)

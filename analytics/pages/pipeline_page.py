@@ -15,13 +15,13 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.live import look_again
-from accounts.pages.place import Place, page
+from accounts.pages.auto_refresh import look_again
+from accounts.pages.workspace_view import Place, page
 from analytics import queries
-from analytics.doing import punctuality
 from analytics.periods import Period
-from analytics.wording import seconds_said
-from config.ground.clock import utc_now
+from analytics.reports.number_format import seconds_said
+from analytics.reports.pipeline_stats import punctuality
+from config.core.clock import utc_now
 from pipeline.pages.flow import flow
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
     seen = flow(place.workspace, span=span, now=now)
     context: dict[str, Any] = {"place": place, "flow": seen, "span": label, "public_url": settings.PUBLIC_URL}
     part = look_again(
-        request, _PART, "pages/pipeline_stages.html", context, css="stack", seconds=_LIVE_SECONDS
+        request, _PART, "pages/pipeline/stages.html", context, css="stack", seconds=_LIVE_SECONDS
     )
     if isinstance(part, HttpResponse):
         return part
@@ -70,7 +70,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
         "chosen": chosen,
         "rates": _rates(place, span) if seen.has_content else None,
     }
-    return render(request, "pages/pipeline.html", context)
+    return render(request, "pages/pipeline/page.html", context)
 
 
 def _rates(place: Place, span: timedelta) -> Rates:

@@ -1,6 +1,6 @@
 """Addresses of the pages that tell how a workspace did and does."""
 
-from accounts.pages.place import page_path
+from accounts.pages.workspace_view import page_path
 from analytics.pages import page
 from analytics.pages.pipeline_page import pipeline_page
 

@@ -1,6 +1,6 @@
 """Fills the Demo workspace with sample data: four weeks lived through day by day, by the functions that users' acts call.
 
-The clock is handed in (`config.ground.clock`), nothing leaves the process, and every step looks first at what is there:
+The clock is handed in (`config.core.clock`), nothing leaves the process, and every step looks first at what is there:
 whoever was killed in the middle goes on.
 """
 
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts import samples, workspaces
 from accounts.models import Membership, User, Workspace
+from config.core import clock, dispatch
+from config.core.clock import utc_now
+from config.core.ids import encode
 from config.demo.stories import CHANGED, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
-from config.ground import clock, dispatch
-from config.ground.clock import utc_now
-from config.ground.ids import encode
+from pipeline import publish
+from pipeline.ingest import collect, push
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -27,9 +29,10 @@ from pipeline.models import (
     Topic,
     WorkspaceDefaults,
 )
-from pipeline.stages import collect, publish, push, review, series
-from pipeline.stages.brand import personas, topics
-from pipeline.stages.recurring import keeping
+from pipeline.personas import crud, topics
+from pipeline.review import decisions
+from pipeline.schedule import series
+from pipeline.schedule.recurring import crud as keeping
 from webhooks import endpoints
 from webhooks.models import Endpoint
 
@@ -109,7 +112,7 @@ def _roots(workspace: Workspace) -> None:
     with samples.filling(workspace):
         for given in PERSONAS:
             if not Persona.objects.of(workspace).filter(name=given["name"]).exists():
-                _mark(personas.create(workspace, given, by=ACTOR, now=now))
+                _mark(crud.create(workspace, given, by=ACTOR, now=now))
         for given in TOPICS:
             if not Topic.objects.of(workspace).filter(title=given["title"]).exists():
                 _mark(topics.create(workspace, given, now=now))
@@ -231,7 +234,7 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
     if outlet is None:
         raise samples.Stopped
     with samples.filling(workspace):
-        row = review.approve(row, by=EDITOR, now=utc_now())
+        row = decisions.approve(row, by=EDITOR, now=utc_now())
         wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=at)
         publish.request(row, wish, by=EDITOR, now=utc_now())
     if at is None:

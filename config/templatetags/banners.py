@@ -13,13 +13,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import credits as credit_account
-from config.ground.clock import utc_now
-from pipeline import overview
-from pipeline.stages import stopping
+from config.core.clock import utc_now
+from pipeline.dashboard import counts
+from pipeline.switches import kill_switch
 from webhooks import endpoints
 
 if TYPE_CHECKING:
-    from accounts.pages.place import Place
+    from accounts.pages.workspace_view import Place
 
 register = template.Library()
 
@@ -43,7 +43,7 @@ def standing_banners(place: Place | None) -> list[Banner]:
 
 
 def _stopped(place: Place) -> list[Banner]:
-    switch = stopping.stopped_anywhere("publishing", workspace_id=place.workspace.pk)
+    switch = kill_switch.stopped_anywhere("publishing", workspace_id=place.workspace.pk)
     if switch is None:
         return []
     title = (
@@ -60,7 +60,7 @@ def _stopped(place: Place) -> list[Banner]:
 def _publishing(place: Place) -> list[Banner]:
     """The workspace's own hold or, without one, what is late: by the clock alone, so that it shows without a worker."""
     now = utc_now()
-    reason, late = overview.in_the_way(place.workspace.pk, now=now)
+    reason, late = counts.in_the_way(place.workspace.pk, now=now)
     if reason is not None:
         text = _("%(reason)s Nothing goes out until somebody lets go.") % {"reason": f"{reason.rstrip('.')}."}
         link = _address(place, "queues_page")
@@ -91,7 +91,7 @@ def _used_up(place: Place) -> list[Banner]:
 
 
 def _outlets(place: Place) -> list[Banner]:
-    names = overview.outlets_to_reconnect(place.workspace.pk)
+    names = counts.outlets_to_reconnect(place.workspace.pk)
     if not names:
         return []
     title = ngettext("%(names)s has to be reconnected.", "%(names)s have to be reconnected.", len(names))

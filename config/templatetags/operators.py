@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from django import template
 from django.urls import reverse
 
-from accounts import tokens
-from config import attention
-from config.ground.ids import encode
-from config.ground.money import as_usd
+from accounts.access import tokens
+from config.core.ids import encode
+from config.core.money import as_usd
+from config.operations import admin_alerts
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -20,8 +20,8 @@ register.filter("usd", as_usd)
 
 
 @register.simple_tag
-def what_needs(user: User) -> list[attention.Need]:
-    return attention.needs(user)
+def what_needs(user: User) -> list[admin_alerts.Need]:
+    return admin_alerts.needs(user)
 
 
 @register.filter

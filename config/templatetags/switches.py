@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django import template
 
-from pipeline.stages import stopping
+from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
     from pipeline.models import Switch
@@ -16,4 +16,4 @@ register = template.Library()
 
 @register.simple_tag
 def standing_switches() -> list[Switch]:
-    return stopping.standing()
+    return kill_switch.standing()

@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from accounts import tokens
-from accounts.pages import typed
+from accounts.access import tokens
+from accounts.pages import form_recovery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,7 @@ def sample(row: object) -> SafeString:
 
 @register.simple_tag
 def once() -> SafeString:
-    return format_html('<input type="hidden" name="once" value="{}">', typed.once())
+    return format_html('<input type="hidden" name="once" value="{}">', form_recovery.once())
 
 
 @register.filter

@@ -11,10 +11,10 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from accounts import credits as credit_account
 from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
 from accounts.models import CreditBalance
-from config.ground import ids
-from config.ground.clock import utc_now
-from config.ground.errors import Conflict, NotFound
-from config.ground.prepared import Prepared
+from config.core import ids
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import Prepared
+from config.core.errors import Conflict, NotFound
 from pipeline.models import WorkspaceDefaults
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
 from accounts.api.base import answers, documented
-from config.ground.api import PAGING, page, read_query, respond_with_tag, strong_tag, weak_tag
-from config.ground.ids import encode
+from config.core.api.views import PAGING, page, read_query, respond_with_tag, strong_tag, weak_tag
+from config.core.ids import encode
 from pipeline import payloads, plugins
 from pipeline.api import documents
 from pipeline.api.base import PipelineResource, path_id
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet
 from pipeline.sources.base import Source as SourceKind
-from pipeline.stages import availability
+from pipeline.switches import availability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from typing import Any, Final
 from drf_spectacular.utils import OpenApiResponse, OpenApiWebhook, extend_schema
 from rest_framework import serializers
 
-from config.ground.api import MomentField, PublicIdField
+from config.core.api.views import MomentField, PublicIdField
 from pipeline import events
 from pipeline.api import documents
 

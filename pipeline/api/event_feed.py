@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
 from accounts.api.base import answers, documented
-from config.ground.api import (
+from config.core.api.views import (
     PAGING,
     Parameter,
     choices,
@@ -18,7 +18,7 @@ from config.ground.api import (
     seal_position,
     weak_tag,
 )
-from config.ground.limits import PAGE_ROWS_DEFAULT
+from config.core.limits import PAGE_ROWS_DEFAULT
 from pipeline import events
 from pipeline.api import documents
 from pipeline.api.base import PipelineResource

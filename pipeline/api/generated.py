@@ -12,8 +12,8 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.ground import ids
-from config.ground.api import (
+from config.core import ids
+from config.core.api.views import (
     LEAVES_DAY_OUT,
     PAGING,
     NoFields,
@@ -31,12 +31,12 @@ from config.ground.api import (
     strong_tag,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import Detail, Invalid
-from config.ground.moments import EMPTY_RANGE, as_z, as_z_or_none
-from config.ground.prepared import Prepared
-from config.ground.states import Overtaken
-from pipeline import payloads
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import Prepared
+from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none
+from config.core.errors import Detail, Invalid
+from config.core.states import Overtaken
+from pipeline import payloads, publish
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import (
@@ -47,7 +47,8 @@ from pipeline.api.inputs import (
     moment_asked_for,
     refuse_unless_schedulable,
 )
-from pipeline.connection import account_of, platform_of
+from pipeline.generate import retry_rules
+from pipeline.ingest import push
 from pipeline.models import (
     Asset,
     Bucket,
@@ -57,9 +58,10 @@ from pipeline.models import (
     made_of,
     runs_telling,
 )
-from pipeline.stages import explaining, publish, push, retry_rules, review
-from pipeline.stages.publish import Wish
-from pipeline.wall_clock import shift_of
+from pipeline.outlets.outlet_client import account_of, platform_of
+from pipeline.publish import Wish
+from pipeline.review import decisions, explanation
+from pipeline.text.wall_clock import shift_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -248,7 +250,7 @@ class GeneratedItemView(PipelineResource):
         if "assets" in changes:
             changes["alt_texts"] = _alt_texts(row, changes.pop("assets"))
         try:
-            edited = review.edit(
+            edited = decisions.edit(
                 row,
                 changes,
                 by=self.caller.actor,
@@ -269,7 +271,7 @@ class GeneratedItemView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_nothing(request)
-        review.erase(row, now=utc_now())
+        decisions.erase(row, now=utc_now())
         return Response(status=204)
 
     @extend_schema(
@@ -282,7 +284,7 @@ class GeneratedItemView(PipelineResource):
     def approve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        return self._answer(review.approve(row, by=self.caller.actor, now=utc_now()), 200)
+        return self._answer(decisions.approve(row, by=self.caller.actor, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_reject",
@@ -294,7 +296,7 @@ class GeneratedItemView(PipelineResource):
     def reject(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         reason = self.read_body(request, RejectInput).get("reason", "")
-        return self._answer(review.reject(row, reason=reason, by=self.caller.actor, now=utc_now()), 200)
+        return self._answer(decisions.reject(row, reason=reason, by=self.caller.actor, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_restore",
@@ -306,7 +308,7 @@ class GeneratedItemView(PipelineResource):
     def restore(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        return self._answer(review.restore(row, now=utc_now()), 200)
+        return self._answer(decisions.restore(row, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_retry",
@@ -319,7 +321,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
         with self.quota_first(push.engine_named(row.engine_output).credits):
-            queued = review.retry(row, workspace=self.caller.workspace, now=utc_now())
+            queued = decisions.retry(row, workspace=self.caller.workspace, now=utc_now())
         return self._answer(queued, 202)
 
     @extend_schema(
@@ -334,7 +336,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows(), "gen", id)
         hint = self.read_body(request, RegenerateInput).get("hint", "")
         with self.quota_first(push.engine_named(row.engine_output).credits):
-            variant = review.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
+            variant = decisions.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
         return self._answer(variant, 202)
 
     @extend_schema(
@@ -379,7 +381,7 @@ class GeneratedItemView(PipelineResource):
         """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""
         row = self.find(self._rows().select_related("workspace", "raw_item"), "gen", id)
         read_query(request, {})
-        shown = _explained(row, explaining.explain(row, now=utc_now()))
+        shown = _explained(row, explanation.explain(row, now=utc_now()))
         return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     def _wish(self, given: dict[str, Any], now: Any) -> Wish:
@@ -527,7 +529,7 @@ def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]
     return grouped
 
 
-def _explained(item: GeneratedItem, found: explaining.Explained) -> dict[str, Any]:
+def _explained(item: GeneratedItem, found: explanation.Explained) -> dict[str, Any]:
     blockers = [_blocker(one) for one in found.blockers]
     for row, own in found.publications:
         names = {"outlet": ids.encode("out", row.outlet_id), "publication": ids.encode("pub", row.pk)}

@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented, secret_answer
-from config.ground import limits
-from config.ground.api import (
+from config.core import limits
+from config.core.api.views import (
     PAGING,
     MomentField,
     NoFields,
@@ -24,16 +24,17 @@ from config.ground.api import (
     page,
     read_query,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import Conflict
-from config.ground.ids import encode
-from config.ground.moments import as_z, as_z_or_none
+from config.core.clock import utc_now
+from config.core.datetimes import as_z, as_z_or_none
+from config.core.errors import Conflict
+from config.core.ids import encode
 from pipeline.api.base import POST, PipelineResource, path_id
 from pipeline.api.documents import ObjectField, listing
 from pipeline.api.inputs import JsonObjectField, OpenObjectField
+from pipeline.ingest.inbound_deliveries import replay as trying
+from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source
 from pipeline.sources.webhook import DEFAULTS, MAPPING, ONLY_IF
-from pipeline.stages.receiving import secrets, trying
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

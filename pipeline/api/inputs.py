@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from config.ground import limits
-from config.ground.api import (
+from config.core import limits
+from config.core.api.nearest import hint, nearest
+from config.core.api.views import (
     BoundedListField,
     MomentField,
     PublicIdField,
@@ -23,19 +24,18 @@ from config.ground.api import (
     StrictSerializer,
     unknown_names,
 )
-from config.ground.nearest import hint, nearest
 from pipeline import plugins
 from pipeline.engines.base import Engine
+from pipeline.ingest import collect
 from pipeline.models import BodyFormat, GapChoice, LatePolicy, OverlapChoice
 from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
 from pipeline.sources.base import Source as SourceKind
-from pipeline.stages import collect
-from pipeline.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
+from pipeline.text.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from config.ground.errors import Detail
+    from config.core.errors import Detail
 
 SOURCE_TYPES: Final = plugins.kinds("sources")
 

@@ -9,8 +9,8 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.ground import limits
-from config.ground.api import (
+from config.core import limits
+from config.core.api.views import (
     PAGING,
     BoundedListField,
     StrictCharField,
@@ -22,18 +22,18 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import Conflict, Detail, Invalid
-from config.ground.states import Overtaken
+from config.core.clock import utc_now
+from config.core.errors import Conflict, Detail, Invalid
+from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import JsonObjectField, PatternField, WebAddressField
-from pipeline.engines.persona_rules import KINDS
+from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.models import Persona
 from pipeline.models.persona import SECTIONS
-from pipeline.stages.brand import personas
-from pipeline.stages.brand.asking import STRUCTURE_MOST
+from pipeline.personas import crud
+from pipeline.personas.validation import STRUCTURE_MOST
 from pipeline.voices.base import FASTEST, SLOWEST
 
 if TYPE_CHECKING:
@@ -195,9 +195,7 @@ class PersonaView(PipelineResource):
         given = self.read_body(request, PersonaInput)
         self._refuse_test()
         with _faults_in_place():
-            row = personas.create(
-                self.caller.workspace, _as_content(given), by=self.caller.actor, now=utc_now()
-            )
+            row = crud.create(self.caller.workspace, _as_content(given), by=self.caller.actor, now=utc_now())
         shown = self._shown(row)
         headers = {"Location": f"/v1/personas/{shown['id']}", "ETag": self._tag(row)}
         return Response(shown, status=201, headers=headers)
@@ -227,7 +225,7 @@ class PersonaView(PipelineResource):
         is_bound = refuse_unless_match(request, row.version)
         try:
             with _faults_in_place():
-                changed = personas.change(
+                changed = crud.change(
                     row,
                     _as_content(given),
                     by=self.caller.actor,
@@ -249,7 +247,7 @@ class PersonaView(PipelineResource):
         row = self.find(self._rows(), "per", id)
         self.read_nothing(request)
         self._refuse_test()
-        personas.delete(row, by=self.caller.actor, now=utc_now())
+        crud.delete(row, by=self.caller.actor, now=utc_now())
         return Response(status=204)
 
     def _refuse_test(self) -> None:

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers
-from config.ground import ids, limits
-from config.ground.api import (
+from config.core import ids, limits
+from config.core.api.views import (
     BoundedListField,
     MomentField,
     NoFields,
@@ -22,13 +22,13 @@ from config.ground.api import (
     respond_with_tag,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import Conflict
-from config.ground.moments import as_z, as_z_or_none
+from config.core.clock import utc_now
+from config.core.datetimes import as_z, as_z_or_none
+from config.core.errors import Conflict
 from pipeline.api.base import POST, PipelineResource, path_id
 from pipeline.api.inputs import refuse_unless_schedulable
 from pipeline.models import WeekPlan
-from pipeline.stages import planning
+from pipeline.schedule import planning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.ground.api import (
+from config.core.api.views import (
     PAGING,
     NoFields,
     choices,
@@ -18,13 +18,12 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
-from config.ground.clock import utc_now
-from pipeline import payloads
+from config.core.clock import utc_now
+from pipeline import payloads, publish
 from pipeline.api import documents
 from pipeline.api.base import POST, PipelineResource, path_id
 from pipeline.api.inputs import SettleInput
 from pipeline.models import Attempt, Publication, PublicationStatus
-from pipeline.stages import publish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.ground import ids
-from config.ground.api import (
+from config.core import ids
+from config.core.api.views import (
     PAGING,
     MomentField,
     PublicIdField,
@@ -24,14 +24,13 @@ from config.ground.api import (
     respond_with_tag,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.moments import as_z, as_z_or_none
-from pipeline import payloads
+from config.core.clock import utc_now
+from config.core.datetimes import as_z, as_z_or_none
+from pipeline import payloads, publish
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.models import Outlet, OverlapChoice, Publication, PublishQueue, SlotGapChoice
-from pipeline.stages import publish
-from pipeline.stages.publish import halting
+from pipeline.publish import workspace_hold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -167,7 +166,7 @@ def _shown(row: Mapping[str, Any], users: Users) -> dict[str, Any]:
 
 
 class HoldInput(StrictSerializer):
-    reason = StrictCharField(max_length=halting.REASON_CHARACTERS)
+    reason = StrictCharField(max_length=workspace_hold.REASON_CHARACTERS)
 
 
 class Coming(serializers.Serializer[Any]):
@@ -204,7 +203,7 @@ class HoldView(PipelineResource):
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
-        shown = self._told(halting.read(self.caller.workspace))
+        shown = self._told(workspace_hold.read(self.caller.workspace))
         return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     @extend_schema(
@@ -216,7 +215,7 @@ class HoldView(PipelineResource):
     )
     def create(self, request: Request) -> Response:
         reason = self.read_body(request, HoldInput)["reason"]
-        row = halting.hold(self.caller.workspace, reason=reason, by=self.caller.actor)
+        row = workspace_hold.hold(self.caller.workspace, reason=reason, by=self.caller.actor)
         return Response(self._told(row))
 
     @extend_schema(
@@ -226,11 +225,11 @@ class HoldView(PipelineResource):
     )
     def destroy(self, request: Request) -> Response:
         self.read_nothing(request)
-        halting.release(self.caller.workspace, by=self.caller.actor, now=utc_now())
+        workspace_hold.release(self.caller.workspace, by=self.caller.actor, now=utc_now())
         return Response(status=204)
 
     def _told(self, row: PublishHold | None) -> dict[str, Any]:
-        coming, has_more = halting.coming(self.caller.workspace, test=self.caller.test, now=utc_now())
+        coming, has_more = workspace_hold.coming(self.caller.workspace, test=self.caller.test, now=utc_now())
         return {
             "held": row is not None,
             "reason": row.reason if row else None,

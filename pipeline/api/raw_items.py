@@ -11,8 +11,9 @@ from rest_framework.response import Response
 
 from accounts import credits as credit_account
 from accounts.api.base import answers, documented
-from config.ground import limits
-from config.ground.api import (
+from config.core import limits
+from config.core.api.jsonio import flattened, raw_body, refuse_unless_json
+from config.core.api.views import (
     LEAVES_DAY_OUT,
     PAGING,
     NoFields,
@@ -26,16 +27,17 @@ from config.ground.api import (
     strong_tag,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import CODES, AppError, Detail, Invalid
-from config.ground.ids import encode
-from config.ground.jsonio import flattened, raw_body, refuse_unless_json
+from config.core.clock import utc_now
+from config.core.errors import CODES, AppError, Detail, Invalid
+from config.core.ids import encode
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import EstimateInput, RawBatchInput, RawItemInput
+from pipeline.generate import outcomes
+from pipeline.ingest import push
+from pipeline.media import uploads
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem, RawItemStatus, Source, made_of
-from pipeline.stages import outcomes, push, uploads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.ground import limits
-from config.ground.api import (
+from config.core import limits
+from config.core.api.views import (
     PAGING,
     MomentField,
     PublicIdField,
@@ -26,17 +26,17 @@ from config.ground.api import (
     strong_tag,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import Invalid
-from config.ground.states import Overtaken
+from config.core.clock import utc_now
+from config.core.errors import Invalid
+from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, POST, PipelineResource, path_id
 from pipeline.api.inputs import PatternField
 from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
 from pipeline.models import Recurrence as RecurrenceRow
-from pipeline.stages import recurring
-from pipeline.wall_clock import CLOCK_PATTERN
+from pipeline.schedule import recurring
+from pipeline.text.wall_clock import CLOCK_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.ground import ids, limits
-from config.ground.api import (
+from config.core import ids, limits
+from config.core.api.views import (
     PAGING,
     BoundedListField,
     MomentField,
@@ -29,9 +29,9 @@ from config.ground.api import (
     strong_tag,
     weak_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.moments import as_z
-from config.ground.states import Overtaken
+from config.core.clock import utc_now
+from config.core.datetimes import as_z
+from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
@@ -41,9 +41,9 @@ from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
 from pipeline.models import GeneratedItem, OverlapChoice, SeriesIssueDecision, SlotGapChoice
 from pipeline.models import Series as SeriesRow
-from pipeline.stages import series
-from pipeline.stages.publish.queues import NAME_CHARACTERS, SLOTS_MOST
-from pipeline.wall_clock import CLOCK_PATTERN
+from pipeline.schedule import series
+from pipeline.schedule.queues import NAME_CHARACTERS, SLOTS_MOST
+from pipeline.text.wall_clock import CLOCK_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented, secret_answer
-from config.ground.api import (
+from config.core.api.jsonio import flattened
+from config.core.api.views import (
     PAGING,
     NoFields,
     VersionConflict,
@@ -21,20 +22,19 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import AppError, Invalid
-from config.ground.jsonio import flattened
-from config.ground.moments import as_z_or_none
-from config.ground.states import Overtaken
+from config.core.clock import utc_now
+from config.core.datetimes import as_z_or_none
+from config.core.errors import AppError, Invalid
+from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import SOURCE_TYPES, SourceChanges, SourceInput, source_as_meant
-from pipeline.canonical import seen_text
+from pipeline.ingest import collect
+from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
-from pipeline.stages import collect
-from pipeline.stages.brand.log import with_picks
-from pipeline.stages.receiving import secrets
+from pipeline.personas.lane_log import with_picks
+from pipeline.text.normalization import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

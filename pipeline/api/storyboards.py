@@ -11,8 +11,8 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 
 from accounts.api.base import IDEMPOTENCY_KEY, answers
-from config.ground import ids, limits
-from config.ground.api import (
+from config.core import ids, limits
+from config.core.api.views import (
     PublicIdField,
     StrictSerializer,
     VersionConflict,
@@ -21,16 +21,16 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.errors import NotFound
-from config.ground.states import Overtaken
+from config.core.clock import utc_now
+from config.core.errors import NotFound
+from config.core.states import Overtaken
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated import answered
 from pipeline.api.inputs import OpenObjectField
 from pipeline.models import GeneratedItem
-from pipeline.render.video import editing, reading
-from pipeline.stages import film_preview, storyboards
+from pipeline.render.video import storyboard_edits, storyboard_json
+from pipeline.review import film_preview, storyboards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,7 +159,7 @@ _FRAME: Final = "{}/media/{}/{}"
 
 def _shown(row: GeneratedItem, kept: storyboards.Kept) -> dict[str, Any]:
     board = kept.board
-    texts = editing.texts(board)
+    texts = storyboard_edits.texts(board)
     frames = [_FRAME.format(settings.PUBLIC_URL, one.secret, one.name) for one in kept.frames]
     return {
         "generated_item": ids.encode("gen", row.pk),
@@ -172,13 +172,17 @@ def _shown(row: GeneratedItem, kept: storyboards.Kept) -> dict[str, Any]:
                 "end": scene.end,
                 "frame": frames[place] if place < len(frames) else None,
                 "texts": [
-                    {"name": one.name, "words": editing.plain(one.words), "overlays": list(one.overlays)}
+                    {
+                        "name": one.name,
+                        "words": storyboard_edits.plain(one.words),
+                        "overlays": list(one.overlays),
+                    }
                     for one in texts
                     if one.scene == place
                 ],
             }
             for place, scene in enumerate(board.scenes)
         ],
-        "fixed": editing.why_fixed(board) or None,
-        "storyboard": reading.as_json(board),
+        "fixed": storyboard_edits.why_fixed(board) or None,
+        "storyboard": storyboard_json.as_json(board),
     }

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.ground import limits
-from config.ground.api import (
+from config.core import limits
+from config.core.api.views import (
     PAGING,
     BoundedListField,
     MomentField,
@@ -28,14 +28,14 @@ from config.ground.api import (
     respond_with_tag,
     strong_tag,
 )
-from config.ground.clock import utc_now
-from config.ground.states import Overtaken
+from config.core.clock import utc_now
+from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs import PatternField, WebAddressField
 from pipeline.models import Topic as TopicRow
-from pipeline.stages.brand import topics
+from pipeline.personas import topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

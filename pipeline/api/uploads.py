@@ -11,16 +11,16 @@ from django.http.multipartparser import MultiPartParserError
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from accounts import idempotency
+from accounts.access import idempotency
 from accounts.api.base import answers
-from config.ground import limits
-from config.ground.api import read_query, unknown_names
-from config.ground.errors import AppError, Detail, Invalid
-from config.ground.jsonio import PayloadTooLarge
+from config.core import limits
+from config.core.api.jsonio import PayloadTooLarge
+from config.core.api.views import read_query, unknown_names
+from config.core.errors import AppError, Detail, Invalid
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import POST, PipelineResource
-from pipeline.stages import uploads
+from pipeline.media import uploads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from rest_framework.request import Request
 
-    from pipeline.stages.uploads.sniffing import Sniffed
+    from pipeline.media.uploads.file_types import Sniffed
 
 _FIELD = "file"
 _BODY = {

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pipeline.links import ascii_url
 from pipeline.plugins import Refused
-from pipeline.render.clusters import missing
-from pipeline.render.scripts import unshown_text
+from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.scripts import unshown_text
+from pipeline.text.links import ascii_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from pipeline.render.narration import Script
+    from pipeline.render.audio.narration import Script
     from pipeline.render.plan import Layout, Media
     from pipeline.render.video.material import Material, Span
     from pipeline.render.video.storyboard import Storyboard

@@ -1,6 +1,6 @@
 """Mechanical proof that what a draft says stands in its source: numbers, quotations, names, statements, sums.
 
-Nothing here knows a draft or a brief: texts in, findings out. `pipeline.engines.grounded` makes checks of them.
+Nothing here knows a draft or a brief: texts in, findings out. `pipeline.engines.checks.grounded` makes checks of them.
 """
 
 from pipeline.grounding.claims import Support, passage_around, place_in, support

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pipeline.grounding.lexicon import MONTHS, atoms_of, is_common, language_of, units
-from pipeline.links import without_links
+from pipeline.text.links import without_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

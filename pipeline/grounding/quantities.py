@@ -18,7 +18,7 @@ from pipeline.grounding.lexicon import (
 )
 from pipeline.grounding.number_words import Core
 from pipeline.grounding.special import SpecialNumbers
-from pipeline.links import find_links
+from pipeline.text.links import find_links
 
 _LINKISH: Final = re.compile(r"://|\w\.\w")
 _NEXT: Final = re.compile(

@@ -8,12 +8,12 @@ from django.http import JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.errors import NotFound
-from config.ground.jsonio import raw_body
-from config.ground.requests import error_response
-from pipeline.stages.mailing import bouncing
+from config.core import limits
+from config.core.api.jsonio import raw_body
+from config.core.clock import utc_now
+from config.core.errors import NotFound
+from config.core.middleware import error_response
+from pipeline.mailing import bounces
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -25,7 +25,7 @@ def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})
     body = raw_body(Request(request), most=limits.BOUNCE_BYTES)
-    outcome = bouncing.receive(secret, body, now=utc_now())
+    outcome = bounces.receive(secret, body, now=utc_now())
     if outcome is None:
         raise NotFound
     return JsonResponse({"outcome": outcome})

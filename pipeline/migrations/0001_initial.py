@@ -1,6 +1,6 @@
-import config.ground.clock
-import config.ground.ids
-import config.ground.sealed
+import config.core.clock
+import config.core.ids
+import config.core.encrypted_fields
 import django.db.models.deletion
 import django.db.models.manager
 import django.utils.timezone
@@ -64,15 +64,15 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='OAuthApp',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('platform', models.CharField(max_length=40, unique=True, verbose_name='platform')),
                 ('client_id', models.CharField(max_length=300, verbose_name='client id')),
-                ('client_secret', config.ground.sealed.ClosedTextField(blank=True, default='', verbose_name='client secret')),
+                ('client_secret', config.core.encrypted_fields.ClosedTextField(blank=True, default='', verbose_name='client secret')),
                 ('scopes', models.CharField(blank=True, default='', help_text='Asked for beside those that posting needs, separated by spaces.', max_length=500, verbose_name='further scopes')),
                 ('review', models.CharField(choices=[('not_submitted', 'not submitted'), ('in_review', 'in review'), ('approved', 'approved'), ('limited', 'limited')], default='not_submitted', max_length=20, verbose_name="the platform's review")),
                 ('note', models.TextField(blank=True, default='', max_length=1000, verbose_name='note')),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
             ],
             options={
                 'verbose_name': 'application at a platform',
@@ -103,7 +103,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ModelBatch',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -118,7 +118,7 @@ class Migration(migrations.Migration):
                 ('sending_since', models.DateTimeField(null=True)),
                 ('is_cancelled', models.BooleanField(default=False)),
                 ('error', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -136,7 +136,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Persona',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=120)),
                 ('handle', models.CharField(blank=True, max_length=60)),
                 ('language', models.CharField(default='en', max_length=35)),
@@ -150,8 +150,8 @@ class Migration(migrations.Migration):
                 ('brand', models.JSONField(default=dict)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('deleted_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
             options={
@@ -167,7 +167,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='PublishHold',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('reason', models.CharField(max_length=300)),
                 ('set_by', models.CharField(max_length=200)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
@@ -186,7 +186,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='PublishQueue',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=120)),
                 ('timezone', models.CharField(max_length=64)),
                 ('slots', models.JSONField(default=list)),
@@ -214,7 +214,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='RawPrint',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('second_key', models.BigIntegerField(null=True)),
                 ('bits', models.BigIntegerField(null=True)),
@@ -222,7 +222,7 @@ class Migration(migrations.Migration):
                 ('band_1', models.PositiveIntegerField(null=True)),
                 ('band_2', models.PositiveIntegerField(null=True)),
                 ('band_3', models.PositiveIntegerField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
             options={
@@ -239,7 +239,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SimulatedPost',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('outlet_id', models.UUIDField()),
                 ('ref', models.CharField(max_length=100)),
                 ('answer', models.CharField(max_length=30)),
@@ -247,7 +247,7 @@ class Migration(migrations.Migration):
                 ('title', models.CharField(blank=True, max_length=500)),
                 ('body', models.TextField(blank=True)),
                 ('removed_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
             options={
@@ -263,12 +263,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Switch',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('what', models.CharField(choices=[('publishing', 'publishing'), ('model_calls', 'model calls')], max_length=20)),
                 ('platform', models.CharField(blank=True, max_length=40)),
                 ('reason', models.CharField(max_length=300)),
                 ('set_by', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
             options={
@@ -302,7 +302,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Upload',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('kind', models.CharField(choices=[('image', 'Image'), ('audio', 'Audio'), ('video', 'Video'), ('text', 'Text')], max_length=10)),
                 ('mime_type', models.CharField(max_length=60)),
@@ -316,7 +316,7 @@ class Migration(migrations.Migration):
                 ('seconds', models.FloatField(null=True)),
                 ('created_by', models.CharField(blank=True, max_length=200)),
                 ('expires_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
             options={
@@ -332,7 +332,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WeekPlan',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('entries', models.JSONField(default=list)),
                 ('made_by', models.CharField(max_length=200)),
@@ -353,7 +353,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Event',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('type', models.CharField(max_length=40)),
                 ('body', models.BinaryField(null=True)),
@@ -363,7 +363,7 @@ class Migration(migrations.Migration):
                 ('source_id', models.UUIDField(null=True)),
                 ('will_retry', models.BooleanField(null=True)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('position', models.BigIntegerField(null=True)),
                 ('dispatched_at', models.DateTimeField(null=True)),
                 ('counted_at', models.DateTimeField(null=True)),
@@ -383,7 +383,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='EventPosition',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('last', models.BigIntegerField(default=0)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -400,13 +400,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Outlet',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('platform', models.CharField(max_length=40)),
                 ('name', models.CharField(max_length=120)),
                 ('config', models.JSONField(default=dict)),
-                ('credentials', config.ground.sealed.ClosedJSONField(null=True)),
+                ('credentials', config.core.encrypted_fields.ClosedJSONField(null=True)),
                 ('profile', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
                 ('secret', models.CharField(default=pipeline.models.generated_item.unguessable, max_length=32, unique=True)),
                 ('status', models.CharField(choices=[('ok', 'Works'), ('needs_reconnect', 'Has to be reconnected'), ('disabled', 'Switched off')], default='ok', max_length=20)),
@@ -427,8 +427,8 @@ class Migration(migrations.Migration):
                 ('attempts', models.PositiveIntegerField(db_default=0, default=0)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('deleted_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('queue', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pipeline.publishqueue')),
             ],
@@ -445,7 +445,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='PersonaDraft',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -460,7 +460,7 @@ class Migration(migrations.Migration):
                 ('error', models.JSONField(null=True)),
                 ('requested_by', models.CharField(blank=True, max_length=200)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('finished_at', models.DateTimeField(null=True)),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='drafts', to='pipeline.persona')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -478,11 +478,11 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='PersonaVersion',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('number', models.PositiveIntegerField()),
                 ('content', models.JSONField()),
                 ('made_by', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='pipeline.persona')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -499,7 +499,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Series',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -536,7 +536,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Source',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -569,8 +569,8 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveIntegerField(default=1)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
                 ('deleted_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pipeline.persona')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -588,12 +588,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='OAuthAttempt',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('platform', models.CharField(max_length=40)),
                 ('state_hash', models.CharField(max_length=64, unique=True)),
-                ('verifier', config.ground.sealed.ClosedTextField(blank=True, default='')),
+                ('verifier', config.core.encrypted_fields.ClosedTextField(blank=True, default='')),
                 ('expires_at', models.DateTimeField(db_index=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('outlet', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pipeline.outlet')),
@@ -611,7 +611,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='MailQueue',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -621,8 +621,8 @@ class Migration(migrations.Migration):
                 ('rests_until', models.DateTimeField(null=True)),
                 ('failures', models.PositiveIntegerField(default=0)),
                 ('error', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('outlet', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='mail_queue', to='pipeline.outlet')),
             ],
@@ -639,7 +639,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='RawItem',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -665,8 +665,8 @@ class Migration(migrations.Migration):
                 ('withdrawn_at', models.DateTimeField(null=True)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
                 ('deleted_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pipeline.persona')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('source', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='raw_items', to='pipeline.source')),
@@ -685,12 +685,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='InboundSecret',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('address', 'Whoever knows the address'), ('header', 'A secret in a header'), ('bearer', 'A bearer token'), ('standard_webhooks', 'Standard Webhooks'), ('github', 'GitHub’s signature'), ('slack', 'Slack’s signature'), ('stripe', 'Stripe’s signature'), ('ghost', 'Ghost’s signature')], max_length=20)),
-                ('secret', config.ground.sealed.ClosedTextField()),
-                ('previous', config.ground.sealed.ClosedTextField(null=True)),
+                ('secret', config.core.encrypted_fields.ClosedTextField()),
+                ('previous', config.core.encrypted_fields.ClosedTextField(null=True)),
                 ('previous_until', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('source', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='inbound_secret', to='pipeline.source')),
             ],
@@ -706,7 +706,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='BrandSlot',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -716,7 +716,7 @@ class Migration(migrations.Migration):
                 ('note', models.JSONField(null=True)),
                 ('eligible', models.PositiveIntegerField(null=True)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('source', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='slots', to='pipeline.source')),
@@ -735,7 +735,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Subscriber',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('email', models.CharField(max_length=254)),
                 ('status', models.CharField(choices=[('active', 'On the list'), ('pending', 'Not confirmed yet'), ('unsubscribed', 'Unsubscribed'), ('bounced', 'Undeliverable'), ('complained', 'Reported as spam')], default='pending', max_length=12)),
                 ('token', models.CharField(default=pipeline.models.mailing.new_token, max_length=32, unique=True)),
@@ -744,8 +744,8 @@ class Migration(migrations.Migration):
                 ('confirmed_at', models.DateTimeField(null=True)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('reason', models.CharField(blank=True, max_length=300)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('outlet', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subscribers', to='pipeline.outlet')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -763,7 +763,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Topic',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('title', models.CharField(max_length=300)),
                 ('notes', models.TextField(blank=True)),
@@ -778,8 +778,8 @@ class Migration(migrations.Migration):
                 ('last_used_at', models.DateTimeField(null=True)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('deleted_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='topics', to='pipeline.persona')),
                 ('source', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='topics', to='pipeline.source')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -798,7 +798,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WebSubSubscription',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -806,7 +806,7 @@ class Migration(migrations.Migration):
                 ('hub', models.CharField(max_length=2048)),
                 ('topic', models.CharField(max_length=2048)),
                 ('token', models.CharField(max_length=43, unique=True)),
-                ('secret', config.ground.sealed.ClosedTextField()),
+                ('secret', config.core.encrypted_fields.ClosedTextField()),
                 ('status', models.CharField(choices=[('wanted', 'Wanted'), ('asked', 'Asked'), ('active', 'Active'), ('renewing', 'Renewing'), ('denied', 'Denied'), ('ended', 'Ended')], default='wanted', max_length=10)),
                 ('tries', models.PositiveIntegerField(default=0)),
                 ('asked_at', models.DateTimeField(null=True)),
@@ -814,8 +814,8 @@ class Migration(migrations.Migration):
                 ('error', models.JSONField(null=True)),
                 ('pushed_at', models.DateTimeField(null=True)),
                 ('woken_until', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('source', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='subscription', to='pipeline.source')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -832,7 +832,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WorkspaceDefaults',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('engines', models.JSONField(default=list)),
                 ('outlets', models.JSONField(default=list)),
                 ('test_outlets', models.JSONField(default=list)),
@@ -856,7 +856,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Generation',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -874,7 +874,7 @@ class Migration(migrations.Migration):
                 ('credits_reserved', models.PositiveIntegerField(default=0)),
                 ('error', models.JSONField(null=True)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('finished_at', models.DateTimeField(null=True)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pipeline.persona')),
@@ -894,13 +894,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='RawBody',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('number', models.PositiveIntegerField()),
                 ('title', models.CharField(blank=True, max_length=500)),
                 ('body', models.TextField(blank=True)),
                 ('body_format', models.CharField(choices=[('text', 'Text'), ('markdown', 'Markdown'), ('html', 'HTML')], default='text', max_length=10)),
                 ('content_hash', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('raw_item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='bodies', to='pipeline.rawitem')),
             ],
@@ -917,7 +917,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='InboundDelivery',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('sender_key', models.CharField(max_length=200, null=True)),
                 ('verification', models.CharField(choices=[('address', 'Whoever knows the address'), ('header', 'A secret in a header'), ('bearer', 'A bearer token'), ('standard_webhooks', 'Standard Webhooks'), ('github', 'GitHub’s signature'), ('slack', 'Slack’s signature'), ('stripe', 'Stripe’s signature'), ('ghost', 'Ghost’s signature')], max_length=20)),
@@ -933,7 +933,7 @@ class Migration(migrations.Migration):
                 ('repeats', models.PositiveIntegerField(default=0)),
                 ('replayed_at', models.DateTimeField(null=True)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('raw_item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='deliveries', to='pipeline.rawitem')),
                 ('source', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pipeline.source')),
@@ -952,7 +952,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SourceEntry',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('key', models.CharField(max_length=600)),
                 ('external_id', models.CharField(blank=True, max_length=512)),
                 ('url', models.CharField(blank=True, max_length=2048)),
@@ -962,8 +962,8 @@ class Migration(migrations.Migration):
                 ('decided_by', models.CharField(choices=[('external_id', 'by its id'), ('url', 'by its address'), ('content', 'by its words'), ('source', 'by the source')], max_length=12)),
                 ('code', models.CharField(blank=True, max_length=40)),
                 ('message', models.CharField(blank=True, max_length=500)),
-                ('first_seen_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('decided_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('first_seen_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('decided_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('raw_item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pipeline.rawitem')),
                 ('source', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='pipeline.source')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -982,8 +982,8 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='UploadUse',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pipeline.persona')),
                 ('raw_item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='upload_uses', to='pipeline.rawitem')),
                 ('upload', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uses', to='pipeline.upload')),
@@ -1002,14 +1002,14 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='BatchedCall',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('key', models.CharField(max_length=64)),
                 ('asked', models.JSONField()),
                 ('most_micro_usd', models.PositiveBigIntegerField()),
                 ('is_late', models.BooleanField(default=False)),
                 ('outcome', models.CharField(blank=True, choices=[('answered', 'Answered'), ('failed', 'Failed'), ('cancelled', 'Cancelled'), ('expired', 'Expired'), ('unsent', 'Not sent')], max_length=20)),
                 ('reply', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('generation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='batched_calls', to='pipeline.generation')),
                 ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='pipeline.modelbatch')),
@@ -1027,7 +1027,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ModelCall',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('stage', models.CharField(choices=[('brief', 'Brief'), ('draft', 'Draft'), ('persona', 'Persona')], max_length=10)),
                 ('is_own_key', models.BooleanField()),
                 ('asked_model', models.CharField(max_length=80)),
@@ -1049,7 +1049,7 @@ class Migration(migrations.Migration):
                 ('is_price_known', models.BooleanField(default=True)),
                 ('cost_micro_usd', models.PositiveBigIntegerField(default=0)),
                 ('latency_ms', models.PositiveIntegerField(default=0)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('generation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='model_calls', to='pipeline.generation')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -1066,7 +1066,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='GeneratedItem',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('raw_items', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
                 ('hint', models.CharField(blank=True, db_default='', default='', max_length=500)),
@@ -1101,10 +1101,10 @@ class Migration(migrations.Migration):
                 ('raw_version', models.PositiveIntegerField(null=True)),
                 ('persona_version', models.PositiveIntegerField(null=True)),
                 ('publish_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('ready_at', models.DateTimeField(null=True)),
                 ('published_at', models.DateTimeField(null=True)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('deleted_at', models.DateTimeField(null=True)),
                 ('parent', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pipeline.generateditem')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -1127,7 +1127,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='GenerationInput',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('raw_version', models.PositiveIntegerField()),
                 ('position', models.PositiveSmallIntegerField()),
                 ('generation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='inputs', to='pipeline.generation')),
@@ -1148,7 +1148,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SeriesIssue',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField()),
                 ('decision', models.CharField(choices=[('made', 'Made'), ('too_few', 'Too little to tell'), ('no_credits', 'No credits')], max_length=12)),
                 ('message', models.CharField(blank=True, max_length=300)),
@@ -1173,14 +1173,14 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SharedBrief',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('key', models.CharField(max_length=64)),
                 ('content', models.JSONField(null=True)),
                 ('usage', models.JSONField(null=True)),
                 ('refusal', models.JSONField(null=True)),
                 ('refused_at', models.DateTimeField(null=True)),
                 ('asked_until', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('asked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='pipeline.generation')),
                 ('raw_item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='briefs', to='pipeline.rawitem')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -1198,7 +1198,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Publication',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -1232,8 +1232,8 @@ class Migration(migrations.Migration):
                 ('metrics', models.JSONField(null=True)),
                 ('requested_by', models.CharField(blank=True, max_length=200)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='publications', to='pipeline.generateditem')),
                 ('outlet', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='publications', to='pipeline.outlet')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -1253,7 +1253,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Recurrence',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -1283,7 +1283,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Revision',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('number', models.PositiveIntegerField()),
                 ('title', models.CharField(blank=True, max_length=500)),
                 ('body', models.TextField(blank=True)),
@@ -1291,7 +1291,7 @@ class Migration(migrations.Migration):
                 ('content', models.JSONField(default=dict)),
                 ('overrides', models.JSONField(default=dict)),
                 ('made_by', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='pipeline.generateditem')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -1308,14 +1308,14 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='BrandPick',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('title', models.CharField(max_length=300)),
                 ('angle', models.CharField(blank=True, max_length=200)),
                 ('decision', models.CharField(choices=[('taken', 'Being made'), ('used', 'Made'), ('too_near', 'Discarded: too near'), ('failed', 'Could not be made')], default='taken', max_length=12)),
                 ('reason', models.JSONField(null=True)),
                 ('words', models.TextField(blank=True)),
                 ('used_on', models.DateField()),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('decided_at', models.DateTimeField(null=True)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('slot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='picks', to='pipeline.brandslot')),
@@ -1336,7 +1336,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Asset',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('role', models.CharField(max_length=20)),
                 ('position', models.PositiveSmallIntegerField(default=0)),
                 ('kind', models.CharField(choices=[('image', 'Image'), ('video', 'Video'), ('audio', 'Audio'), ('document', 'Document')], max_length=10)),
@@ -1351,7 +1351,7 @@ class Migration(migrations.Migration):
                 ('duration', models.FloatField(null=True)),
                 ('alt_text', models.TextField(blank=True)),
                 ('revoked_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assets', to='pipeline.generateditem')),
             ],
@@ -1368,7 +1368,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Mailing',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('status', models.CharField(choices=[('spreading', 'Beginning'), ('sending', 'Sending'), ('stopped', 'Stopped'), ('done', 'Done')], default='spreading', max_length=10)),
                 ('subject', models.CharField(max_length=500)),
                 ('html', models.TextField(blank=True)),
@@ -1378,8 +1378,8 @@ class Migration(migrations.Migration):
                 ('recipients', models.PositiveIntegerField(default=0)),
                 ('counts', models.JSONField(null=True)),
                 ('error', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('outlet', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='mailings', to='pipeline.outlet')),
@@ -1398,7 +1398,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='HitCount',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('click', 'Click'), ('fetch', 'Fetch')], max_length=5)),
                 ('test', models.BooleanField(default=False)),
                 ('key', models.UUIDField()),
@@ -1422,13 +1422,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Attempt',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('number', models.PositiveIntegerField()),
                 ('revision', models.PositiveIntegerField()),
                 ('status', models.CharField(choices=[('started', 'Started'), ('succeeded', 'Succeeded'), ('failed', 'Failed'), ('unknown', 'Outcome not known')], default='started', max_length=10)),
                 ('error', models.JSONField(null=True)),
                 ('receipt', models.JSONField(null=True)),
-                ('started_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('started_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('finished_at', models.DateTimeField(null=True)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('publication', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts_made', to='pipeline.publication')),
@@ -1446,7 +1446,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='RecurrenceTurn',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField()),
                 ('decision', models.CharField(choices=[('made', 'Made'), ('still_waiting', 'The one before waited'), ('source_paused', 'Source paused'), ('no_credits', 'No credits')], max_length=15)),
                 ('message', models.CharField(blank=True, max_length=300)),
@@ -1469,10 +1469,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ShortLink',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('code', models.CharField(max_length=16, unique=True)),
                 ('target', models.TextField()),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('publication', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='short_links', to='pipeline.publication')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
@@ -1489,7 +1489,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='MailDelivery',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('status', models.CharField(choices=[('pending', 'Pending'), ('sending', 'Sending'), ('sent', 'Sent'), ('failed', 'Failed'), ('unknown', 'Outcome not known'), ('skipped', 'Skipped')], default='pending', max_length=10)),
                 ('message_id', models.CharField(max_length=300)),
                 ('next_at', models.DateTimeField(null=True)),
@@ -1498,8 +1498,8 @@ class Migration(migrations.Migration):
                 ('reply', models.CharField(blank=True, max_length=300)),
                 ('sent_at', models.DateTimeField(null=True)),
                 ('bounced_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
                 ('mailing', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pipeline.mailing')),
                 ('outlet', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='pipeline.outlet')),

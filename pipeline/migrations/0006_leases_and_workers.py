@@ -26,12 +26,12 @@ NAMES = {
     'analytics.count': 'analytics.count_events',
     'analytics.measure': 'analytics.measure_publication',
     'analytics.roll_up': 'analytics.roll_up_day',
-    'analytics.monthly': 'analytics.write_monthly_summary',
+    'analytics.reports.monthly': 'analytics.write_monthly_summary',
     'accounts.erasure': 'housekeeping.erase_workspaces',
     'accounts.samples': 'housekeeping.remove_samples',
     'accounts.notices': 'mail.spread_notice',
     'accounts.tell': 'mail.send_notice',
-    'config.retention': 'housekeeping.forget_old_rows',
+    'config.operations.retention': 'housekeeping.forget_old_rows',
 }
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.clock import utc_now
+from config.core.clock import utc_now
 
 
 class Event(WorkspaceRow):

@@ -8,8 +8,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.clock import utc_now
-from config.ground.sealed import ClosedTextField
+from config.core.clock import utc_now
+from config.core.encrypted_fields import ClosedTextField
 
 
 class Verification(models.TextChoices):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from config.ground.clock import utc_now
+from config.core.clock import utc_now
 
 
 class MediaFolder(models.Model):

@@ -9,9 +9,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.clock import utc_now
-from config.ground.ids import uuid7
-from config.ground.sealed import ClosedTextField
+from config.core.clock import utc_now
+from config.core.encrypted_fields import ClosedTextField
+from config.core.ids import uuid7
 
 
 class OAuthApp(models.Model):

@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 from django.db import models
 
 from accounts.tenancy import WorkspaceRow
-from config.ground import limits
-from config.ground.clock import utc_now
+from config.core import limits
+from config.core.clock import utc_now
 
 SECTIONS: Final = ("who_you_are", "voice", "banned_words", "required_structures", "reference_posts")
 """The five of the editor; two are texts, three are lists."""

@@ -8,8 +8,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.clock import utc_now
-from config.ground.due import DueModel, claim_indexes
+from config.core.clock import utc_now
+from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models.generated_item import BodyFormat
 
 
@@ -107,7 +107,7 @@ class RawPrint(WorkspaceRow):
     second_key = models.BigIntegerField(null=True)
     """64 bits of a hash of its canonical address, or of its source and content where it has none. See `identity`."""
     bits = models.BigIntegerField(null=True)
-    """SimHash of its text, see `pipeline.likeness`; None where the text is too short to say anything."""
+    """SimHash of its text, see `pipeline.text.similarity`; None where the text is too short to say anything."""
     band_0 = models.PositiveIntegerField(null=True)
     band_1 = models.PositiveIntegerField(null=True)
     band_2 = models.PositiveIntegerField(null=True)

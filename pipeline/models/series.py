@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.due import DueModel, claim_indexes
+from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models.publication import OverlapChoice
 from pipeline.models.publish_queue import SlotGapChoice
 

@@ -8,8 +8,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.clock import utc_now
-from config.ground.due import DueModel, claim_indexes
+from config.core.clock import utc_now
+from config.core.work_queue import DueModel, claim_indexes
 
 
 class SourceStatus(models.TextChoices):

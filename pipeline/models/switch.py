@@ -8,8 +8,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceQuerySet
-from config.ground.clock import utc_now
-from config.ground.ids import uuid7
+from config.core.clock import utc_now
+from config.core.ids import uuid7
 
 
 class Switch(models.Model):

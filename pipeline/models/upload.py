@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.clock import utc_now
+from config.core.clock import utc_now
 from pipeline.models.generated_item import unguessable
 
 

@@ -8,11 +8,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline import plugins
 from pipeline.models import Bucket, Outlet, Persona
 from pipeline.platforms.base import Platform
-from pipeline.stages import availability
+from pipeline.switches import availability
 
 if TYPE_CHECKING:
     from accounts.models import Workspace

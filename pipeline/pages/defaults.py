@@ -10,13 +10,13 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import typed
-from accounts.pages.place import Place, page
-from config.ground.errors import AppError
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.errors import AppError
 from pipeline.models import LatePolicy
 from pipeline.models.publication import LATENESS_MINUTES_MOST
 from pipeline.pages import choices
-from pipeline.stages import defaults as stage
+from pipeline.workspace import defaults as stage
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -74,7 +74,7 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
         "late_policy": now.late_policy,
         "max_lateness_minutes": now.max_lateness_minutes,
     }
-    form = typed.form_for(request, DefaultsForm, workspace=place.workspace, initial=initial)
+    form = form_recovery.form_for(request, DefaultsForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and form.is_valid():
         wanted = stage.Defaults(
             persona=form.cleaned_data["persona"],
@@ -86,7 +86,7 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
         try:
             stage.change(place.workspace, wanted, actor=place.user.email)
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             messages.success(request, _("Saved. What is pushed from now on follows it."))
             return redirect(place.address("defaults"))

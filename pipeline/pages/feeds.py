@@ -9,17 +9,17 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.utils.http import http_date, parse_http_date_safe
 
-from config.ground import ids
-from config.ground.clock import utc_now
-from config.ground.errors import NotFound
-from config.ground.limits import FEED_PUBLISHED
-from config.ground.requests import error_response
-from pipeline import article, payloads
-from pipeline.markup import to_html
+from config.core import ids
+from config.core.clock import utc_now
+from config.core.errors import NotFound
+from config.core.limits import FEED_PUBLISHED
+from config.core.middleware import error_response
+from pipeline import payloads
 from pipeline.models import Asset, Outlet, Publication, Revision
+from pipeline.outlets import hit_counts
 from pipeline.payloads import feed_addresses
 from pipeline.platforms.feed import entry_id
-from pipeline.platforms.feed_documents import (
+from pipeline.platforms.feed.documents import (
     ATOM_TYPE,
     JSON_TYPE,
     RSS_TYPE,
@@ -30,7 +30,8 @@ from pipeline.platforms.feed_documents import (
     render_json_feed,
     render_rss,
 )
-from pipeline.stages import hits
+from pipeline.text import article
+from pipeline.text.markup import to_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,8 +56,8 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     outlet = there.filter(workspace__deleted_at=None).first()
     if outlet is None:
         raise NotFound
-    if request.method == "GET" and hits.is_reader(request.headers):
-        hits.count_fetch(outlet, utc_now())
+    if request.method == "GET" and hit_counts.is_reader(request.headers):
+        hit_counts.count_fetch(outlet, utc_now())
     entries = _entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
     render, media_type = FORMS[form]

@@ -16,10 +16,8 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from config.ground.ids import encode
-from pipeline.connection import platform_if_known
-from pipeline.models import GeneratedItem, Publication, RawItem
-from pipeline.overview import (
+from config.core.ids import encode
+from pipeline.dashboard.counts import (
     LATE_AFTER,
     Call,
     Count,
@@ -30,8 +28,10 @@ from pipeline.overview import (
     promised_to_platforms,
     unreviewed,
 )
-from pipeline.pages.items import words
-from pipeline.stages.explaining import blockers_of, explain
+from pipeline.models import GeneratedItem, Publication, RawItem
+from pipeline.outlets.outlet_client import platform_if_known
+from pipeline.pages.items import labels
+from pipeline.review.explanation import blockers_of, explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from accounts.models import Workspace
-    from pipeline.stages.publish.standing import Blocker
-    from pipeline.stages.publish.standing import Call as Clearing
+    from pipeline.publish.blockers import Blocker
+    from pipeline.publish.blockers import Call as Clearing
 
 READ_MOST: Final = 5000
 _MINUTE: Final = timedelta(minutes=1)
@@ -190,7 +190,7 @@ class _Reading:
         # One statement for each status, so that the index by status gives its first row.
         rows = [
             self._in_making(status).select_related("generation", "raw_item").order_by("id").first()
-            for status in sorted(words.UNDER_WAY)
+            for status in sorted(labels.UNDER_WAY)
         ]
         item = min((row for row in rows if row is not None), key=lambda row: row.pk, default=None)
         if item is None:
@@ -323,7 +323,7 @@ class _Reading:
         run = item.generation
         is_queued = item.status == "queued"
         waits_for = (run.error or {}).get("message", "")
-        said = [waits_for, _("It waits its turn.")] if is_queued else [words.stage_of(item)]
+        said = [waits_for, _("It waits its turn.")] if is_queued else [labels.stage_of(item)]
         if run.batch_until is not None and run.batch_until > self.now:
             said.append(_("It may wait for an answer at half the price."))
         return " ".join(filter(None, said))

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from pipeline.overview import overview
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from pipeline.dashboard.counts import overview
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

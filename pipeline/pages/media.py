@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpResponse, StreamingHttpResponse
 
-from config.ground.errors import Detail, NotFound
-from config.ground.requests import error_response
+from config.core.errors import Detail, NotFound
+from config.core.middleware import error_response
+from pipeline.media import files
 from pipeline.models import Asset, Upload
-from pipeline.stages import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

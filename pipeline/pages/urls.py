@@ -2,41 +2,41 @@
 
 from django.urls import path, register_converter
 
-from accounts.pages.place import page_path, register_ids
-from pipeline.pages import defaults, handoff, home, usage
-from pipeline.pages.calendar import filling as calendar_filling
-from pipeline.pages.calendar import moving as calendar_moving
-from pipeline.pages.calendar import showing as calendar_showing
-from pipeline.pages.failures import acts as failure_acts
+from accounts.pages.workspace_view import page_path, register_ids
+from pipeline.pages import defaults, home, manual_publish, usage
+from pipeline.pages.calendar import fill_week as calendar_filling
+from pipeline.pages.calendar import move as calendar_moving
+from pipeline.pages.calendar import page as calendar_showing
+from pipeline.pages.failures import actions as failure_acts
 from pipeline.pages.failures import page as failure_page
 from pipeline.pages.inbound import deliveries, secret
-from pipeline.pages.items import acts as item_acts
-from pipeline.pages.items import editing as item_editing
+from pipeline.pages.items import actions as item_acts
+from pipeline.pages.items import detail as one_item
+from pipeline.pages.items import edit as item_editing
 from pipeline.pages.items import listing as items
-from pipeline.pages.items import one as one_item
-from pipeline.pages.items import outlets as item_outlets
-from pipeline.pages.items import publishing as item_publishing
-from pipeline.pages.items import recurring as item_recurring
+from pipeline.pages.items import publication_actions as item_outlets
+from pipeline.pages.items import publish as item_publishing
+from pipeline.pages.items import recurrence_form as item_recurring
 from pipeline.pages.items import storyboard as item_storyboard
-from pipeline.pages.making import pages as making
+from pipeline.pages.new import views as making
 from pipeline.pages.newsletters import subscribers
-from pipeline.pages.outlets import acts as outlet_acts
-from pipeline.pages.outlets import connecting, oauth
+from pipeline.pages.outlets import actions as outlet_acts
+from pipeline.pages.outlets import connect, oauth
+from pipeline.pages.outlets import detail as one_outlet
 from pipeline.pages.outlets import listing as outlets
-from pipeline.pages.outlets import one as one_outlet
-from pipeline.pages.personas import drafts, editor, looks
+from pipeline.pages.personas import branding, drafts, editor
 from pipeline.pages.personas import listing as personas
-from pipeline.pages.queues import acts as queue_acts
-from pipeline.pages.queues import editing as queue_editing
-from pipeline.pages.queues import holding
+from pipeline.pages.queues import actions as queue_acts
+from pipeline.pages.queues import edit as queue_editing
+from pipeline.pages.queues import hold
 from pipeline.pages.queues import listing as queues
-from pipeline.pages.review import acts as review_acts
-from pipeline.pages.review import editing as review_editing
+from pipeline.pages.review import actions as review_acts
+from pipeline.pages.review import edit as review_editing
 from pipeline.pages.review import page as review
-from pipeline.pages.series import acts as series_acts
-from pipeline.pages.series import editing as series_editing
+from pipeline.pages.series import actions as series_acts
+from pipeline.pages.series import edit as series_editing
 from pipeline.pages.series import listing as series_list
-from pipeline.pages.sources import acts, adding, editing, lanes, listing, one
+from pipeline.pages.sources import actions, create, detail, edit, lanes, listing
 from pipeline.pages.topics import pool
 
 register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que", "pln", "ser")
@@ -104,16 +104,16 @@ urlpatterns = [
     page_path("review/<gen:gen>", review.review_card, "review_card"),
     page_path("review/<gen:gen>/edit", review_editing.review_edit, "review_edit"),
     page_path("sources/", listing.sources, "sources_page"),
-    page_path("sources/add", adding.source_add, "source_add"),
-    page_path("sources/add/choose", adding.source_choose, "source_choose"),
+    page_path("sources/add", create.source_add, "source_add"),
+    page_path("sources/add/choose", create.source_choose, "source_choose"),
     page_path("sources/add/lane", lanes.lane_add, "lane_add"),
-    page_path(_SOURCE, one.source, "source_page"),
-    page_path(f"{_SOURCE}/edit", editing.source_edit, "source_edit"),
-    page_path(f"{_SOURCE}/pause", acts.source_pause, "source_pause"),
-    page_path(f"{_SOURCE}/poll", acts.source_poll, "source_poll_now"),
-    page_path(f"{_SOURCE}/delete", acts.source_delete, "source_delete"),
-    page_path(f"{_SOURCE}/restore", acts.source_restore, "source_restore"),
-    page_path(f"{_SOURCE}/entries/<raw:raw>/admit", acts.source_admit, "source_admit"),
+    page_path(_SOURCE, detail.source, "source_page"),
+    page_path(f"{_SOURCE}/edit", edit.source_edit, "source_edit"),
+    page_path(f"{_SOURCE}/pause", actions.source_pause, "source_pause"),
+    page_path(f"{_SOURCE}/poll", actions.source_poll, "source_poll_now"),
+    page_path(f"{_SOURCE}/delete", actions.source_delete, "source_delete"),
+    page_path(f"{_SOURCE}/restore", actions.source_restore, "source_restore"),
+    page_path(f"{_SOURCE}/entries/<raw:raw>/admit", actions.source_admit, "source_admit"),
     page_path("personas/", personas.personas, "personas"),
     page_path("personas/new", personas.persona_create, "persona_create"),
     page_path("personas/draft", drafts.persona_draft_ask, "persona_draft_ask"),
@@ -121,7 +121,7 @@ urlpatterns = [
     page_path("personas/drafts/<pdr:pdr>/retry", drafts.persona_draft_retry, "persona_draft_retry"),
     page_path(f"{_PERSONA}/draft", drafts.persona_draft_for, "persona_draft_for"),
     page_path(_PERSONA, editor.persona, "persona"),
-    page_path(f"{_PERSONA}/look", looks.persona_look, "persona_look"),
+    page_path(f"{_PERSONA}/look", branding.persona_look, "persona_look"),
     page_path(f"{_PERSONA}/versions", editor.persona_versions, "persona_versions"),
     page_path(f"{_PERSONA}/back", editor.persona_back, "persona_back"),
     page_path(f"{_PERSONA}/delete", personas.persona_delete, "persona_delete"),
@@ -134,17 +134,17 @@ urlpatterns = [
     page_path(f"{_TOPIC}/restore", pool.topic_restore, "topic_restore"),
     page_path("outlets/", outlets.outlets, "outlets_page"),
     page_path("outlets/add", outlets.outlet_add, "outlet_add"),
-    page_path("outlets/add/<kind:kind>", connecting.outlet_connect, "outlet_connect"),
+    page_path("outlets/add/<kind:kind>", connect.outlet_connect, "outlet_connect"),
     page_path("outlets/connect/<kind:kind>", oauth.start, "outlet_oauth_start"),
     path("outlets/connect/<kind:kind>/callback", oauth.callback, name="outlet_oauth_callback"),
     page_path(_OUTLET, one_outlet.outlet, "outlet_page"),
     page_path(f"{_OUTLET}/edit", one_outlet.outlet_edit, "outlet_edit"),
-    page_path(f"{_OUTLET}/reconnect", connecting.outlet_reconnect, "outlet_reconnect"),
-    page_path(f"{_OUTLET}/secret", connecting.outlet_secret, "outlet_secret"),
+    page_path(f"{_OUTLET}/reconnect", connect.outlet_reconnect, "outlet_reconnect"),
+    page_path(f"{_OUTLET}/secret", connect.outlet_secret, "outlet_secret"),
     page_path(f"{_OUTLET}/switch", outlet_acts.outlet_switch, "outlet_switch"),
     page_path(f"{_OUTLET}/default", outlet_acts.outlet_default, "outlet_default"),
     page_path(f"{_OUTLET}/disconnect", outlet_acts.outlet_disconnect, "outlet_disconnect"),
-    page_path(f"{_PUBLICATION}/package", handoff.package, "package"),
+    page_path(f"{_PUBLICATION}/package", manual_publish.package, "package"),
     page_path(f"{_LETTER}/subscribers", subscribers.subscribers, "subscribers"),
     page_path(f"{_LETTER}/subscribers/add", subscribers.subscriber_add, "subscriber_add"),
     page_path(f"{_LETTER}/subscribers/import", subscribers.subscribers_import, "subscribers_import"),
@@ -162,8 +162,8 @@ urlpatterns = [
     page_path("queues/", queues.queues_page, "queues_page"),
     page_path("queues/add", queue_editing.queue_add, "queue_add"),
     page_path("queues/begin", queue_acts.queue_begin, "queue_begin"),
-    page_path("queues/hold", holding.queues_hold, "queues_hold"),
-    page_path("queues/release", holding.queues_release, "queues_release"),
+    page_path("queues/hold", hold.queues_hold, "queues_hold"),
+    page_path("queues/release", hold.queues_release, "queues_release"),
     page_path(_QUEUE, queue_editing.queue_edit, "queue_edit"),
     page_path(f"{_QUEUE}/pause", queue_acts.queue_pause, "queue_pause"),
     page_path(f"{_QUEUE}/delete", queue_acts.queue_delete, "queue_delete"),

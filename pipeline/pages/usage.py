@@ -11,11 +11,11 @@ from django.utils.translation import gettext_lazy
 
 from accounts import credits
 from accounts.models import LedgerEntry
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.ids import decode
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.ids import decode
+from pipeline.generate.model import cost_report
 from pipeline.models import Bucket
-from pipeline.stages import spending
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -42,7 +42,7 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
     bound = report.used + report.reserved
     percent = min(100, bound * 100 // report.limit) if report.limit > 0 else 100
     entries, older = _entries(request, place)
-    cost = spending.model_cost(workspace, month)
+    cost = cost_report.model_cost(workspace, month)
     context = {
         "place": place,
         "month": month,
@@ -51,7 +51,7 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
         "is_limited": not workspace.is_unlimited,
         "percent": percent,
         "meter": "bad" if percent >= 100 else "warn" if percent >= WARN_PERCENT else "",
-        "engines": spending.by_engine(workspace, month),
+        "engines": cost_report.by_engine(workspace, month),
         "has_own_key": bool(workspace.model_key_last_four),
         "cost": cost,
         "own_cost": _dollars(cost.own),
@@ -86,7 +86,7 @@ def _entries(request: HttpRequest, place: Place) -> tuple[list[dict[str, Any]], 
     found = list(rows.order_by("-pk")[: ENTRIES + 1])
     shown = found[:ENTRIES]
     older = credits.public_id(shown[-1]) if len(found) > ENTRIES else ""
-    engines = spending.engines_of(place.workspace, (row.subject for row in shown if row.subject))
+    engines = cost_report.engines_of(place.workspace, (row.subject for row in shown if row.subject))
     told = [
         {
             "entry": row,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from config.ground.clock import utc_now
-from config.ground.requests import error_response
-from pipeline.stages import websub
+from config.core.clock import utc_now
+from config.core.middleware import error_response
+from pipeline.ingest import websub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,12 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.canonical import plain_text
-from pipeline.markup import to_html
 from pipeline.platforms.base import Adapted, Payload, Setting, Step
 from pipeline.platforms.fitting import FITTING
 from pipeline.platforms.rules import images_of
 from pipeline.plugins import Problem
+from pipeline.text.markup import to_html
+from pipeline.text.normalization import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

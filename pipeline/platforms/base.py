@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from config.ground import limits
+from config.core import limits
 from pipeline.platforms import settings as settings_of
 from pipeline.platforms.rules import problems_of
 from pipeline.plugins import ConfigInvalid, Evidence, Problem
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
     from typing import BinaryIO
 
-    from config.ground.outbound import Client
+    from config.core.http_client import Client
     from pipeline.engines.base import Bucket
     from pipeline.platforms.rules import BucketRule
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import regex
 
-from pipeline.links import find_links
+from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable

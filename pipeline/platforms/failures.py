@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from pipeline.platforms.answers import json_object
-from pipeline.platforms.calling import fail_plainly, said
+from pipeline.platforms.http_calls import fail_plainly, said
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
-    from config.ground.outbound import Response
+    from config.core.http_client import Response
 
 Means = type[NeedsReconnect] | type[Refused] | type[TryLater]
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import regex
 
-from pipeline.canonical import plain_text
-from pipeline.links import find_links, is_same_address
 from pipeline.platforms.base import Adapted, Payload, Setting, Step
 from pipeline.platforms.rules import left_out
-from pipeline.sentences import sentence_ends
+from pipeline.text.links import find_links, is_same_address
+from pipeline.text.normalization import plain_text
+from pipeline.text.sentences import sentence_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.links import Link
     from pipeline.platforms.rules import BucketRule
+    from pipeline.text.links import Link
 
 ELLIPSIS: Final = "…"
 PARTS_BETWEEN: Final = "\n\n"

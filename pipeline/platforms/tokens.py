@@ -13,13 +13,13 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, OAuth, Platform, Renewed
-from pipeline.platforms.calling import ask, fail_plainly, said, words_of
+from pipeline.platforms.http_calls import ask, fail_plainly, said, words_of
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Problem, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from config.ground.outbound import Client, Response
+    from config.core.http_client import Client, Response
 
 KEPT: Final = ("access_token", "refresh_token", "expires_at", "scope")
 LONGEST_TOKEN: Final = 8_000

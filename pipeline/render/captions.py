@@ -7,19 +7,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
-from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language
-from pipeline.render.blocks import Style
-from pipeline.render.breaks import holds_unit, number_goes_on
-from pipeline.render.phrases import joined
-from pipeline.render.text import DoesNotFit, layout
-from pipeline.render.typeset import typeset
+from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.breaks import holds_unit, number_goes_on
+from pipeline.render.typography.phrases import joined
+from pipeline.render.typography.text import DoesNotFit, layout
+from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import Caption, CaptionLook, Word
-from pipeline.sentences import sentence_ends
+from pipeline.text.sentences import sentence_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.render.blocks import Block
+    from pipeline.render.typography.blocks import Block
 
 WIDEST: Final = 740.0
 """Pixels of a card on a film that is 1080 wide."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.grounding.lexicon import MONTHS
 from pipeline.grounding.quantities import parse
-from pipeline.wording import collapse, word_set
+from pipeline.text.sentence_edits import collapse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

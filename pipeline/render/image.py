@@ -13,7 +13,7 @@ from pipeline.render.document import bind
 from pipeline.render.files import RenderedAsset, rendered
 from pipeline.render.plan import Disc, Panel, Photo, Portrait, Wash
 from pipeline.render.portrait import open_cover, open_square
-from pipeline.render.text import draw
+from pipeline.render.typography.text import draw
 
 if TYPE_CHECKING:
     from pipeline.render.plan import Layout, Picture, Words

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import date  # noqa: TC003 - a field of a dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pipeline.render.blocks import Block, Line, Run
+from pipeline.render.typography.blocks import Block, Line, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.render.narration import Narration
+    from pipeline.render.audio.narration import Narration
     from pipeline.render.video.material import Material
 
 UPRIGHT: Final = (1080, 1350)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 
-from config.ground import limits
+from config.core import limits
 from pipeline.plugins import Refused, TryLater
-from pipeline.render import capped
+from pipeline.render import subprocess_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,14 +159,14 @@ def _ask(file: BinaryIO, demuxer: str) -> Any:
         "tries": _TRIES,
     }
     try:
-        answer = capped.run(
-            [*capped.ours(_PROGRAM, "av", "PIL"), demuxer, json.dumps(bounds)],
+        answer = subprocess_limits.run(
+            [*subprocess_limits.ours(_PROGRAM, "av", "PIL"), demuxer, json.dumps(bounds)],
             file=file,
-            caps=capped.Caps(seconds=limits.MEDIA_PROBE_SECONDS, answer=_ANSWER_BYTES),
-            environment=capped.FEW_ARENAS,
+            caps=subprocess_limits.Caps(seconds=limits.MEDIA_PROBE_SECONDS, answer=_ANSWER_BYTES),
+            environment=subprocess_limits.FEW_ARENAS,
         )
         return json.loads(answer)
-    except capped.Ended as ended:
+    except subprocess_limits.Ended as ended:
         if ended.how == "missing":
             raise TryLater("No process could be started to look at the file.", code="machine_busy") from None
         raise _no("too_complex", {}) from None

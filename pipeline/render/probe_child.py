@@ -277,7 +277,7 @@ def _of_video(stream: Any, walk: _Walk, limits: dict[str, Any]) -> dict[str, Any
 
 
 def main(demuxer: str, limits: dict[str, Any]) -> dict[str, Any]:
-    from pipeline.render.confine import confine  # noqa: PLC0415  it stands on a path of the arguments
+    from pipeline.render.rlimits import confine  # noqa: PLC0415  it stands on a path of the arguments
 
     confine(memory=limits["memory"], seconds=limits["clock"])
     file = io.BufferedReader(Held(), _BUFFER)

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from config.ground.limits import POLL_INTERVAL_MINUTES
-from config.ground.nearest import nearest
+from config.core.api.nearest import nearest
+from config.core.limits import POLL_INTERVAL_MINUTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from config.ground.outbound import Client
+    from config.core.http_client import Client
     from pipeline.plugins import Evidence, Unavailable
 
 FETCH_SECONDS: Final = 40

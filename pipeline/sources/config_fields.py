@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, cast
 
-from config.ground import limits
-from config.ground.nearest import nearest
+from config.core import limits
+from config.core.api.nearest import nearest
 from pipeline.plugins import ConfigInvalid, Problem
 
 # Neither control characters nor lone surrogates: PostgreSQL's jsonb takes neither NUL nor a surrogate.

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
-from pipeline.orders import LOOKED_THROUGH
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
-from pipeline.sentences import goes_on
+from pipeline.text.prompt_injection import LOOKED_THROUGH
+from pipeline.text.sentences import goes_on
 from pipeline.writers.screen import screened, with_orders
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from pipeline.wording import collapse, is_clean
+from pipeline.text.sentence_edits import collapse, is_clean
 
 _LONGEST: Final = 90
 _MOST_WORDS: Final = 14

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from config.ground import limits
-from pipeline.canonical import strip_invisible
-from pipeline.engines.persona_rules import count_emoji, count_hashtags
-from pipeline.orders import gives_orders
-from pipeline.sentences import split_sentences
-from pipeline.wording import count_words
+from config.core import limits
+from pipeline.engines.checks.persona_rules import count_emoji, count_hashtags
+from pipeline.text.normalization import strip_invisible
+from pipeline.text.prompt_injection import gives_orders
+from pipeline.text.sentence_edits import count_words
+from pipeline.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.orders import gives_orders, shows_signs, without_orders
+from pipeline.text.prompt_injection import gives_orders, shows_signs, without_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from accounts import authentication, ratelimit, recent_requests
+from accounts.access import authentication, ratelimit, recent_requests
 from tests.factories import TokenFactory, UserFactory, WorkspaceFactory
 
 REDIS_URL = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/5"

@@ -9,7 +9,8 @@ from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import Group, Permission
 from django.urls import reverse
 
-from accounts import credits, tokens
+from accounts import credits
+from accounts.access import tokens
 from accounts.models import ApiToken, AuditEntry, LedgerEntry, Plan, User, Workspace
 from tests.factories import PlanFactory, TokenFactory, UserFactory, WorkspaceFactory
 

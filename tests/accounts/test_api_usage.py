@@ -8,8 +8,8 @@ from django.db import transaction
 
 from accounts import credits
 from accounts.models import LedgerEntry, Workspace
-from config.ground.ids import encode
-from config.ground.moments import as_z
+from config.core.datetimes import as_z
+from config.core.ids import encode
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.accounts.urls")]
 

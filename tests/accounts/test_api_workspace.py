@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from accounts import tokens
+from accounts.access import tokens
 from accounts.models import Workspace
-from config.ground.moments import as_z
+from config.core.datetimes import as_z
 from tests.factories import TokenFactory, WorkspaceFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.accounts.urls")]

@@ -6,8 +6,8 @@ import pytest
 import time_machine
 from django.test import Client, RequestFactory
 
-from accounts import authentication, tokens
-from accounts.authentication import client_address
+from accounts.access import authentication, tokens
+from accounts.access.authentication import client_address
 from accounts.models import ApiToken, Workspace
 from tests.factories import TokenFactory
 

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from accounts import tokens
+from accounts.access import tokens
 from accounts.models import ApiToken, AuditEntry, CreditBalance, Workspace
 from tests.factories import WorkspaceFactory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accounts import counts
+from accounts.access import counts
 
 
 @pytest.mark.django_db(transaction=True)

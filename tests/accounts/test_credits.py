@@ -10,7 +10,7 @@ from django.db.transaction import TransactionManagementError
 from accounts import credits
 from accounts.credits import Mismatch, PlanLimits, QuotaExceeded, UsageReport
 from accounts.models import AuditEntry, CreditBalance, LedgerEntry, Workspace
-from config.ground.errors import body
+from config.core.errors import body
 from tests.factories import PlanFactory, WorkspaceFactory
 
 pytestmark = pytest.mark.django_db

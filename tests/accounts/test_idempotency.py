@@ -11,11 +11,19 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import connection
 
-from accounts import audit, idempotency
-from accounts.authentication import caller_of
-from accounts.idempotency import InProgress, KeyReused, StoredAnswer, read_key, request_digest, run_once
+from accounts import audit
+from accounts.access import idempotency
+from accounts.access.authentication import caller_of
+from accounts.access.idempotency import (
+    InProgress,
+    KeyReused,
+    StoredAnswer,
+    read_key,
+    request_digest,
+    run_once,
+)
 from accounts.models import AuditEntry, IdempotencyKey
-from config.ground.errors import Invalid
+from config.core.errors import Invalid
 from tests.factories import TokenFactory, WorkspaceFactory
 
 pytestmark = pytest.mark.django_db
@@ -258,8 +266,8 @@ CHILD = """
 import sys, django
 django.setup()
 from datetime import UTC, datetime
-from accounts import audit, idempotency, tokens
-from accounts.authentication import caller_of
+from accounts import audit; from accounts.access import idempotency, tokens
+from accounts.access.authentication import caller_of
 
 def effect():
     audit.note("effect", actor="child")

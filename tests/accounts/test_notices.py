@@ -23,8 +23,8 @@ from accounts.models import (
     Workspace,
 )
 from accounts.notices.digest import Line
-from config.ground import dispatch, due, limits
-from config.ground.ids import uuid7
+from config.core import dispatch, limits, work_queue
+from config.core.ids import uuid7
 from tests.factories import MembershipFactory, UserFactory
 
 KINDS = ("mail.spread_notice", "mail.send_notice")
@@ -236,8 +236,8 @@ def test_what_is_not_taken_is_tried_again_and_then_said(newsroom, alice, httpser
     for _ in range(len(limits.NOTICE_RETRIES) + 1):
         work()
         row = NoticeMessage.everywhere.get()
-        waits.append(row.wake_at and round((row.wake_at - due.database_now()).total_seconds() / 60))
-        NoticeMessage.everywhere.filter(wake_at__isnull=False).update(wake_at=due.database_now())
+        waits.append(row.wake_at and round((row.wake_at - work_queue.database_now()).total_seconds() / 60))
+        NoticeMessage.everywhere.filter(wake_at__isnull=False).update(wake_at=work_queue.database_now())
     assert waits == [1, 10, 60, 360, None]
     assert (row.status, row.error) == ("failed", "Slack answered 404: check what you pasted here.")
     assert row.failures == len(limits.NOTICE_RETRIES) + 1

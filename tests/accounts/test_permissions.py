@@ -7,8 +7,9 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from accounts import permissions, ratelimit, workspaces
-from accounts.authentication import Unauthenticated
+from accounts import workspaces
+from accounts.access import permissions, ratelimit
+from accounts.access.authentication import Unauthenticated
 from accounts.models import RateBucket, Workspace
 from tests.factories import TokenFactory, WorkspaceFactory
 

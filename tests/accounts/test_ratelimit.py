@@ -8,9 +8,9 @@ import pytest
 from django.db import OperationalError, connection
 from redis import RedisError
 
-from accounts import ratelimit
+from accounts.access import ratelimit
+from accounts.access.ratelimit import Decision, take
 from accounts.models import RateBucket
-from accounts.ratelimit import Decision, take
 from tests.factories import WorkspaceFactory
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

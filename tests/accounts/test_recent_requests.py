@@ -12,9 +12,9 @@ import pytest
 from django.test import Client
 from redis import Redis
 
-from accounts import recent_requests, tokens
-from accounts.recent_requests import Seen
-from config.ground import limits
+from accounts.access import recent_requests, tokens
+from accounts.access.recent_requests import Seen
+from config.core import limits
 from tests.factories import TokenFactory
 
 pytestmark = pytest.mark.django_db
@@ -102,7 +102,8 @@ def test_every_answer_to_a_known_key_is_recorded_with_its_id(store, workspace, c
 
 
 def test_a_refusal_for_its_rate_and_one_for_its_workspace_are_recorded(workspace, token, monkeypatch):
-    from accounts import ratelimit, workspaces
+    from accounts import workspaces
+    from accounts.access import ratelimit
 
     monkeypatch.setattr(
         ratelimit, "take", lambda workspace_id: ratelimit.Decision(False, 120, 0, 60, retry_after=1)
@@ -156,7 +157,7 @@ def test_a_redis_that_hangs_costs_one_short_try_and_breaks_nothing(settings, tok
 def test_it_is_recorded_after_the_answer_was_sent(token):
     from django.test import RequestFactory
 
-    from accounts.authentication import caller_of
+    from accounts.access.authentication import caller_of
 
     request = RequestFactory().get("/v1/workspace")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts import tokens
+from accounts.access import tokens
 from accounts.models import ApiToken, AuditEntry
-from config.ground.errors import Conflict, Invalid
+from config.core.errors import Conflict, Invalid
 from tests.factories import TokenFactory, UserFactory, WorkspaceFactory
 
 pytestmark = pytest.mark.django_db

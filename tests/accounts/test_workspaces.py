@@ -6,7 +6,7 @@ import pytest
 
 from accounts import credits, workspaces
 from accounts.models import AuditEntry, CreditBalance, LedgerEntry, Membership, Plan, Workspace
-from config.ground.errors import Invalid
+from config.core.errors import Invalid
 from tests.factories import PlanFactory, UserFactory, WorkspaceFactory
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from accounts import audit
 from accounts.api.base import WorkspaceResource
-from config.ground.errors import Conflict
+from config.core.errors import Conflict
 
 
 class ThingView(WorkspaceResource):

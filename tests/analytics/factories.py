@@ -11,7 +11,7 @@ from accounts.models import Plan, Workspace
 from analytics import count, queries
 from analytics.models import Measurement, Measuring, Outcome
 from analytics.periods import Period
-from config.ground.ids import uuid7
+from config.core.ids import uuid7
 from pipeline.models import Event, GeneratedItem, Generation, Outlet, Persona, Publication, Source
 from pipeline.platforms.base import METRICS
 

@@ -12,11 +12,11 @@ import pytest
 import time_machine
 from django.test import Client
 
-from accounts import tokens
+from accounts.access import tokens
+from analytics.aggregate import METRICS, NULLABLE
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE
-from analytics.folding import METRICS, NULLABLE
-from config.documents import document
-from config.ground.ids import encode, uuid7
+from config.api_docs.views import document
+from config.core.ids import encode, uuid7
 from pipeline.models import Outlet
 from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics.factories import (

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from analytics import count
 from analytics.models import Measuring, Outcome
-from config.ground import limits
+from config.core import limits
 from pipeline.models import Event, Publication
 from tests.analytics.factories import (
     NOON,

@@ -12,8 +12,8 @@ from django.db import connection
 
 from analytics import count, measure
 from analytics.models import Measurement, Measuring
-from config.ground import dispatch, limits
-from config.ground.ids import encode
+from config.core import dispatch, limits
+from config.core.ids import encode
 from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import METRICS, Sample
 from pipeline.platforms.simulated import made_up_metrics

@@ -10,10 +10,10 @@ from django.core import mail
 
 from accounts import notices
 from accounts.models import Membership, Notice, NoticeChoice, Workspace
-from analytics import monthly, summary
 from analytics.models import MonthlySummary
-from analytics.wording import number
-from config.ground import dispatch
+from analytics.reports import monthly, summary
+from analytics.reports.number_format import number
+from config.core import dispatch
 from pipeline.models import GeneratedItem, Publication
 from tests.analytics.factories import (
     make_failed,
@@ -24,7 +24,7 @@ from tests.analytics.factories import (
 )
 from tests.analytics.test_api import Caller
 from tests.factories import MembershipFactory
-from tests.stages.steps import claimed
+from tests.pipeline.steps import claimed
 
 BERLIN = "Europe/Berlin"
 NOVEMBER = date(2026, 11, 1)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from analytics import queries, rollup
-from analytics import told as saying
-from analytics.folding import METRICS
+from analytics import serialize as saying
+from analytics.aggregate import METRICS
+from analytics.fast_json import Written, written
 from analytics.models import Measurement, Outcome, RollupDay
 from analytics.periods import Period
 from analytics.queries import DIMENSIONS
-from analytics.written import Written, written
-from config.ground.ids import uuid7
-from config.ground.jsonio import dump
+from config.core.api.jsonio import dump
+from config.core.ids import uuid7
+from pipeline.outlets import hit_counts
 from pipeline.platforms.base import METRICS as MEASURED
-from pipeline.stages import hits
 from tests import claims
 from tests.analytics import factories
 from tests.sizes import size
@@ -291,10 +291,10 @@ def come(told, publications):
         for _ in range(count):
             if bucket:
                 link = SimpleNamespace(workspace_id=publication.workspace_id, publication=publication)
-                hits.count_click(link, at)
+                hit_counts.count_click(link, at)
             else:
-                hits.count_fetch(publication.outlet, at)
-    hits.flush()
+                hit_counts.count_fetch(publication.outlet, at)
+    hit_counts.flush()
 
 
 def _named(dimensions, name):

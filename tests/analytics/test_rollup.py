@@ -15,8 +15,8 @@ from hypothesis.extra.django import TestCase
 
 from analytics import queries, rollup
 from analytics.models import DAY, QUARTER, Measurement, MeasurementRollup, Outcome, OutcomeRollup, RollupDay
-from config.ground import crash
-from config.ground.ids import uuid7
+from config.core import crash_points
+from config.core.ids import uuid7
 from pipeline.platforms.base import METRICS
 from tests import claims
 from tests.analytics import factories
@@ -367,4 +367,4 @@ def write(outlet, published_at, measured_at, is_published, rise):
 
 
 def test_every_crash_point_is_known():
-    assert {"rollup.claimed", "rollup.written"} <= set(crash.POINTS)
+    assert {"rollup.claimed", "rollup.written"} <= set(crash_points.POINTS)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections import Counter
 
-from config.ground.crash import POINTS
+from config.core.crash_points import POINTS
 from tests.architecture.code import ROOT, calls, chain_of, modules
 
 
@@ -36,6 +36,8 @@ def test_every_point_is_named_in_a_test():
         for path in sorted((ROOT / "tests").rglob("*.py"))
         if not {"architecture", "documents"} & set(path.relative_to(ROOT).parts)
     )
-    walks_all = re.search(r"\bcrash\.POINTS\b|from config\.ground\.crash import [^\n]*\bPOINTS\b", said)
+    walks_all = re.search(
+        r"\bcrash_points\.POINTS\b|from config\.core\.crash_points import [^\n]*\bPOINTS\b", said
+    )
     missing = [point for point in sorted(POINTS) if f'"{point}"' not in said and f'"{point}#' not in said]
     assert walks_all or missing == []

@@ -60,7 +60,7 @@ def test_no_moment_is_naive():
 
 def test_the_present_moment_is_asked_of_the_clock():
     # What looks at the machine itself, or at another clock, must not be handed a moment.
-    by_the_machine = {"config/ground/clock.py", "config/doctor.py", "config/dumps.py"}
+    by_the_machine = {"config/core/clock.py", "config/operations/doctor.py", "config/operations/db_dump.py"}
     found = [
         f"{module.at(call)} {'.'.join(chain_of(call))}"
         for module in modules()
@@ -97,7 +97,7 @@ def test_secrets_are_compared_in_a_time_that_tells_nothing():
 
 COMPARED = [
     # Whether its owner gave the same one again.
-    "pipeline/stages/receiving/secrets.py: kept.secret.open() == secret",
+    "pipeline/ingest/inbound_deliveries/secrets.py: kept.secret.open() == secret",
 ]
 SECRET = re.compile(r"(?:^|_)(?:secret|signature|mac|hmac|password|api_key|bearer)s?$")
 

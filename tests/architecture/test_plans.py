@@ -16,19 +16,21 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 
-from accounts import tokens, workspaces
-from accounts.pages.place import Place
-from config.ground import dispatch, due
-from config.ground.ids import encode, uuid7
+from accounts import workspaces
+from accounts.access import tokens
+from accounts.pages.workspace_view import Place
+from config.core import dispatch, work_queue
+from config.core.ids import encode, uuid7
 from pipeline import events
+from pipeline.dashboard.counts import overview
+from pipeline.generate.model import account
+from pipeline.ingest import near_duplicates
+from pipeline.ingest.collect import entry_log
+from pipeline.ingest.collect.identify import find_known, identify
 from pipeline.models import Event, GeneratedItem, RawPrint, Source, made_of
-from pipeline.overview import overview
 from pipeline.pages.review.page import asked_in
 from pipeline.pages.review.stories import waiting_count
 from pipeline.sources.base import Entry
-from pipeline.stages import marking, model_account
-from pipeline.stages.collect import journal
-from pipeline.stages.collect.identifying import find_known, identify
 from tests.factories import MembershipFactory
 from webhooks import retention as webhook_retention
 from webhooks.models import Endpoint
@@ -195,7 +197,7 @@ def test_every_due_table_is_looked_at_here():
 def test_the_dispatcher_s_look_reads_the_waking_index(filled, table):
     filled(table)
     with seen() as sent:
-        due.names_with_work({"one": (table, NARROWED.get(table, {}))}, {})
+        work_queue.names_with_work({"one": (table, NARROWED.get(table, {}))}, {})
     assert indexes_of(*sent[-1]) == {f"{table}_wake"}
 
 
@@ -206,10 +208,10 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
     filled(table)
     with seen() as sent:
         where = NARROWED.get(table)
-        holders = due.holders_of_due_rows(table, column, datetime.now(UTC), where)
+        holders = work_queue.holders_of_due_rows(table, column, datetime.now(UTC), where)
         until = datetime.now(UTC) + timedelta(seconds=60)
         shares = dict.fromkeys(holders[:2], 1)
-        taken = due._take(table, column, shares, datetime.now(UTC), until, begins=False, where=where)
+        taken = work_queue._take(table, column, shares, datetime.now(UTC), until, begins=False, where=where)
     assert len(taken) == len(holders[:2]) > 0
     by_holder = f"{table}_wake_by_{column.removesuffix('_id')}"
     # Whether a holder has a due row may also be seen in the other index, where few rows are due at all.
@@ -220,9 +222,9 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
 
 def test_due_deliveries_of_an_endpoint_are_counted_by_index(filled):
     filled("delivery")
-    (holder, *_) = due.holders_of_due_rows("delivery", "endpoint_id", datetime.now(UTC))
+    (holder, *_) = work_queue.holders_of_due_rows("delivery", "endpoint_id", datetime.now(UTC))
     with seen() as sent:
-        counted = due.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), most=8)
+        counted = work_queue.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), most=8)
     assert counted[holder] > 0
     assert indexes_of(*sent[0]) == {"delivery_wake_by_endpoint"}
 
@@ -415,8 +417,8 @@ def test_entries_are_met_by_index(workspace, filled):
     marks = [RawPrint(workspace=workspace, bits=n, band_0=n, band_1=n, band_2=n, band_3=n) for n in range(3)]
     with seen() as sent:
         find_known(source, found)
-        journal.read(source, [one.key for one in found])
-        marking._candidates(marks, datetime.now(UTC))
+        entry_log.read(source, [one.key for one in found])
+        near_duplicates._candidates(marks, datetime.now(UTC))
     for table in ("raw_item", "raw_print", "source_entry"):
         filled(table)
     with connection.cursor() as cursor:
@@ -431,8 +433,8 @@ def test_entries_are_met_by_index(workspace, filled):
 
 def test_what_is_on_its_way_is_summed_by_index(workspace, filled):
     with seen() as sent:
-        model_account._spent(datetime.now(UTC), workspace_id=workspace.pk)
-        model_account._spent(datetime.now(UTC), is_own_key=False)
+        account._spent(datetime.now(UTC), workspace_id=workspace.pk)
+        account._spent(datetime.now(UTC), is_own_key=False)
     filled("model_batch")
     filled("batched_call")
     sums = [one for one in sent if 'FROM "batched_call"' in one[0]]

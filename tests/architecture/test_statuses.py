@@ -1,4 +1,4 @@
-"""A status is written in one place: `config.ground.states`."""
+"""A status is written in one place: `config.core.states`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import ast
 
 from django.apps import apps
 
-from config.ground import dispatch, states
+from config.core import dispatch, states
 from tests.architecture.code import Module, calls, chain_of, keywords, method_of, modules
 
-THE_WRITER = "config/ground/states.py"
+THE_WRITER = "config/core/states.py"
 WRITES = frozenset(
     {"create", "update", "get_or_create", "update_or_create", "bulk_create", "acreate", "aupdate"}
 )
 NOT_A_STATUS = {
-    "accounts/idempotency.py:run_once": "IdempotencyKey.status is the HTTP status of a stored answer",
+    "accounts/access/idempotency.py:run_once": "IdempotencyKey.status is the HTTP status of a stored answer",
 }
 """Where a column of that name is something else."""
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accounts import recent_requests
-from config.ground import dispatch
+from accounts.access import recent_requests
+from config.core import dispatch
 from tests import caches
 from tests import chromium as browsers
 

@@ -10,15 +10,17 @@ import requests
 from django.contrib import admin
 from django.urls import reverse
 
-from accounts import tokens, whitelisting, workspaces
+from accounts import whitelist as whitelisting
+from accounts import workspaces
+from accounts.access import tokens
 from accounts.models import AuditEntry
+from pipeline import publish
 from pipeline.models import Outlet, Switch
-from pipeline.stages import publish
 from tests.browser.people import look_over
 from tests.factories import UserFactory
-from tests.operators.test_dead_rows import dead_publication, dead_source
-from tests.operators.test_overview import call
-from tests.stages.steps import accepted, make_items, make_stage, reread, to
+from tests.operations.test_dead_letters import dead_publication, dead_source
+from tests.operations.test_overview import call
+from tests.pipeline.steps import accepted, make_items, make_stage, reread, to
 from tests.webhooks.factories import make_delivery, make_endpoint
 
 pytestmark = [pytest.mark.minutes(1), pytest.mark.usefixtures("own_media")]

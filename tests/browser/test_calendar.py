@@ -9,12 +9,11 @@ import pytest
 from django.utils import timezone
 
 from accounts import workspaces
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline.models import Outlet, Publication, PublishQueue, WeekPlan, WorkspaceDefaults
-from pipeline.stages import series
-from pipeline.stages.publish import queues
+from pipeline.schedule import queues, series
 from tests.browser.people import follow, log_in, look_over, person
-from tests.stages.steps import make_items, make_stage, promise, reread
+from tests.pipeline.steps import make_items, make_stage, promise, reread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -6,24 +6,26 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import members, tokens, workspaces
+from accounts import members, workspaces
+from accounts.access import tokens
 from accounts.models import Invitation, Membership
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline import plugins
+from pipeline.ingest import collect
+from pipeline.ingest.inbound_deliveries import receive, secrets
 from pipeline.models import Mailing, Outlet, Publication, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
-from pipeline.pages.sources import words
+from pipeline.pages.sources import labels
+from pipeline.personas import drafts, topics
 from pipeline.platforms.base import Platform
-from pipeline.stages import collect, drafting, series
-from pipeline.stages.brand import topics
-from pipeline.stages.publish import halting, queues
-from pipeline.stages.receiving import secrets, taking
+from pipeline.publish import workspace_hold
+from pipeline.schedule import queues, series
 from tests.browser.people import violations
 from tests.browser.test_account import log_in
 from tests.browser.test_sign_up import PASSWORD
 from tests.factories import MembershipFactory, UserFactory
 from tests.pages.test_roles import workspace_pages
-from tests.stages.mailing.conftest import make_letter, subscribe
-from tests.stages.steps import NOON, make_items, promise, push_raw, send
+from tests.pipeline.mailing.conftest import make_letter, subscribe
+from tests.pipeline.steps import NOON, make_items, promise, push_raw, send
 from webhooks import endpoints
 from webhooks.models import Delivery
 
@@ -71,14 +73,14 @@ def ids(db):
     given = collect.SourceSettings(type="webhook", config={"verification": {"type": "bearer"}})
     bridge = secrets.register(newsroom, given)
     headers = {"authorization": f"Bearer {bridge.secret}", "content-type": "application/json"}
-    sent = taking.Incoming(b'{"title": "The ferry leaves earlier", "language": 5}', headers)
-    received = taking.receive(bridge.source, sent, now=timezone.now())
+    sent = receive.Incoming(b'{"title": "The ferry leaves earlier", "language": 5}', headers)
+    received = receive.receive(bridge.source, sent, now=timezone.now())
     _log_entries(bridge.source)
     letter, reader, mailed = _letter(newsroom)
     by_hand = _handed_over(newsroom)
     slots = [{"weekday": 5, "time": "10:00"}]
     # Held, so that there is something to let go.
-    halting.hold(newsroom, reason="A storm.", by=alice.email)
+    workspace_hold.hold(newsroom, reason="A storm.", by=alice.email)
     return {
         "que": queues.create(
             newsroom, {"name": "Saturdays", "timezone": "UTC", "slots": slots}, by="alice@example.test"
@@ -132,7 +134,7 @@ def _letter(workspace):
 
 def _draft(workspace):
     """Done, with its form: what a person meets there."""
-    draft = drafting.request(
+    draft = drafts.request(
         workspace,
         persona=None,
         url="",
@@ -148,7 +150,7 @@ def _draft(workspace):
 
 def _log_entries(source):
     """An entry of each decision; whatever its kind, a source's page shows them."""
-    for decision in words.DECISIONS:
+    for decision in labels.DECISIONS:
         SourceEntry.everywhere.create(
             workspace_id=source.workspace_id, source=source, key=decision, title=f"Tram {decision}",
             decision=decision, decided_by="url", message="Said so.",

@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from accounts import workspaces
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, Source, WorkspaceDefaults
-from pipeline.stages.publish import halting, queues
+from pipeline.publish import workspace_hold
+from pipeline.schedule import queues
 from tests.browser.people import follow, log_in, look_over, person
-from tests.stages.steps import make_items, make_stage, promise, reread, send
+from tests.pipeline.steps import make_items, make_stage, promise, reread, send
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 TITLES = (
@@ -123,7 +124,7 @@ def test_what_is_ticked_stays_ticked_while_others_act(open_window, newsroom):
 def test_all_kinds_are_readable_and_it_works_without_scripts(open_window, newsroom, scripts):
     row = refused(newsroom, 0)
     overdue(newsroom, 3)
-    halting.hold(newsroom, reason="A storm.", by="alice@example.test")
+    workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
     error = {"code": "x", "message": "The writer gave up after three tries: the source says too little."}
     broken = make_items(newsroom, title="Fog", body="Fog on the river. " * 20, url="https://n.example/fog")[0]
     GeneratedItem.everywhere.filter(pk=broken.pk).update(status="failed", error=error)

@@ -8,10 +8,10 @@ from django.db import transaction
 
 from accounts import notices, workspaces
 from accounts.models import NoticeChoice, NoticeMessage
-from config import admin_mails
-from config.ground import dispatch
+from config.admin_site import mails
+from config.core import dispatch
+from pipeline.ingest import push
 from pipeline.models import Outlet, Source, WorkspaceDefaults
-from pipeline.stages import push
 from tests.browser.people import violations
 from tests.factories import UserFactory
 
@@ -148,7 +148,7 @@ def test_operators_read_every_mail(open_window, newsroom, settings, dark):
     page = open_window(dark=dark)
     log_in(page)
     # The page's examples were made with the address that the service had then.
-    settings.PUBLIC_URL = admin_mails._HOME.partition("/w/")[0]
+    settings.PUBLIC_URL = mails._HOME.partition("/w/")[0]
     with transaction.atomic():
         notices.record("quota", workspace_id=newsroom.pk, key="x", title="x", text="x")
     page.goto("/admin/mails/?mail=whitelisted")

@@ -12,11 +12,11 @@ from django.utils import timezone
 from PIL import Image, ImageDraw
 
 from accounts import workspaces
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline.models import Asset, GeneratedItem, Publication, WorkspaceDefaults
-from pipeline.stages import review
+from pipeline.review import decisions
 from tests.browser.people import follow, log_in, look_over, person
-from tests.stages.steps import TEXT, make_items, make_stage, promise, send
+from tests.pipeline.steps import TEXT, make_items, make_stage, promise, send
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 MODEL = {
@@ -302,7 +302,7 @@ def test_words_are_edited_and_counted_while_they_are_typed(open_window, newsroom
     page.get_by_label("Alt text of card.jpg").fill("A tram on a bridge")
     look_over(page, "item-edit")
     # Somebody else is faster.
-    review.edit(item, {"title": "Of Vera"}, by="vera@example.test", now=timezone.now())
+    decisions.edit(item, {"title": "Of Vera"}, by="vera@example.test", now=timezone.now())
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Somebody changed it while you were writing.").wait_for()
     assert page.get_by_role("textbox", name="Words").input_value() == "Fourteen signs"

@@ -9,7 +9,8 @@ import requests
 import time_machine
 from django.urls import reverse
 
-from accounts import tokens, workspaces
+from accounts import workspaces
+from accounts.access import tokens
 from accounts.models import ApiToken
 from tests.browser.people import look_over, violations
 from tests.browser.terminal import run

@@ -9,7 +9,7 @@ import pytest
 from pipeline.models import GeneratedItem, HostSlot, Persona, PersonaDraft, RawItem, Topic
 from tests.browser.people import follow, log_in, look_over
 from tests.browser.test_sources import newsroom  # noqa: F401  the fixture
-from tests.stages.steps import TEXT
+from tests.pipeline.steps import TEXT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 ARTICLE = f"""<!doctype html><html lang="en"><head><title>Tram line approved</title></head><body><nav>Home</nav>

@@ -9,14 +9,15 @@ import pytest
 from django.utils import timezone
 
 from accounts import workspaces
-from config.ground import dispatch
-from pipeline import way_out
+from config.core import dispatch
+from config.core.http_client import shared
+from pipeline import publish
 from pipeline.models import OAuthApp, Outlet, Publication, WorkspaceDefaults
-from pipeline.stages import oauth, publish
+from pipeline.outlets import oauth
 from tests.browser.people import follow, log_in, look_over, person
+from tests.pipeline.mailing.conftest import make_letter, subscribe
+from tests.pipeline.steps import claimed, make_items, promise
 from tests.platforms import letterbox
-from tests.stages.mailing.conftest import make_letter, subscribe
-from tests.stages.steps import claimed, make_items, promise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 
@@ -24,10 +25,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 @pytest.fixture
 def wall(httpserver, settings):
     settings.OUTBOUND_ALLOW_LOOPBACK = True
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     with letterbox.registered():
         yield letterbox.Wall(httpserver)
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 @pytest.fixture

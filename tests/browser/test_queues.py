@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts import workspaces
 from pipeline.models import GeneratedItem, Publication, PublishHold, PublishQueue, WorkspaceDefaults
 from tests.browser.people import follow, log_in, look_over, person
-from tests.stages.steps import make_items, make_stage, promise
+from tests.pipeline.steps import make_items, make_stage, promise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 

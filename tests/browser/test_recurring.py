@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from accounts import workspaces
 from pipeline.models import Outlet, Recurrence, RecurrenceTurn, Source
-from pipeline.stages import recurring, series
+from pipeline.schedule import recurring, series
 from tests.browser.people import follow, log_in, look_over, person
-from tests.stages.steps import make_items, promise, reread, send
+from tests.pipeline.steps import make_items, promise, reread, send
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 

@@ -10,15 +10,15 @@ from django.utils import timezone
 
 from accounts import workspaces
 from accounts.models import Membership
-from config.ground.ids import encode, uuid7
+from config.core.ids import encode, uuid7
 from pipeline.models import GeneratedItem, Revision, WorkspaceDefaults
-from pipeline.stages import review
-from pipeline.stages.publish import queues
+from pipeline.review import decisions as review
+from pipeline.schedule import queues
 from tests.browser.conftest import PHONE
 from tests.browser.people import log_in, look_over, person
 from tests.browser.test_items import ARTICLE, MODEL, WEBM, keep_file, keep_picture
 from tests.factories import MembershipFactory
-from tests.stages.steps import make_items, make_stage, reread
+from tests.pipeline.steps import make_items, make_stage, reread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(900), pytest.mark.minutes(2)]
 BUCKETS = ("text", "image", "video", "blog", "newsletter")

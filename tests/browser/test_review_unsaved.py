@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline.models import GeneratedItem
-from pipeline.stages import deciding
+from pipeline.review import bulk_review
 from tests.browser.test_review import card_of, newsroom, open_queue, seed, stage, story, until
-from tests.stages.steps import reread
+from tests.pipeline.steps import reread
 
 __all__ = ["newsroom", "seed", "stage"]
 
@@ -130,7 +130,7 @@ def test_a_decision_that_stays_replaces_no_form(open_window, newsroom, seed, sta
 
 
 def test_what_was_too_much_for_one_decision_stays_chosen(open_window, newsroom, two, monkeypatch):
-    monkeypatch.setattr(deciding, "AT_ONCE", 1)
+    monkeypatch.setattr(bulk_review, "AT_ONCE", 1)
     above, below = two
     page = open_window()
     open_queue(page, newsroom)

@@ -7,13 +7,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
+from pipeline.media import videos
 from pipeline.models import Series
 from pipeline.render.video import job as jobs
 from pipeline.render.video import verify
-from pipeline.stages import videos
 from tests.browser.people import PASSWORD, follow, log_in, look_over, person
-from tests.stages.steps import make_items, push_raw, reread
-from tests.stages.test_videos import GIVEN
+from tests.pipeline.generate.test_videos import GIVEN
+from tests.pipeline.steps import make_items, push_raw, reread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 

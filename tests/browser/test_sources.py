@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from accounts import workspaces
-from config.ground import dispatch
-from config.ground.ids import encode
-from pipeline import way_out
+from config.core import dispatch
+from config.core.http_client import shared
+from config.core.ids import encode
 from pipeline.models import Outlet, RawItem, Source, SourceEntry
 from tests.browser.people import follow, log_in, look_over, person
 from tests.pages.test_sources import feed
-from tests.stages import steps
-from tests.stages.brand.lanes import make_topics
-from tests.stages.steps import OTHER_TEXT, push_raw
+from tests.pipeline import steps
+from tests.pipeline.personas.lanes import make_topics
+from tests.pipeline.steps import OTHER_TEXT, push_raw
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 
@@ -22,13 +22,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(400)]
 def newsroom(db, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.OUTBOUND_ALLOW_LOOPBACK = True
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     alice = person("alice@example.test", "Alice")
     workspace = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
     workspaces.whitelist(workspace, "operator@example.test")
     workspace.alice = alice
     yield workspace
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 @pytest.mark.parametrize("phone", [False, True])

@@ -275,7 +275,7 @@ def test_nothing_hinders_a_reader(page, newsroom, alice, httpserver, work_until)
 
 
 def delivery_id(delivery):
-    from config.ground.ids import encode
+    from config.core.ids import encode
 
     return encode("dlv", delivery.pk)
 

@@ -12,16 +12,17 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from accounts import authentication, ratelimit, tokens, workspaces
+from accounts import workspaces
+from accounts.access import authentication, ratelimit, tokens
 from accounts.models import Plan
-from config.ground import dispatch, ids
-from config.ground.errors import QUOTA_FIELDS
-from config.ground.jsonio import dump
+from config.core import dispatch, ids
+from config.core.api.jsonio import dump
+from config.core.errors import QUOTA_FIELDS
+from pipeline import generate
 from pipeline.models import Generation, InboundDelivery, WorkspaceDefaults
-from pipeline.stages import generate
 from tests import caches
 from tests.contracts.routes import DELIVERY
-from tests.stages.steps import claimed
+from tests.pipeline.steps import claimed
 
 NOTHING: Any = object()
 _ID = re.compile(r"\b([a-z]{2,3})_[0-7][0-9a-hjkmnp-tv-z]{25}\b")

@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 from django.test import Client
 
-from config.ground import limits
-from config.ground.errors import DETAILS_TOLD, Detail, body
+from config.core import limits
+from config.core.errors import DETAILS_TOLD, Detail, body
 from pipeline.models import Upload
 
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from config.ground import dispatch, ids
+from config.core import dispatch, ids
+from pipeline import publish
 from pipeline.models import Publication, SimulatedPost
-from pipeline.stages import publish
 from tests import claims
 
 AWAY = pytest.mark.parametrize("minutes", [-10, 10])

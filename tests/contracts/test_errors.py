@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db import DataError, InterfaceError, OperationalError, connection
 
 from accounts import credits as credit_account
-from accounts import idempotency, permissions, ratelimit, workspaces
-from config.ground.errors import CODES
+from accounts import workspaces
+from accounts.access import idempotency, permissions, ratelimit
+from config.core.errors import CODES
 from pipeline.api import catalogue
 from pipeline.pages import feeds
 from tests.contracts.conftest import Api, problem, refusal

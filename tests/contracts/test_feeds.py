@@ -10,8 +10,8 @@ import feedparser
 import pytest
 
 from accounts import erasure
-from config.ground import dispatch, ids
-from config.ground.outbound import Client, ConnectFailed
+from config.core import dispatch, ids
+from config.core.http_client import Client, ConnectFailed
 from pipeline.models import Asset, Outlet, Publication
 from tests.contracts.conftest import NOT_FOUND, Api
 

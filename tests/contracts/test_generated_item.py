@@ -6,7 +6,7 @@ import pytest
 
 from accounts import credits as credit_account
 from accounts.models import Workspace
-from config.ground import dispatch, ids
+from config.core import dispatch, ids
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Publication, Revision
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 
@@ -302,17 +302,17 @@ def test_overdue_item_can_be_changed_by_the_version_that_was_read(alice):
 
 
 def test_change_between_our_look_and_the_lock_is_a_version_conflict(alice, monkeypatch):
-    from pipeline.stages import review
+    from pipeline.review import decisions
 
     item = alice.ready()
-    locked = review._locked
+    locked = decisions._locked
 
     def overtaken(row):
         GeneratedItem.everywhere.filter(pk=row.pk).update(version=50)
         return locked(row)
 
     tag = alice.api.get(f"/generated/{item['id']}")["ETag"]
-    monkeypatch.setattr(review, "_locked", overtaken)
+    monkeypatch.setattr(decisions, "_locked", overtaken)
     answer = alice.api.patch(f"/generated/{item['id']}", {"title": "Late"}, headers={"If-Match": tag})
     assert refusal(answer) == (412, "version_conflict", [(None, "version_conflict")])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.ground import dispatch, ids
+from config.core import dispatch, ids
 from pipeline.models import GeneratedItem
 from tests.contracts.conftest import never_existed, normal, refusal
 

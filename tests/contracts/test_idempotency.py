@@ -11,7 +11,7 @@ from django.db import connection
 
 from accounts import credits as credit_account
 from accounts.models import AuditEntry, IdempotencyKey, LedgerEntry
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline.api import raw_items
 from pipeline.models import (
     Event,

@@ -8,12 +8,13 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import IdempotencyKey
-from config import retention
-from config.ground import limits
-from config.ground.ids import decode
+from config.core import limits
+from config.core.ids import decode
+from config.operations import retention
+from pipeline.ingest import collect, push
+from pipeline.ingest.inbound_deliveries import receive, replay
+from pipeline.ingest.inbound_deliveries import retention as forgetting
 from pipeline.models import GeneratedItem, InboundDelivery, InboundSecret, RawItem, Source
-from pipeline.stages import collect, push
-from pipeline.stages.receiving import forgetting, taking, trying
 from tests.contracts.conftest import never_existed
 from tests.inbound.conftest import post
 
@@ -301,7 +302,7 @@ def test_failing_push_keeps_the_delivery(alice, bridge):
     row = InboundDelivery.everywhere.get()
     assert (row.status, row.reason["code"], row.body is None) == ("failed", "unknown_engine", False)
     Source.everywhere.filter(is_push=False).update(engines=[])
-    assert trying.replay(row, now=timezone.now()).outcome == "new"
+    assert replay.replay(row, now=timezone.now()).outcome == "new"
 
 
 def test_broken_push_leaves_nothing(alice, bridge, monkeypatch):
@@ -312,13 +313,13 @@ def test_broken_push_leaves_nothing(alice, bridge, monkeypatch):
 
     monkeypatch.setattr(push, "push", broken)
     with pytest.raises(RuntimeError):
-        taking.receive(source, taking.Incoming(b'{"title": "x"}', {}), now=timezone.now())
+        receive.receive(source, receive.Incoming(b'{"title": "x"}', {}), now=timezone.now())
     assert InboundDelivery.everywhere.count() == 0
 
 
 def test_change_of_a_source_and_of_its_secret_is_one(alice, bridge, monkeypatch):
     source = row_of(bridge())
-    monkeypatch.setattr("pipeline.stages.receiving.secrets.make_secret", lambda kind: "x")
+    monkeypatch.setattr("pipeline.ingest.inbound_deliveries.secrets.make_secret", lambda kind: "x")
     answer = alice.api.patch(
         f"/sources/{alice.api.read('/sources')['data'][0]['id']}",
         {"config": {"verification": {"type": "bearer"}}},

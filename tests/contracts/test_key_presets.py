@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 from django.apps import apps
 
-from accounts import tokens
+from accounts.access import tokens
 from accounts.models import ApiToken
 from tests.contracts.conftest import never_existed, problem
 from tests.contracts.routes import DELIVERY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from config.ground import dispatch
+from config.core import dispatch
 from tests.contracts.conftest import normal
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from config.ground import dispatch, ids
-from config.ground.moments import as_z
+from config.core import dispatch, ids
+from config.core.datetimes import as_z
 from pipeline.models import Outlet, Publication, PublishQueue, SimulatedPost
 from tests.contracts.conftest import normal, refusal
 

@@ -10,8 +10,9 @@ from itertools import combinations, pairwise
 import pytest
 
 from accounts import credits as credit_account
-from accounts import permissions, ratelimit, tokens, workspaces
-from config.ground import dispatch, ids
+from accounts import workspaces
+from accounts.access import permissions, ratelimit, tokens
+from config.core import dispatch, ids
 from pipeline.models import GeneratedItem, Generation, RawItem
 from tests.contracts.conftest import Api, never_existed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from config.ground import ids
+from config.core import ids
 from pipeline.models import Outlet
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal
 

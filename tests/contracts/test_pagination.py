@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import LedgerEntry
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline.models import (
     GeneratedItem,
     Generation,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from config.ground import dispatch
-from config.ground.ids import encode
+from config.core import dispatch
+from config.core.ids import encode
 from pipeline.models import Outlet, SimulatedPost
 from pipeline.plugins import Refused, TryLater
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, refusal

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from config.ground import dispatch, ids, limits
-from config.ground.moments import as_z
+from config.core import dispatch, ids, limits
+from config.core.datetimes import as_z
 from pipeline.models import Event, Outlet, Publication, SimulatedPost
 from tests.contracts.conftest import NOTHING, never_existed, normal, problem, refusal
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accounts import permissions, ratelimit, workspaces
+from accounts import workspaces
+from accounts.access import permissions, ratelimit
 from tests.contracts.conftest import problem
 from tests.contracts.routes import ROUTES, name_of
 

@@ -8,11 +8,11 @@ import pytest
 
 from accounts import credits as credit_account
 from accounts.models import Workspace
-from config.ground import dispatch, limits
-from config.ground.jsonio import dump
+from config.core import dispatch, limits
+from config.core.api.jsonio import dump
+from pipeline.generate import run
 from pipeline.models import Event, GeneratedItem, RawBody, RawItem
 from pipeline.plugins import Refused
-from pipeline.stages.generate import run
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 
 

@@ -20,11 +20,12 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
-from accounts import ratelimit
-from config.ground import due
-from config.ground.errors import CODES
-from pipeline import simulation, way_out
-from pipeline.stages.collect import polling, previewing
+from accounts.access import ratelimit
+from config.core import work_queue
+from config.core.errors import CODES
+from config.core.http_client import shared
+from pipeline.ingest.collect import dry_run, task
+from pipeline.outlets import simulation
 from tests.contracts.conftest import Newsroom
 from tests.contracts.recorder import Recorder
 from tests.contracts.test_storyboards import filmed
@@ -62,12 +63,12 @@ def walk(db, settings, monkeypatch, tmp_path) -> Iterator[Walk]:
     settings.SOURCE_ENVIRONMENT = {**settings.SOURCE_ENVIRONMENT, **bare}
     settings.PUBLIC_URL = PUBLIC_URL
     settings.OPERATOR_CONTACT = OPERATOR
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     # One clock for everything, the database's included.
-    monkeypatch.setattr(due, "database_now", timezone.now)
+    monkeypatch.setattr(work_queue, "database_now", timezone.now)
     monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
-    monkeypatch.setattr(polling, "_jitter", lambda: 0.0)
-    for module in (polling, previewing):
+    monkeypatch.setattr(task, "_jitter", lambda: 0.0)
+    for module in (task, dry_run):
         monkeypatch.setattr(module, "fetch", lambda *_, **__: LISTED)
     # Redis has a clock of its own.
     allowed = ratelimit.Decision(allowed=True, limit=120, remaining=119, reset_seconds=1, retry_after=0)
@@ -77,7 +78,7 @@ def walk(db, settings, monkeypatch, tmp_path) -> Iterator[Walk]:
     with time_machine.travel(NOON, tick=False) as traveller:
         newsroom = Newsroom("Alice's newsroom")
         yield Walk(Recorder(newsroom.api, traveller.shift), newsroom)
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 @pytest.mark.both_databases

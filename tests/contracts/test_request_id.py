@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from config.ground import dispatch, ids
+from config.core import dispatch, ids
 from pipeline.models import Event, Generation, Publication, RawItem, Source
 from webhooks import endpoints
 from webhooks.models import Delivery

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from config.ground import dispatch
+from config.core import dispatch
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem, refusal
 from tests.contracts.routes import ROUTES, configured, name_of
 
@@ -282,7 +282,7 @@ def test_every_other_body_that_names_another_workspaces_rows_does_nothing(alice,
 
 def test_tokens_of_a_scope_do_only_that(alice):
     """A token without any of the scopes that a route wants; with it the request gets past the scope."""
-    from accounts.tokens import SCOPES
+    from accounts.access.tokens import SCOPES
 
     alice.workspace.is_unlimited = True
     alice.workspace.save(update_fields=["is_unlimited"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline.models import Generation, Series
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal
 

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from config.ground import dispatch
-from pipeline import plugins, way_out
+from config.core import dispatch
+from config.core.http_client import shared
+from pipeline import plugins
 from pipeline.models import Source
 from pipeline.sources.base import Source as SourceKind
 from tests.sources.recorded_tool import RecordedTool
@@ -35,7 +36,7 @@ def world(httpserver, settings, tmp_path):
     """Sites on loopback with recorded answers, and a recorded yt-dlp; no model."""
     settings.ANTHROPIC_API_KEY = ""
     settings.OUTBOUND_ALLOW_LOOPBACK = True
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     # Before TikTok's, which answers every address that is left.
     httpserver.expect_request("/robots.txt").respond_with_data("", status=404)
     httpserver.expect_request("/feed").respond_with_data(FEED, content_type="application/rss+xml")
@@ -59,7 +60,7 @@ def world(httpserver, settings, tmp_path):
         "brand": None,
         "tool": tool,
     }
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 def body_of(source_type, config):

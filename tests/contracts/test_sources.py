@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from accounts.models import Workspace
-from config.ground import dispatch, ids
-from pipeline import plugins, way_out
+from config.core import dispatch, ids
+from config.core.http_client import shared as way_out
+from pipeline import plugins
 from pipeline.engines.base import Engine
+from pipeline.ingest import collect
 from pipeline.models import HostSlot, RawItem, Source, SourceEntry
 from pipeline.sources.base import Source as SourceKind
-from pipeline.stages import collect
 from tests.contracts.conftest import NOT_FOUND, never_existed, normal, problem
 
 KNOWN = ", ".join(sorted(one.name for one in plugins.every("engines", Engine)))

@@ -7,7 +7,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from accounts import tokens, workspaces
+from accounts import workspaces
+from accounts.access import tokens
 from pipeline.models import Asset, GeneratedItem, Generation, Outlet, Publication, WorkspaceDefaults
 
 pytestmark = pytest.mark.django_db

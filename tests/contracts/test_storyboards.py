@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline.models import Event
 from pipeline.render.video import job as jobs
 from tests.contracts.conftest import NOT_FOUND, refusal
-from tests.stages.test_videos import GIVEN
+from tests.pipeline.generate.test_videos import GIVEN
 
 
 @pytest.fixture(autouse=True)

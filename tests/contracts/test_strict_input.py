@@ -139,7 +139,7 @@ def test_body_in_another_form(alice, kind, method, path):
     ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"],
 )
 def test_ways_to_write_the_media_type(alice, kind):
-    from config.ground.jsonio import dump
+    from config.core.api.jsonio import dump
 
     assert _push(alice.api, dump(alice.content()), kind=kind).status_code == 202
 

@@ -15,14 +15,14 @@ from django.db import connection
 from django.test import Client
 from PIL import Image
 
-from config.ground import limits
-from config.ground.ids import decode
+from config.core import limits
+from config.core.ids import decode
+from pipeline.media import uploads
+from pipeline.media.footage import material_of
 from pipeline.models import RawItem, Upload, UploadUse
 from pipeline.plugins import TryLater
 from pipeline.render.probe import probe
 from pipeline.render.video import job as jobs
-from pipeline.stages import uploads
-from pipeline.stages.footage import material_of
 from tests.contracts.conftest import never_existed, problem, refusal
 from tests.render.media_files import audio, video
 
@@ -194,7 +194,7 @@ def test_video_is_looked_into_once_and_outside_the_transaction(alice, monkeypatc
         seen.append(len(connection.savepoint_ids) - depth)
         return probe(file)
 
-    monkeypatch.setattr(uploads.looking, "probe", looked)
+    monkeypatch.setattr(uploads.probe, "probe", looked)
     assert hand_over(alice.api, video(seconds=0.3), key="film").status_code == 201
     assert seen == [0]
 
@@ -203,7 +203,7 @@ def test_a_busy_machine_asks_for_patience(alice, monkeypatch, media_root):
     def busy(file):
         raise TryLater("No process could be started to look at the file.", code="machine_busy")
 
-    monkeypatch.setattr(uploads.looking, "probe", busy)
+    monkeypatch.setattr(uploads.probe, "probe", busy)
     answer = hand_over(alice.api, MP3)
     assert refusal(answer) == (503, "unavailable", [("file", "busy")])
     assert files(media_root) == []
@@ -223,7 +223,7 @@ def test_only_so_many_files_are_looked_into_at_once(alice, settings, tmp_path, m
 
 def test_a_replay_is_not_looked_into_again(alice, monkeypatch):
     seen = []
-    monkeypatch.setattr(uploads.looking, "probe", lambda file: seen.append(1) or probe(file))
+    monkeypatch.setattr(uploads.probe, "probe", lambda file: seen.append(1) or probe(file))
     answers = [hand_over(alice.api, MP3, "a.mp3", key="sound") for _ in range(2)]
     assert [answer.status_code for answer in answers] == [201, 201]
     assert answers[1]["Idempotency-Replayed"] == "true"
@@ -231,7 +231,7 @@ def test_a_replay_is_not_looked_into_again(alice, monkeypatch):
 
 
 def test_each_kind_has_its_size(alice, monkeypatch, media_root):
-    monkeypatch.setitem(uploads.sniffing.KINDS, "text", ("A text file", 1024 * 1024))
+    monkeypatch.setitem(uploads.file_types.KINDS, "text", ("A text file", 1024 * 1024))
     answer = hand_over(alice.api, b"words " * 200_000)
     assert (answer.status_code, answer.json()) == (
         413,

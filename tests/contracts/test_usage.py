@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from accounts import workspaces
-from config.ground import dispatch
+from config.core import dispatch
 from tests.contracts.test_workspace import LIMITS
 
 

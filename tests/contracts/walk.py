@@ -11,9 +11,10 @@ import pytest
 
 from accounts import credits as credit_account
 from accounts import workspaces
-from config.ground import dispatch, ids
-from config.ground.clock import utc_now
-from pipeline import events
+from config.core import dispatch, ids
+from config.core.clock import utc_now
+from pipeline import events, mailing
+from pipeline.ingest import websub
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -24,13 +25,12 @@ from pipeline.models import (
     WebSubSubscription,
 )
 from pipeline.sources.base import Hub
-from pipeline.stages import mailing, websub
 from tests.contracts.recorder import GONE
 from tests.contracts.routes import DELIVERY, ROUTES
 from tests.contracts.test_errors import HOW
 from tests.contracts.test_storyboards import longer
-from tests.stages.mailing.conftest import make_letter, subscribe
-from tests.stages.test_videos import GIVEN as FILM
+from tests.pipeline.generate.test_videos import GIVEN as FILM
+from tests.pipeline.mailing.conftest import make_letter, subscribe
 
 if TYPE_CHECKING:
     from tests.contracts.conftest import Newsroom

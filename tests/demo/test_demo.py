@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from accounts import samples, tokens
+from accounts import samples
+from accounts.access import tokens
 from accounts.models import Membership, User, Workspace
 from analytics.models import Measurement
+from config.core import dispatch
 from config.demo import history
-from config.ground import dispatch
 from config.management.commands import demo
 from pipeline.models import (
     GeneratedItem,

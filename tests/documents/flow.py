@@ -15,11 +15,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 from PIL import Image
 
-from accounts import credits, tokens, workspaces
+from accounts import credits, workspaces
+from accounts.access import tokens
 from accounts.models import User
-from config.ground import dispatch
-from config.ground.ids import encode
-from config.ground.limits import OVERDUE_TOLD_AFTER
+from config.core import dispatch
+from config.core.ids import encode
+from config.core.limits import OVERDUE_TOLD_AFTER
 from pipeline.models import RawItem
 from webhooks import endpoints
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from config import documents, retention
-from config.ground import crash, dispatch, errors, ids, limits, states
+from config.api_docs import views as documents
+from config.core import crash_points, dispatch, errors, ids, limits, states
+from config.operations import retention
 from pipeline import events, plugins
 from pipeline.engines.base import Engine
 from pipeline.platforms.base import Platform
@@ -18,7 +19,7 @@ from pipeline.sources.base import Source
 from pipeline.voices.base import Voice
 from pipeline.writers.base import Writer
 from tests.documents.text import ROOT
-from tests.stages.model_answers import ROWS
+from tests.pipeline.generate.model_answers import ROWS
 from webhooks import deliver
 
 if TYPE_CHECKING:
@@ -155,8 +156,8 @@ def _events() -> str:
 
 
 def constants() -> list[tuple[str, Any, str]]:
-    """Name, value and docstring of every constant of `config.ground.limits`."""
-    body = ast.parse((ROOT / "config/ground/limits.py").read_text()).body
+    """Name, value and docstring of every constant of `config.core.limits`."""
+    body = ast.parse((ROOT / "config/core/limits.py").read_text()).body
     found = []
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -334,7 +335,7 @@ def _crash_points() -> str:
         stage: place
         for place, stage in enumerate(("push", "collect", "generate", "publish", "dispatch", "deliver"))
     }
-    points = sorted(crash.POINTS, key=lambda point: (order.get(point.partition(".")[0], 9), point))
+    points = sorted(crash_points.POINTS, key=lambda point: (order.get(point.partition(".")[0], 9), point))
     return "".join(f"- `{point}`\n" for point in points)
 
 

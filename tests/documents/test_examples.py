@@ -12,12 +12,14 @@ import time_machine
 from django.utils import timezone
 from standardwebhooks import Webhook
 
-from config import documents
-from config.ground import dispatch, due
-from config.ground.jsonio import dump
-from pipeline import events, simulation, way_out
+from config.api_docs import views
+from config.core import dispatch, work_queue
+from config.core.api.jsonio import dump
+from config.core.http_client import shared
+from pipeline import events
+from pipeline.ingest.collect import dry_run, task
+from pipeline.outlets import simulation
 from pipeline.sources.base import Entry, Fetch
-from pipeline.stages.collect import polling, previewing
 from tests.documents.flow import NOON, OPERATOR, PUBLIC_URL, Flow, Normal
 from tests.documents.test_openapi import complaints_about
 from tests.documents.text import DOCS, EMBEDDED, EXAMPLES, as_block, read
@@ -61,18 +63,18 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
     settings.OPERATOR_CONTACT = OPERATOR
     settings.OUTBOUND_ALLOW_LOOPBACK = settings.WEBHOOKS_ALLOW_HTTP = True
     # It keeps the policy that it was made with.
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     # One clock for everything, the database's included.
-    monkeypatch.setattr(due, "database_now", timezone.now)
+    monkeypatch.setattr(work_queue, "database_now", timezone.now)
     monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
-    monkeypatch.setattr(polling, "_jitter", lambda: 0.0)
-    monkeypatch.setattr(previewing, "fetch", lambda *_, **__: LISTED)
+    monkeypatch.setattr(task, "_jitter", lambda: 0.0)
+    monkeypatch.setattr(dry_run, "fetch", lambda *_, **__: LISTED)
     httpserver.expect_request("/hook").respond_with_data("")
     with time_machine.travel(NOON, tick=False) as traveller:
         run = Flow(traveller.shift, httpserver.url_for("/hook"))
         run.run()
         yield run
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 def test_examples_are_what_the_service_answers(flow, httpserver):
@@ -97,7 +99,7 @@ def _check_deliveries(flow: Flow, httpserver: HTTPServer) -> None:
         headers = {name.lower(): value for name, value in request.headers.items()}
         Webhook(flow.endpoint.secret).verify(request.data, headers)
         bodies[headers["webhook-id"]] = json.loads(request.data)
-    made = json.loads(dump(documents.document()))
+    made = json.loads(dump(views.document()))
     for body in bodies.values():
         assert complaints_about(made, body) == [], body["type"]
     assert {body["type"] for body in bodies.values()} == {*events.TYPES, TEST_EVENT}

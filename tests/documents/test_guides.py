@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accounts import tokens, workspaces
-from config import guides
-from config.ground import dispatch
-from config.ground.ids import encode, uuid7
-from pipeline.stages import collect
+from accounts import workspaces
+from accounts.access import tokens
+from config.api_docs import guides
+from config.core import dispatch
+from config.core.ids import encode, uuid7
+from pipeline.ingest import collect
 from tests.documents.text import DOCS
 from webhooks import signing
 

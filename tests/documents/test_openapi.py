@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from config.documents import document
-from config.ground.ids import uuid7
-from config.ground.jsonio import dump
+from config.api_docs.views import document
+from config.core.api.jsonio import dump
+from config.core.ids import uuid7
 from pipeline import events
 from tests.documents.tables import routes
 from webhooks.endpoints import TEST_EVENT

@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from accounts import tokens
-from config.ground import limits
-from pipeline import content, states
+from accounts.access import tokens
+from config.core import limits
+from pipeline import states
 from pipeline.platforms.simulated import MAX_SCRIPT, SCRIPT_WORDS
+from pipeline.text import content
 from tests.documents.tables import said
 from tests.documents.text import read, rows, section
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from standardwebhooks import WebhookVerificationError
 
-from config.ground.ids import encode, uuid7
+from config.core.ids import encode, uuid7
 from tests.documents.text import read, section
 from webhooks import signing
 

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from config.ground import limits
-from config.ground.crash import POINTS
-from config.ground.errors import CODES
+from config.core import limits
+from config.core.crash_points import POINTS
+from config.core.errors import CODES
 from pipeline import events, plugins
 from tests.architecture.code import modules
 from tests.documents.tables import BLOCKS, constants, routes, said
@@ -85,7 +85,7 @@ def test_every_limit_says_what_it_is():
 def test_every_limit_holds_somewhere():
     named: set[str] = set()
     for module in modules():
-        if module.path != "config/ground/limits.py":
+        if module.path != "config/core/limits.py":
             named.update(re.findall(r"\w+", "\n".join(module.lines)))
     assert [name for name, _, _ in constants() if name not in named] == []
 
@@ -97,7 +97,7 @@ def test_every_crash_point_is_in_the_document():
 
 def test_every_module_of_the_ground_is_in_the_layout():
     text = read("architecture.md")
-    files = (ROOT / "config/ground").glob("*.py")
+    files = (ROOT / "config/core").glob("*.py")
     there = [path.name for path in files if path.stem != "__init__" and path.read_text()]
     assert [name for name in sorted(there) if name not in text] == []
 

@@ -8,10 +8,10 @@ import pytest
 
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
-from pipeline.engines.grounded import without_added
-from pipeline.likeness import opening
+from pipeline.engines.checks.grounded import without_added
+from pipeline.generate.checks import judge
 from pipeline.plugins import Refused
-from pipeline.stages.generate.judging import judge
+from pipeline.text.similarity import opening
 from pipeline.writers.extractive import Extractive
 
 TEXT = """\

@@ -7,12 +7,12 @@ import re
 import pytest
 
 from pipeline import plugins
-from pipeline.canonical import read_body, seen_text
 from pipeline.engines.base import Engine, PersonaCard, SourceText
-from pipeline.engines.verbatim import polished
+from pipeline.engines.shared.verbatim import polished
+from pipeline.generate.checks import judge
 from pipeline.plugins import Refused
-from pipeline.sentences import goes_on, statements_in
-from pipeline.stages.generate.judging import judge
+from pipeline.text.normalization import read_body, seen_text
+from pipeline.text.sentences import goes_on, statements_in
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_added import OTHER, TEXT
 

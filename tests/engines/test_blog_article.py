@@ -10,17 +10,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.canonical import plain_text
-from pipeline.engines.article_checks import check_length
-from pipeline.engines.article_excerpt import quotable
-from pipeline.engines.article_hero import LEAST_SIZE, SIZE
-from pipeline.engines.article_markdown import bullets, take_apart
 from pipeline.engines.base import Brief, Check, Draft, PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN
-from pipeline.markup import to_html
+from pipeline.engines.blog_article.checks import check_length
+from pipeline.engines.blog_article.excerpt import quotable
+from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
+from pipeline.engines.blog_article.markdown import bullets, take_apart
 from pipeline.plugins import Refused
 from pipeline.render.image import render
 from pipeline.render.plan import Media, Words
+from pipeline.text.markup import to_html
+from pipeline.text.normalization import plain_text
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.engines.test_golden import GOLDEN, PERSONA, source_of
 from tests.engines.test_thread import words

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText
 from pipeline.engines.carousel import SIZES, Carousel
-from pipeline.engines.carousel_slides import FEWEST, LEAST_SIZE, MOST, WORDS_MOST
-from pipeline.engines.carousel_words import fixed_words
-from pipeline.engines.persona_rules import check_persona
+from pipeline.engines.carousel.slides import FEWEST, LEAST_SIZE, MOST, WORDS_MOST
+from pipeline.engines.checks.persona_rules import check_persona
+from pipeline.engines.shared.carousel_words import fixed_words
 from pipeline.plugins import Refused
-from pipeline.render.clusters import missing
 from pipeline.render.colour import contrast
 from pipeline.render.plan import MARGIN, UPRIGHT, Disc, Layout, Media, Panel, Picture, Portrait, Wash, Words
-from pipeline.render.text import ink, seen
+from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.text import ink, seen
 
 ENGINE = Carousel()
 ANN = PersonaCard("Ann Whitfield", handle="ann", brand={"primary": "#1d3557", "accent": "#e63946"})

@@ -8,16 +8,16 @@ from functools import partial
 
 import pytest
 
-from pipeline import model_client
 from pipeline.engines.base import Brief, PersonaCard, SourceText
 from pipeline.engines.clipped_short import PLUGIN
-from pipeline.engines.clipped_short_spans import SHOWN_MOST, is_on_edges, sentences_in
+from pipeline.engines.clipped_short.spans import SHOWN_MOST, is_on_edges, sentences_in
+from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
+from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.plan import Media
-from pipeline.render.spoken import text_of
 from pipeline.render.video.material import Clip, Material, Shot, Span
-from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import Crop, Word, outside
+from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from tests.writers.messages_server import MessagesServer, ok
 

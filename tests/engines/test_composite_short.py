@@ -10,16 +10,16 @@ import pytest
 
 from pipeline.engines.base import SourceText
 from pipeline.engines.composite_short import PLUGIN
-from pipeline.engines.composite_short_footage import chosen, things_in
+from pipeline.engines.composite_short.footage import chosen, things_in
 from pipeline.plugins import Refused
-from pipeline.render import narration
+from pipeline.render.audio import narration
+from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.plan import Media
-from pipeline.render.spoken import text_of
-from pipeline.render.video.composite import PIECE, Shown, cut
 from pipeline.render.video.material import Clip, Material, Shot, Still
-from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import Crop, Word, faults, outside
-from pipeline.render.video.telling import Telling
+from pipeline.render.video.storyboard_json import as_json, from_json
+from pipeline.render.video.templates.composite import PIECE, Shown, cut
+from pipeline.render.video.templates.story import Telling
 from tests.engines.test_persona_short import ANN, SENTENCES, TEXT, TITLE, brief
 
 LONG, SHORT, WIDE, TALL = (f"upl_01jd000000000000000000000{number}" for number in range(1, 5))

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline import model_client, plugins
-from pipeline.canonical import plain_text
+from pipeline import plugins
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
-from pipeline.render.spoken import text_of
+from pipeline.generate.model import client as model_client
+from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, Material, Still
 from pipeline.render.video.storyboard import Word
+from pipeline.text.normalization import plain_text
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
 from tests.writers.messages_server import MessagesServer, ok

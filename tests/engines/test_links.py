@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.links import ascii_url, find_links, is_same_address, without_links
+from pipeline.text.links import ascii_url, find_links, is_same_address, without_links
 from tests.timing import least_of
 
 

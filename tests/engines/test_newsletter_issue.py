@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline import model_client
 from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.newsletter_issue import PLUGIN
-from pipeline.newsletter import from_content
+from pipeline.generate.checks import judge
+from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
-from pipeline.stages.generate.judging import judge
+from pipeline.text.newsletter import from_content
 from pipeline.writers.claude import Claude
 from tests.writers.messages_server import MessagesServer, ok
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.ground.errors import Invalid
-from pipeline.canonical import markdown_to_text
-from pipeline.content import Said, in_step
-from pipeline.newsletter import Section, as_content, body_of, escape_markdown, from_content, sections_of
+from config.core.errors import Invalid
+from pipeline.text.content import Said, in_step
+from pipeline.text.newsletter import Section, as_content, body_of, escape_markdown, from_content, sections_of
+from pipeline.text.normalization import markdown_to_text
 
 PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).map(
     lambda words: " ".join(words.split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.base import Brief, Draft, Fact, PersonaCard
-from pipeline.engines.persona_rules import banned_in, check_persona, drafted, keeps_rules, missing_in
+from pipeline.engines.checks.persona_rules import banned_in, check_persona, drafted, keeps_rules, missing_in
 from pipeline.engines.short_post import PLUGIN as SHORT_POST
 from pipeline.engines.thread import PLUGIN as THREAD
 from pipeline.plugins import Refused

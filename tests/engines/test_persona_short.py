@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from pipeline.engines.base import APPROVED, Brief, Fact, Lane, PersonaCard, SourceText
-from pipeline.engines.first_person import first_person_in
+from pipeline.engines.checks.first_person import first_person_in
 from pipeline.engines.persona_short import PLUGIN, WORDS, telling_of
+from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused
-from pipeline.render import narration
+from pipeline.render.audio import narration
 from pipeline.render.plan import Media, Words
-from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import HOOK, faults, outside
-from pipeline.render.video.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS
-from pipeline.stages.generate.checkpoint import draft_from
+from pipeline.render.video.storyboard_json import as_json, from_json
+from pipeline.render.video.templates.story import CALL_SECONDS, HOOK_SECONDS, SLOTS
 from pipeline.voices.system import PLUGIN as VOICE
-from pipeline.writers.approved import NEEDS_AI, approved_drafts
+from pipeline.writers.approved_lines import NEEDS_AI, approved_drafts
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read
 
 TITLE = "Harbour ferries go electric"

@@ -18,7 +18,6 @@ from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, Source
 from pipeline.engines.persona_tweet import LEAST_SIZE, SIZES, PersonaTweet
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
-from pipeline.render.clusters import MissingGlyphs
 from pipeline.render.colour import contrast
 from pipeline.render.image import draw_picture, render
 from pipeline.render.plan import (
@@ -33,8 +32,9 @@ from pipeline.render.plan import (
     Words,
     as_json,
 )
-from pipeline.render.text import DoesNotFit, ink
-from pipeline.weighted_length import LIMIT
+from pipeline.render.typography.clusters import MissingGlyphs
+from pipeline.render.typography.text import DoesNotFit, ink
+from pipeline.text.weighted_length import LIMIT
 
 ENGINE = PersonaTweet()
 ANN = PersonaCard("Ann Whitfield", handle="ann", brand={"primary": "#1d3557", "accent": "#e63946"})

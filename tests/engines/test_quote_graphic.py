@@ -12,13 +12,13 @@ from PIL import ImageChops
 
 from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText
 from pipeline.engines.quote_graphic import LEAST_SIZE, MOST, SIZES, Quotation, QuoteGraphic, quotation_in
-from pipeline.engines.speakers import speech_in
+from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.plugins import Refused
-from pipeline.render.clusters import MissingGlyphs
 from pipeline.render.colour import contrast, mix
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import MARGIN, Disc, Media, Panel, Photo, Picture, Portrait, Wash, Words
-from pipeline.render.text import DoesNotFit, ink, seen
+from pipeline.render.typography.clusters import MissingGlyphs
+from pipeline.render.typography.text import DoesNotFit, ink, seen
 from pipeline.writers.extractive import brief_of as brief_of_source
 
 ENGINE = QuoteGraphic()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, SourceText
 from pipeline.engines.short_post import PLUGIN
 from pipeline.plugins import Refused
-from pipeline.weighted_length import LIMIT, weighted_length
+from pipeline.text.weighted_length import LIMIT, weighted_length
 from pipeline.writers.extractive import PLUGIN as WRITER
 
 ANN = PersonaCard("Ann", handle="ann", links=("https://ann.example.com/about",))

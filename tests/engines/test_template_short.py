@@ -12,9 +12,9 @@ from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.template_short import PLUGIN, values_of
 from pipeline.plugins import Refused
 from pipeline.render.plan import Media, Words
-from pipeline.render.video.points import POINTS, SLOTS
-from pipeline.render.video.reading import as_json, from_json
 from pipeline.render.video.storyboard import HOOK, SAFE_AREA, faults, outside
+from pipeline.render.video.storyboard_json import as_json, from_json
+from pipeline.render.video.templates.points import POINTS, SLOTS
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read
 
 TITLE = "Harbour ferries go electric"

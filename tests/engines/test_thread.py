@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.content import PARTS_BETWEEN
 from pipeline.engines.base import Brief, Check, Claim, Draft, Fact, PersonaCard, SourceText
 from pipeline.engines.thread import PLUGIN
 from pipeline.plugins import Refused
-from pipeline.weighted_length import LIMIT, weighted_length
+from pipeline.text.content import PARTS_BETWEEN
+from pipeline.text.weighted_length import LIMIT, weighted_length
 from pipeline.writers.extractive import PLUGIN as WRITER
 
 ANN = PersonaCard("Ann", handle="ann", links=("https://ann.example.com/about",))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.weighted_length import weighted_length
+from pipeline.text.weighted_length import weighted_length
 
 
 @pytest.mark.parametrize(

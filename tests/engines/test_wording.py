@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.anaphora import leaves_speaker_open, points_back
-from pipeline.wording import (
+from pipeline.text.anaphora import leaves_speaker_open, points_back
+from pipeline.text.sentence_edits import (
     clause_cuts,
     collapse,
     drop_asides,

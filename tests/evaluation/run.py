@@ -7,11 +7,12 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipeline import model_client, plugins
+from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
+from pipeline.generate.autopilot import gates_of
+from pipeline.generate.checks import judge
+from pipeline.generate.model import client as model_client
 from pipeline.plugins import PluginError
-from pipeline.stages.generate.autopilot import gates_of
-from pipeline.stages.generate.judging import judge
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from tests.writers.messages_server import MessagesServer, Recorded, Scripted, material_of, ok, refusal
 from tests.writers.metering import Meter

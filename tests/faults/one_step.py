@@ -31,7 +31,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts import credits as credit_account
-from accounts import notices, tokens, workspaces
+from accounts import notices, workspaces
+from accounts.access import tokens
 from accounts.models import (
     AuditEntry,
     CreditBalance,
@@ -44,13 +45,18 @@ from accounts.models import (
     User,
     Workspace,
 )
-from analytics import monthly
 from analytics.models import Measurement, Measuring, MonthlySummary, Outcome, RollupDay
-from config import media_sweep
-from config.ground import dispatch, due, limits
-from config.ground.ids import encode, uuid7
-from pipeline import plugins
+from analytics.reports import monthly
+from config.core import dispatch, limits, work_queue
+from config.core.ids import encode, uuid7
+from config.operations import media_sweep
+from pipeline import outlets, plugins
 from pipeline.events import TYPES
+from pipeline.generate.model import batches
+from pipeline.generate.model.account import BRIEF_AWAITED
+from pipeline.ingest import collect, push, websub
+from pipeline.ingest.inbound_deliveries import secrets
+from pipeline.media import uploads, videos
 from pipeline.models import (
     Asset,
     Attempt,
@@ -83,22 +89,9 @@ from pipeline.models import (
     WebSubSubscription,
     WorkspaceDefaults,
 )
+from pipeline.personas import crud, drafts, topics
+from pipeline.schedule import recurring, series
 from pipeline.sources.base import Hub
-from pipeline.stages import (
-    batches,
-    collect,
-    drafting,
-    outlets,
-    push,
-    recurring,
-    series,
-    uploads,
-    videos,
-    websub,
-)
-from pipeline.stages.brand import personas, topics
-from pipeline.stages.model_account import BRIEF_AWAITED
-from pipeline.stages.receiving import secrets
 from pipeline.states import derive_status
 from pipeline.writers.base import Writer
 from tests.platforms import letterbox
@@ -246,7 +239,7 @@ def follow(hub):
     made = collect.register(
         _workspace(), collect.SourceSettings(type="rss", config={"url": "http://127.0.0.1:9/feed"})
     )
-    Source.everywhere.filter(pk=made.pk).update(wake_at=due.database_now() + timedelta(days=1))
+    Source.everywhere.filter(pk=made.pk).update(wake_at=work_queue.database_now() + timedelta(days=1))
     websub.follow(made, Hub((hub,), "https://topic.example/feed"), now=timezone.now())
 
 
@@ -271,7 +264,7 @@ def subscription():
         "tries": row.tries,
         "is_claimed": row.attempts > 0,
         "is_leased": row.lease_ends_at is not None,
-        "is_source_due": row.source.wake_at <= due.database_now(),
+        "is_source_due": row.source.wake_at <= work_queue.database_now(),
     }
 
 
@@ -289,7 +282,7 @@ def connect_letterbox(server):
         credentials=secrets_of_it, by="alice@example.test", now=now, expires_at=now + timedelta(hours=1),
     )  # fmt: skip
     Outlet.everywhere.filter(pk=made.pk).update(
-        expires_at=now - timedelta(minutes=1), due_at=now, wake_at=due.database_now()
+        expires_at=now - timedelta(minutes=1), due_at=now, wake_at=work_queue.database_now()
     )
 
 
@@ -356,7 +349,7 @@ def add_lane(lines=(), notes="", cadence_hours=720):
     """A brand lane whose first slot is due, with eight topics; its persona may say these lines without a model."""
     now = timezone.now()
     persona = WorkspaceDefaults.everywhere.get(workspace=_workspace()).persona
-    personas.change(persona, {"approved_lines": list(lines)}, by="test", now=now)
+    crud.change(persona, {"approved_lines": list(lines)}, by="test", now=now)
     for name in "ABCDEFGH":
         topics.create(_workspace(), {"title": f"Topic {name}", "notes": notes}, now=now)
     config = {"cadence": {"every_hours": cadence_hours}}
@@ -391,7 +384,7 @@ def lose_sources():
 
 
 def ask_for_draft(url="", posts=""):
-    drafting.request(_workspace(), persona=None, url=url, posts=posts, by="test", now=timezone.now())
+    drafts.request(_workspace(), persona=None, url=url, posts=posts, by="test", now=timezone.now())
 
 
 def draft():
@@ -457,7 +450,9 @@ def spread_by(rows):
 
 def next_slot():
     """The lane's next slot has come."""
-    BrandSlot.everywhere.filter(status="waiting").update(wake_at=due.database_now() - timedelta(seconds=1))
+    BrandSlot.everywhere.filter(status="waiting").update(
+        wake_at=work_queue.database_now() - timedelta(seconds=1)
+    )
 
 
 def script(words):
@@ -506,7 +501,7 @@ def be_patient(hours=4):
 
 def end_workspace():
     """The workspace's deletion was asked for, and its time is over."""
-    Workspace.everywhere.filter(name=NAME).update(deletes_at=due.database_now() - timedelta(seconds=1))
+    Workspace.everywhere.filter(name=NAME).update(deletes_at=work_queue.database_now() - timedelta(seconds=1))
 
 
 def left():
@@ -541,7 +536,7 @@ def _returns():
 
 def let_time_pass():
     """The leases of killed tasks run out, and what is to be tried again may be tried now."""
-    now = due.database_now() - timedelta(seconds=1)
+    now = work_queue.database_now() - timedelta(seconds=1)
     waiting = {model: Q(attempts__gt=0) for model in DUE_MODELS}
     waiting[Publication] |= Q(next_attempt_at__isnull=False)
     waiting[Delivery] |= Q(status="pending")

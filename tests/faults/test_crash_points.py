@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from config.ground.crash import POINTS
+from config.core.crash_points import POINTS
 from tests.faults.world import Neighbour, make_world, serve
 from tests.sizes import IS_PROOF
 
@@ -678,7 +678,7 @@ def answer_of(said):
 
 
 def test_every_crash_point_has_a_scenario():
-    """Those of the operator's commands and of what is forgotten are killed at in tests/operators.
+    """Those of the operator's commands and of what is forgotten are killed at in tests/operations.
 
     A workspace's end has tests of its own, which leave no tally. The two around a call to a model, and the one between two topics, are killed at in test_model_kills.py, with all others of a generation.
     """
@@ -694,8 +694,8 @@ def test_every_crash_point_has_a_scenario():
     elsewhere |= {point for point in POINTS if point.startswith("batches.")}
     # What is sent again has been sent before: test_recovery_kills.py.
     elsewhere |= {point for point in POINTS if point.startswith("recover.")}
-    # Around the calls of every platform: tests/stages/test_never_twice.py. Taking a post back, and what follows once
-    # it is public, may be repeated: tests/stages/test_remove.py, test_publish_meanwhile.py.
+    # Around the calls of every platform: tests/pipeline/publish/test_never_twice.py. Taking a post back, and what follows once
+    # it is public, may be repeated: tests/pipeline/publish/test_removal.py, test_publish_meanwhile.py.
     elsewhere |= {"publish.removed", "publish.finished"}
     assert {scenario.point for scenario in SCENARIOS} == POINTS - elsewhere
 

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.alone,
     pytest.mark.timeout(300),
-    # What a claim takes is tested on both in tests/ground/test_due.py.
+    # What a claim takes is tested on both in tests/core/test_work_queue.py.
     pytest.mark.both_databases if IS_PROOF else pytest.mark.postgres_if_there,
 ]
 

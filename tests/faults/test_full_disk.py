@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from config import health
+from config.operations import health
 from tests import migrated
 from tests.faults import own_postgres
 from tests.faults.instance import OURS, ROOT, Instance
@@ -99,7 +99,7 @@ def test_a_folder_on_a_read_only_disk_is_told_from_a_full_one(tmp_path):
 
 # --- What each database says -----------------------------------------------------------------------------------------
 
-SAYS = "import django; django.setup(); from config import health; print(health.writable_database().detail)"
+SAYS = "import django; django.setup(); from config.operations import health; print(health.writable_database().detail)"
 
 
 def said_with(**environment):

@@ -23,7 +23,7 @@ pytestmark = [
 SECONDS = 25
 """After which the post is there: several times the lease and the deadline of the call, within the platform's minute."""
 OUTLET = """
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline.models import Outlet
 from accounts.models import Workspace
 made = Outlet.everywhere.create(

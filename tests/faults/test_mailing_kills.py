@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from tests.faults.world import make_world
+from tests.pipeline.mailing.mail_server import MailServer
 from tests.sizes import IS_PROOF
-from tests.stages.mailing.mail_server import MailServer
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from config.ground.crash import POINTS
+from config.core.crash_points import POINTS
 from tests.faults.one_step import TEXT
 from tests.faults.world import Neighbour, make_world, serve
 from tests.writers.messages_server import MessagesServer, ok

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from config.ground.ids import encode
+from config.core.ids import encode
 from tests.faults.instance import Instance
 from tests.faults.world import Neighbour, serve
 
@@ -33,7 +33,7 @@ TEXT = "The city council approved the new tram line on Monday evening after six 
 CONNECT = """
 from datetime import UTC, datetime
 from accounts.models import Workspace
-from pipeline.stages import outlets
+from pipeline import outlets
 outlets.connect_outlet(
     Workspace.everywhere.get(name="Faults"), "signed_webhook", name="Ours",
     config={{"address": "{url}/posts"}}, credentials={{"secret": "whsec_" + "c2VjcmV0" * 4}},

@@ -17,7 +17,7 @@ import pytest
 import requests
 from PIL import Image
 
-from config.ground import limits
+from config.core import limits
 from tests.faults.instance import Instance
 from tests.faults.separate import IS_POSSIBLE, Separate
 

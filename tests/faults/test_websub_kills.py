@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.ground.crash import POINTS
+from config.core.crash_points import POINTS
 from tests.faults.world import make_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.postgres_if_there]

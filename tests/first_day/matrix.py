@@ -7,14 +7,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from pipeline import plugins
-from pipeline.canonical import seen_text
 from pipeline.engines.base import Engine, PersonaCard, SourceText
+from pipeline.generate.acceptance import ask_writer, refusal_by_rules
+from pipeline.generate.checks import judge
 from pipeline.plugins import Refused
-from pipeline.render.spoken import text_of
+from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, Material, Still
 from pipeline.render.video.storyboard import Word
-from pipeline.stages.acceptance import ask_writer, refusal_by_rules
-from pipeline.stages.generate.judging import judge
+from pipeline.text.normalization import seen_text
 from pipeline.writers.digest import Part, combine
 from pipeline.writers.extractive import PLUGIN as WRITER
 from pipeline.writers.screen import screened

@@ -6,10 +6,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from pipeline.canonical import seen_text
 from pipeline.engines.base import PersonaCard, SourceText
+from pipeline.generate.checks import judge
 from pipeline.plugins import Refused
-from pipeline.stages.generate.judging import judge
+from pipeline.text.normalization import seen_text
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.first_day.matrix import ENGINES
 from tests.sizes import size

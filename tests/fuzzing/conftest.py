@@ -18,13 +18,14 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from django.test import Client
 
-from accounts import authentication, ratelimit, tokens, workspaces
-from config.ground import dispatch
-from config.ground.ids import decode
-from config.ground.jsonio import dump
+from accounts import workspaces
+from accounts.access import authentication, ratelimit, tokens
+from config.core import dispatch
+from config.core.api.jsonio import dump
+from config.core.ids import decode
+from pipeline import generate
 from pipeline.models import Generation, WorkspaceDefaults
-from pipeline.stages import generate
-from tests.stages.steps import claimed
+from tests.pipeline.steps import claimed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.openapi.checks import RejectedPositiveData
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
-from config.documents import document_bytes
+from config.api_docs.views import document_bytes
 from tests.fuzzing.conftest import Newsroom, undone
 from tests.sizes import size
 

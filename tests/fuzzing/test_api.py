@@ -9,7 +9,7 @@ import pytest
 from hypothesis.stateful import rule
 
 from accounts.models import Workspace
-from pipeline.stages.publish import halting
+from pipeline.publish import workspace_hold
 from tests.fuzzing.conftest import undone, work
 from tests.sizes import size
 
@@ -60,7 +60,7 @@ def test_operations(run, document, record_property):
             run.judge(case, run.send(case))
 
     # Held, so that there is something to let go; no operation waits for a publication.
-    halting.hold(Workspace.everywhere.get(), reason="A storm warning.", by="alice")
+    workspace_hold.hold(Workspace.everywhere.get(), reason="A storm warning.", by="alice")
     labels = set()
     for result in get_all_tests(schema=document, test_func=one, settings=None, given_kwargs=None):
         operation, test = result.ok()

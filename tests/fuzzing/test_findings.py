@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from accounts import tokens, workspaces
-from config.ground.jsonio import dump
+from accounts import workspaces
+from accounts.access import tokens
+from config.core.api.jsonio import dump
 
 STORY = {"title": "The harbour gets a crane", "body": "The harbour of Norden bought a crane on Monday."}
 
@@ -33,7 +34,7 @@ def test_push_takes_no_language_with_anything_around_it(call, language):
 
 def test_publish_takes_no_wall_clock_time_with_a_line_break(call):
     call("POST", "/raw", STORY)
-    from config.ground import dispatch
+    from config.core import dispatch
 
     dispatch.work_all_due("generate.run_item")
     item = call("GET", "/generated")[1]["data"][0]["id"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.base import Brief, Claim, Draft, PersonaCard, SourceText
-from pipeline.engines.grounded import check_grounding
+from pipeline.engines.checks.grounded import check_grounding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

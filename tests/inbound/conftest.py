@@ -14,8 +14,8 @@ from django.test import Client
 from standardwebhooks import Webhook
 
 from accounts import workspaces
-from pipeline.stages import collect
-from pipeline.stages.receiving import secrets
+from pipeline.ingest import collect
+from pipeline.ingest.inbound_deliveries import secrets
 from tests import caches
 
 

@@ -11,9 +11,10 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts import workspaces
+from pipeline.ingest import collect, push
+from pipeline.ingest.inbound_deliveries import receive as taking
+from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, RawItem
-from pipeline.stages import collect, push
-from pipeline.stages.receiving import secrets, taking, trying
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TRIES = 4
@@ -67,7 +68,7 @@ def test_replays_and_the_deletion_of_what_they_meet_dont_block_each_other(source
 
     def replayed():
         try:
-            return trying.replay(delivery, now=timezone.now()).outcome
+            return replay.replay(delivery, now=timezone.now()).outcome
         except taking.AppError as error:
             return error.detail[0].code
 

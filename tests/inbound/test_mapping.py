@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.plugins import ConfigInvalid
-from pipeline.sources.inbound.entries import read
-from pipeline.sources.inbound.expressions import Budget, DoesNotFit, TooCostly, Unreadable, compiled
-from pipeline.sources.inbound.presets import PRESETS
 from pipeline.sources.webhook import PLUGIN
+from pipeline.sources.webhook.entries import read
+from pipeline.sources.webhook.expressions import Budget, DoesNotFit, TooCostly, Unreadable, compiled
+from pipeline.sources.webhook.presets import PRESETS
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "webhook-sources.md"
 SAMPLES = Path(__file__).parent.parent / "sources" / "samples" / "webhook"

@@ -9,10 +9,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from config.ground.errors import Conflict, Invalid
+from config.core.errors import Conflict, Invalid
+from pipeline.ingest import collect
+from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import InboundDelivery, InboundSecret, RawItem, Source
-from pipeline.stages import collect
-from pipeline.stages.receiving import secrets
 from tests.inbound.conftest import SECRET, SENDERS, post, send
 
 STORM = {"title": "Storm", "type": "x"}
@@ -172,7 +172,7 @@ def test_id_of_a_refused_delivery_can_still_be_used(workspace, verified):
 
 
 def test_refusals_leave_some_notes_a_minute(workspace, verified, monkeypatch):
-    monkeypatch.setattr("config.ground.limits.INBOUND_REFUSALS_NOTED", 3)
+    monkeypatch.setattr("config.core.limits.INBOUND_REFUSALS_NOTED", 3)
     source = verified("header")
 
     assert [post(source, STORM).status_code for _ in range(6)] == [401] * 6

@@ -19,7 +19,7 @@ def forgotten_guesses():
 
 @pytest.fixture(autouse=True)
 def with_quick_workspaces(quick_workspaces):
-    """What a new workspace makes is looked at in tests/stages/test_furnish.py."""
+    """What a new workspace makes is looked at in tests/pipeline/workspace/test_provision.py."""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from config.ground.ids import encode, uuid7
+from config.core.ids import encode, uuid7
 from tests.analytics.factories import (
     make_failed,
     make_measurement,

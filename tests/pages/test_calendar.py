@@ -14,13 +14,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts import workspaces
-from config.ground.ids import encode, uuid7
+from config.core.ids import encode, uuid7
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, WeekPlan, WorkspaceDefaults
-from pipeline.pages.calendar import board
-from pipeline.pages.calendar.span import span_of
-from pipeline.stages import review, series
-from pipeline.stages.publish import halting, queues
-from tests.stages.steps import make_items, make_stage, promise, reread
+from pipeline.pages.calendar import queries as board
+from pipeline.pages.calendar.date_range import span_of
+from pipeline.publish import workspace_hold
+from pipeline.review import decisions
+from pipeline.schedule import queues, series
+from tests.pipeline.steps import make_items, make_stage, promise, reread
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2027, 3, 24, 12, 0, tzinfo=UTC)  # The Wednesday before the clocks of Berlin go forward.
@@ -197,7 +198,7 @@ def test_late_and_failed_say_why(editor, newsroom, feed):
     Publication.everywhere.filter(pk=failed.pk).update(status="failed", error=error)
     late = promise(other, feed, publish_at=NOW + timedelta(hours=1))
     Publication.everywhere.filter(pk=late.pk).update(due_at=NOW - timedelta(hours=3))
-    halting.hold(newsroom, reason="A storm.", by="alice")
+    workspace_hold.hold(newsroom, reason="A storm.", by="alice")
     answer = editor.get(at(newsroom, "calendar"))
     assert (answer.context["board"].late, answer.context["board"].failed) == (1, 1)
     assert answer.context["why"] == {
@@ -393,10 +394,10 @@ def test_whoever_names_no_version_moves_nothing(editor, newsroom, feed, version)
 @pytest.mark.parametrize("requires_approval", [False, True])
 def test_moving_what_is_held_approves_nothing(editor, newsroom, feed, requires_approval):
     item = items(newsroom, 1)[0]
-    review.approve(item, by="vera", now=NOW)
+    decisions.approve(item, by="vera", now=NOW)
     type(newsroom).everywhere.filter(pk=newsroom.pk).update(requires_approval=requires_approval)
     row = promise(reread(item), feed, publish_at=NOW + timedelta(days=3))
-    review.edit(reread(item), {"body": "Words that nobody has seen."}, by="carl", now=NOW)
+    decisions.edit(reread(item), {"body": "Words that nobody has seen."}, by="carl", now=NOW)
     before = GeneratedItem.everywhere.values("held", "approved_by", "approved_revision", "revision")
     held = before.get(pk=item.pk)
     assert (held["held"], held["approved_by"]) == ("approval_stale", "vera")

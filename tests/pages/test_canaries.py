@@ -1,6 +1,6 @@
 """One canary of each kind of secret in a workspace that is used: it stands where it has to, and nowhere else.
 
-The credentials of outlets have tests of their own: tests/stages/outlets/test_secrets.py.
+The credentials of outlets have tests of their own: tests/pipeline/outlets/test_secrets.py.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from django.db import connection
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from accounts import export, members, notices, tokens, workspaces
+from accounts import export, members, notices, workspaces
+from accounts.access import tokens
 from accounts.models import AuditEntry
-from config.ground import dispatch
-from config.ground.ids import encode
+from config.core import dispatch
+from config.core.ids import encode
+from pipeline.ingest import collect
+from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import Event, InboundDelivery, Outlet, Source
 from pipeline.pages import feeds
-from pipeline.stages import collect
-from pipeline.stages.receiving import secrets
 from tests.factories import UserFactory
 from tests.pages.test_roles import workspace_pages
 from tests.webhooks.factories import make_endpoint

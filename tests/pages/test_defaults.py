@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from accounts import workspaces
 from accounts.models import AuditEntry
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet, Persona, WorkspaceDefaults
-from tests.stages.steps import push_raw
+from tests.pipeline.steps import push_raw
 
 
 def at(workspace):

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
-from config.ground.ids import encode, first_of, uuid7
+from config.core.ids import encode, first_of, uuid7
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -28,10 +28,11 @@ from pipeline.models import (
     Source,
     WorkspaceDefaults,
 )
-from pipeline.pages.failures import rows, told
-from pipeline.stages import clearing, review
-from pipeline.stages.publish import halting, queues
-from tests.stages.steps import make_items, make_stage, promise, push_raw, reread, send
+from pipeline.pages.failures import labels, rows
+from pipeline.publish import workspace_hold
+from pipeline.review import decisions
+from pipeline.schedule import bulk_recovery, queues
+from tests.pipeline.steps import make_items, make_stage, promise, push_raw, reread, send
 
 EVERY_DAY = [{"weekday": day, "time": at} for day in range(7) for at in ("09:00", "17:30")]
 
@@ -111,7 +112,7 @@ def test_an_empty_list_says_what_to_do(editor, newsroom):
 def test_everything_that_needs_somebody_is_listed_with_its_cause(editor, newsroom, stage):
     refused = failed(newsroom, stage)
     overdue = late(newsroom, make_stage(newsroom, name="Other"))
-    halting.hold(newsroom, reason="A storm.", by="alice@example.test")
+    workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
     broken = item(newsroom, "Fog delays the morning boats")
     error = {"code": "x", "message": "The writer gave up."}
     GeneratedItem.everywhere.filter(pk=broken.pk).update(status="failed", error=error)
@@ -312,7 +313,7 @@ def copies(row, count):
 def test_its_statements_have_a_bound(editor, newsroom, stage, monkeypatch):
     copies(failed(newsroom, stage), 20)
     copies(late(newsroom, make_stage(newsroom, name="Other")), 20)
-    monkeypatch.setattr(told, "EXPLAINED", 3)
+    monkeypatch.setattr(labels, "EXPLAINED", 3)
 
     def cost():
         with CaptureQueriesContext(connection) as asked:
@@ -509,7 +510,7 @@ def test_versions_of_the_others_are_checked_too(editor, newsroom, prefix, model)
 def test_an_undo_after_somebody_else_acted_changes_nothing(editor, newsroom, stage):
     row = failed(newsroom, stage)
     answer = clear(editor, newsroom, "retry", token(row))
-    review.approve(reread(row.item), by="alice@example.test", now=timezone.now())
+    decisions.approve(reread(row.item), by="alice@example.test", now=timezone.now())
     before = reread(row)
     assert "meanwhile" in said(undo(editor, newsroom, answer))[-1]
     assert (reread(row).status, reread(row).version) == ("scheduled", before.version)
@@ -555,7 +556,7 @@ def test_what_is_no_act_says_why(editor, newsroom, given, why):
 
 
 def test_more_than_one_call_clears_says_so(editor, newsroom, stage, monkeypatch):
-    monkeypatch.setattr(clearing, "AT_ONCE", 1)
+    monkeypatch.setattr(bulk_recovery, "AT_ONCE", 1)
     first = failed(newsroom, stage)
     second = failed(newsroom, make_stage(newsroom, "reject", name="Other"), "Fog delays the morning boats")
     answer = clear(editor, newsroom, "retry", token(first), token(second))

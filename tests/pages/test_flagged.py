@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from config.ground.ids import encode
+from config.core.ids import encode
+from pipeline.dashboard.counts import FLAGS
 from pipeline.models import GeneratedItem
-from pipeline.overview import FLAGS
-from tests.stages import steps
-from tests.stages.steps import NOON, push_raw
+from tests.pipeline import steps
+from tests.pipeline.steps import NOON, push_raw
 
 
 @pytest.fixture

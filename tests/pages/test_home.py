@@ -11,14 +11,16 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import tokens, workspaces
+from accounts import workspaces
+from accounts.access import tokens
 from accounts.models import CreditBalance
-from config.ground import dispatch
-from config.ground.ids import encode, uuid7
-from pipeline import overview
+from config.core import dispatch
+from config.core.ids import encode, uuid7
+from pipeline.dashboard import counts as overview
+from pipeline.ingest import push
 from pipeline.models import GeneratedItem, Outlet, Publication, RawItem, Source, WorkspaceDefaults
-from pipeline.stages import push, stopping
-from pipeline.stages.publish import halting
+from pipeline.publish import workspace_hold
+from pipeline.switches import kill_switch
 from tests.webhooks.factories import make_delivery
 from webhooks import endpoints
 from webhooks.models import Endpoint
@@ -245,8 +247,8 @@ def test_standing_conditions_are_on_every_page(newsroom, charlie, banners):
         )
         made = endpoints.add(workspace, f"https://{name.lower()}.example/in", actor="x").endpoint
         Endpoint.everywhere.filter(pk=made.pk).update(status="disabled")
-        stopping.stop("publishing", workspace=workspace, reason="Maintenance", actor="op")
-    stopping.stop("model_calls", reason="Not of publishing", actor="op")
+        kill_switch.stop("publishing", workspace=workspace, reason="Maintenance", actor="op")
+    kill_switch.stop("model_calls", reason="Not of publishing", actor="op")
     CreditBalance.everywhere.update(available=0)
     assert banners() == [
         "The operator has stopped publishing.",
@@ -294,7 +296,7 @@ def test_what_is_over_has_no_banner(newsroom, banners):
     made = endpoints.add(newsroom, "https://a.example/in", actor="x").endpoint
     # Switched off by a person, which is no news to them.
     endpoints.switch_off(made, actor="x")
-    stopping.stop("publishing", platform="bluesky", reason="Their outage.", actor="op")
+    kill_switch.stop("publishing", platform="bluesky", reason="Their outage.", actor="op")
     assert banners() == ["The operator has stopped publishing to bluesky."]
 
 
@@ -311,7 +313,7 @@ def test_what_is_late_is_told_by_the_clock_alone_and_a_hold_before_it(newsroom, 
         publication(make(workspace, f"{title} ferry"), "scheduled", due_at=now - timedelta(minutes=minutes))
     publication(make(newsroom, "E ferry", test=True), "scheduled", due_at=now - timedelta(hours=3))
     assert banners() == ["2 posts are late, the earliest by 50 minutes."]
-    halting.hold(newsroom, reason="A crisis.", by="alice")
+    workspace_hold.hold(newsroom, reason="A crisis.", by="alice")
     assert banners() == ["All publishing is on hold."]
 
 

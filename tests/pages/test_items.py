@@ -12,8 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import tokens, workspaces
-from config.ground.ids import encode
+from accounts import workspaces
+from accounts.access import tokens
+from config.core.ids import encode
 from pipeline.models import (
     Asset,
     Attempt,
@@ -26,10 +27,10 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.platforms.base import Sent
-from pipeline.stages.publish import halting
-from pipeline.stages.publish.recording import keep_late_answer
+from pipeline.publish import workspace_hold
+from pipeline.publish.results import keep_late_answer
 from tests.factories import TokenFactory
-from tests.stages.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send
+from tests.pipeline.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send
 
 
 @pytest.fixture(autouse=True)
@@ -544,7 +545,7 @@ def test_what_lists_an_item_leads_to_its_page(editor, newsroom, item):
     assert f'href="{pages["review"]}"' in seen
     outlet = text_of(editor.get(at(newsroom, "outlet_page", out=stage.pk)))
     assert [f'href="{pages[name]}"' in outlet for name in ("failed", "next")] == [True, True]
-    halting.hold(newsroom, reason="A storm.", by="alice@example.test")
+    workspace_hold.hold(newsroom, reason="A storm.", by="alice@example.test")
     assert f'href="{pages["next"]}"' in text_of(editor.get(at(newsroom, "queues_release")))
 
 

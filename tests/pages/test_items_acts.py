@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
-from pipeline.stages import review, variants
-from pipeline.stages.publish.item_status import refresh_item
-from tests.stages.steps import MINUTE, make_items, make_stage, promise, reread, send
+from pipeline.publish.item_status import refresh_item
+from pipeline.review import decisions, variants
+from tests.pipeline.steps import MINUTE, make_items, make_stage, promise, reread, send
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -103,7 +103,7 @@ def test_warnings_are_read_before_they_are_overruled(editor, item, stage, bob):
 
 
 def test_what_changed_meanwhile_isnt_approved_unseen(editor, item):
-    review.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
+    decisions.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
     answer = act(editor, item, "item_approve", version=item.version)
     assert reread(item).approved_at is None
     assert said(answer)[0].startswith("Somebody or something changed it meanwhile.")
@@ -122,7 +122,7 @@ def test_rejecting_keeps_the_reason_and_can_be_undone(editor, item, bob):
 
 
 def test_a_rejection_that_was_overtaken_keeps_what_was_typed(editor, item):
-    review.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
+    decisions.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
     answer = editor.post(at(item, "item_reject"), {"reason": "Old news.", "version": item.version})
     page = answer.content.decode()
     assert (answer.status_code, status(item)) == (200, "ready")
@@ -231,8 +231,8 @@ def test_choosing_one_sets_the_others_aside_and_can_be_undone(editor, pair):
 def test_undoing_a_choice_takes_back_only_what_it_set_aside(editor, pair):
     first, second = pair
     answer = act(editor, second, "item_choose")
-    review.restore(first, now=timezone.now())
-    review.reject(first, reason="No.", by="vera", now=timezone.now())
+    decisions.restore(first, now=timezone.now())
+    decisions.reject(first, reason="No.", by="vera", now=timezone.now())
     undone(editor, answer)
     assert (status(first), reread(first).rejection["message"]) == ("rejected", "No.")
 
@@ -241,7 +241,7 @@ def test_undoing_a_choice_leaves_a_later_one(editor, pair):
     first, second = pair
     answer = act(editor, second, "item_choose")
     later = timezone.now() + timedelta(hours=1)
-    review.restore(first, now=later)
+    decisions.restore(first, now=later)
     variants.choose(second, by="vera", now=later)
     undone(editor, answer)
     assert (status(first), reread(first).rejection["by"]) == ("rejected", "vera")
@@ -249,15 +249,15 @@ def test_undoing_a_choice_leaves_a_later_one(editor, pair):
 
 def test_undoing_a_rejection_leaves_a_later_one(editor, item):
     answer = act(editor, item, "item_reject", reason="Old news.", version=item.version)
-    review.restore(item, now=timezone.now())
-    review.reject(item, reason="Wrong.", by="vera", now=timezone.now())
+    decisions.restore(item, now=timezone.now())
+    decisions.reject(item, reason="Wrong.", by="vera", now=timezone.now())
     assert said(undone(editor, answer))[0].startswith("Somebody or something changed it meanwhile.")
     assert (status(item), reread(item).rejection["message"]) == ("rejected", "Wrong.")
 
 
 def test_a_variant_that_is_not_ready_cant_be_chosen(editor, pair):
     first, second = pair
-    review.reject(second, reason="No.", by="vera", now=timezone.now())
+    decisions.reject(second, reason="No.", by="vera", now=timezone.now())
     assert said(act(editor, second, "item_choose")) == ["It is rejected; choose a variant that is ready."]
     assert status(first) == "ready"
 
@@ -325,7 +325,7 @@ def test_undoing_one_schedule_leaves_that_of_another(editor, item, stage, newsro
 
 def test_undoing_a_schedule_that_changed_since_does_nothing(editor, item, stage):
     answer = editor.post(at(item, "item_publish"), scheduling(item, stage))
-    review.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
+    decisions.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
     assert said(undone(editor, answer))[0].startswith("It was changed meanwhile")
     assert (status(item), Publication.everywhere.get().status) == ("scheduled", "scheduled")
 
@@ -362,7 +362,7 @@ def test_what_changed_meanwhile_isnt_cancelled_unseen(editor, item, stage):
     page = editor.get(at(item, "item_page")).content.decode()
     form = page[page.index(at(item, "item_cancel")) :].partition("</form>")[0]
     assert f'name="version" value="{seen}"' in form
-    review.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
+    decisions.edit(reread(item), {"title": "Another"}, by="vera", now=timezone.now())
     act(editor, item, "item_cancel", version=seen)
     assert reread(row).status == "scheduled"
 
@@ -400,7 +400,7 @@ def test_a_wish_that_cant_be_met_says_why_at_its_field(editor, item, stage, give
 
 def test_what_changed_meanwhile_isnt_published_unseen(editor, item, stage):
     form = publishing(item, stage)
-    review.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
+    decisions.edit(item, {"title": "Another"}, by="vera", now=timezone.now())
     answer = editor.post(at(item, "item_publish"), form)
     assert (answer.status_code, Publication.everywhere.count()) == (200, 0)
     assert (

@@ -7,14 +7,14 @@ from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
-from config.ground.errors import Invalid
-from config.ground.ids import encode
-from pipeline import article
+from config.core.errors import Invalid
+from config.core.ids import encode
 from pipeline.models import Asset, GeneratedItem, Revision, WorkspaceDefaults
 from pipeline.pages.items.differences import differences
-from pipeline.stages import review
+from pipeline.review import decisions
+from pipeline.text import article
 from tests.pages.test_items_acts import undone
-from tests.stages.steps import make_items, make_stage, reread
+from tests.pipeline.steps import make_items, make_stage, reread
 
 
 @pytest.fixture
@@ -231,14 +231,14 @@ def test_what_the_stage_refuses_is_said_at_its_field(editor, item, monkeypatch, 
 
     slides = [{"heading": "One", "text": "First."}, {"heading": "Two", "text": "Second."}]
     item = become(item, bucket="image", content={"caption": "Look.", "slides": slides})
-    monkeypatch.setattr(review, "edit", refuse)
+    monkeypatch.setattr(decisions, "edit", refuse)
     answer = save(editor, item, content_caption="Other.")
     assert answer.context["form"].errors == {field or "__all__": ["It can't be drawn."]}
 
 
 def test_who_was_overtaken_keeps_what_they_typed(editor, item):
     form = form_of(editor, item)
-    review.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
+    decisions.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
     answer = editor.post(at(item, "item_edit"), {**form, "title": "Of Bob"})
     page = answer.content.decode()
     assert (answer.status_code, answer.context["overtaken"], reread(item).title) == (200, True, "Of Vera")
@@ -278,7 +278,7 @@ def test_saving_over_another_takes_back_nothing_that_was_never_touched(editor, i
     item = become(item, bucket="blog", title="Old", body="Old.", body_format="markdown", content=content)
     form = form_of(editor, item)
     newer = {**content, "slug": "of-vera", "tags": ["b"]}
-    review.edit(item, {"title": "Of Vera", "content": newer}, by="vera", now=timezone.now())
+    decisions.edit(item, {"title": "Of Vera", "content": newer}, by="vera", now=timezone.now())
     mine = {"body": "Of Bob.", "content_slug": "of-bob"}
     answer = editor.post(at(item, "item_edit"), {**form, **mine})
     shown = answer.context["form"]
@@ -295,7 +295,7 @@ def test_a_post_that_another_left_out_is_still_there_to_be_saved(editor, item):
     parts = ["One.", "Two.", "Three.", "Four."]
     item = become(item, content={"parts": parts}, body="\n\n".join(parts))
     form = form_of(editor, item)
-    review.edit(item, {"content": {"parts": ["One."]}}, by="vera", now=timezone.now())
+    decisions.edit(item, {"content": {"parts": ["One."]}}, by="vera", now=timezone.now())
     answer = editor.post(at(item, "item_edit"), {**form, "part_3": "Of Bob."})
     shown = answer.context["form"]
     assert [field.value() for field in shown.words] == ["One.", "", "", "Of Bob."]
@@ -304,7 +304,7 @@ def test_a_post_that_another_left_out_is_still_there_to_be_saved(editor, item):
 @pytest.mark.parametrize("began", ["", "[]", "{", "[" * 100_000])
 def test_a_form_that_doesnt_say_how_it_began_keeps_all_that_it_has(editor, item, began):
     form = form_of(editor, item)
-    review.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
+    decisions.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
     answer = editor.post(at(item, "item_edit"), {**form, "part_0": "Of Bob.", "began": began})
     assert answer.context["form"]["title"].value() == item.title
 
@@ -350,7 +350,7 @@ def test_what_was_typed_outlives_the_session(client, left_alone, item, bob, is_c
     client = left_alone(bob)
     parts = {"HX-Request": "true", "HX-Target": "counts"} if is_counting else {}
     client.post(at(item, "item_edit"), form, headers=parts)
-    review.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
+    decisions.edit(item, {"title": "Of Vera"}, by="vera", now=timezone.now())
     kept = client.session["typed"]
     client.force_login(bob)
     session = client.session

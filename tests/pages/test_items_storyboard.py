@@ -6,12 +6,13 @@ import pytest
 from django.contrib.messages import get_messages
 from django.urls import reverse
 
+from pipeline.media import videos
 from pipeline.models import Publication
-from pipeline.render.video import editing
 from pipeline.render.video import job as jobs
-from pipeline.stages import review, storyboards, videos
-from tests.stages.steps import NOON, claimed, make_items, make_stage, promise, reread
-from tests.stages.test_videos import GIVEN, filmed, folders, make_film
+from pipeline.render.video import storyboard_edits
+from pipeline.review import decisions, storyboards
+from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, make_film
+from tests.pipeline.steps import NOON, claimed, make_items, make_stage, promise, reread
 
 __all__ = ["filmed", "folders"]
 
@@ -64,7 +65,7 @@ def test_what_is_changed_is_filmed_again(editor, item):
         "Harbour boats go electric",
     )
     (board,) = [storyboards.read(row.generation.answers["redraw"]["storyboard"])]
-    names = [one.name for one in editing.texts(board) if one.name.startswith("point")]
+    names = [one.name for one in storyboard_edits.texts(board) if one.name.startswith("point")]
     assert names == ["point 3", "point 1", "point 2"]
     assert (len(board.scenes), len(before.scenes)) == (4, 5)
     lengths = [round(one.end - one.start, 2) for one in board.scenes]
@@ -97,11 +98,11 @@ def test_nothing_changed_is_said_so(editor, item):
 
 
 def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
-    from pipeline.stages import generate
+    from pipeline import generate
 
     sent = typed(editor, item, text_1_1="Forty boats carry nine million people a year.")
-    title = next(one for one in editing.texts(storyboards.kept(item).board) if one.name == "title")
-    board = editing.retyped(storyboards.kept(item).board, title, "Boats go electric")
+    title = next(one for one in storyboard_edits.texts(storyboards.kept(item).board) if one.name == "title")
+    board = storyboard_edits.retyped(storyboards.kept(item).board, title, "Boats go electric")
     storyboards.edit(item, board, by="vera", now=NOON)
     generate.work(claimed(reread(item).generation))
     answer = editor.post(at(item), sent)
@@ -124,7 +125,7 @@ def test_a_preview_is_the_film_and_changes_nothing(editor, item, filmed):
     answer = editor.post(at(item), typed(editor, item, text_0_0="Boats go electric", preview="1"))
     assert (answer.status_code, answer["Content-Type"], answer.content[:8]) == (200, "video/mp4", b"film.mp4")
     assert answer["Content-Disposition"] == 'attachment; filename="preview.mp4"'
-    assert next(one.words for one in editing.texts(filmed[-1].board)) == "Boats go electric"
+    assert next(one.words for one in storyboard_edits.texts(filmed[-1].board)) == "Boats go electric"
     after = reread(item)
     assert (after.status, after.version, after.revision) == (before.status, before.version, before.revision)
 
@@ -155,5 +156,5 @@ def test_what_is_scheduled_says_so(editor, newsroom, item):
 def test_what_has_no_film_has_no_such_page(editor, newsroom, item):
     words = make_items(newsroom, engines=["Short Post"], title="Other", body="Another text. " * 20)[0]
     assert editor.get(at(words))["Location"] == at(words, "item_page")
-    review.erase(item, now=NOON)
+    decisions.erase(item, now=NOON)
     assert editor.get(at(item)).status_code == 404

@@ -11,7 +11,8 @@ from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
-from accounts import tokens, workspaces
+from accounts import workspaces
+from accounts.access import tokens
 from accounts.models import ApiToken, AuditEntry, Workspace
 from tests.factories import MembershipFactory, TokenFactory
 
@@ -483,7 +484,7 @@ def test_a_part_whose_session_ended_opens_its_page_anew(at, token):
 
 
 def test_a_record_that_cannot_be_read_is_said(owner, at, token, monkeypatch):
-    monkeypatch.setattr("accounts.recent_requests.of", lambda token_id: None)
+    monkeypatch.setattr("accounts.access.recent_requests.of", lambda token_id: None)
     assert "The record can't be read just now" in owner.get(at("key", token)).content.decode()
 
 

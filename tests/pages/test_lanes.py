@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from config.ground.ids import encode
+from config.core.ids import encode
+from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Persona, Source, WorkspaceDefaults
 from pipeline.pages.sources import cadence, lane_log
-from pipeline.stages import collect
-from pipeline.stages.brand import personas, topics
-from tests.stages.brand.lanes import LINES, add_lane, make_persona, make_topics, work_slot, write_all
+from pipeline.personas import crud, topics
+from tests.pipeline.personas.lanes import LINES, add_lane, make_persona, make_topics, work_slot, write_all
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_hours_are_the_other_way(editor, newsroom):
 
 
 def test_what_is_wrong_is_said_beside_its_field(editor, newsroom, charlie):
-    other = personas.create(newsroom, {"name": "Otto"}, by="bob", now=newsroom.created_at)
+    other = crud.create(newsroom, {"name": "Otto"}, by="bob", now=newsroom.created_at)
     theirs = topics.create(newsroom, {"title": "Ferries", "persona_id": other.pk}, now=newsroom.created_at)
     default = encode("per", WorkspaceDefaults.everywhere.get(workspace=newsroom).persona_id)
     for changes, field in (

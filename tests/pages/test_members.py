@@ -16,8 +16,8 @@ from django.urls import reverse
 
 from accounts import members, workspaces
 from accounts.models import AuditEntry, Invitation, Membership, NoticeChoice, User
-from config.ground import limits
-from config.ground.errors import AppError, Conflict
+from config.core import limits
+from config.core.errors import AppError, Conflict
 from tests.factories import MembershipFactory, UserFactory
 
 PASSWORD = "a long enough phrase 9"

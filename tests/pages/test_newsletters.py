@@ -12,14 +12,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from config.ground import limits
-from pipeline.connection import account_of
+from config.core import limits
+from pipeline import mailing
+from pipeline.mailing import create
 from pipeline.models import MailDelivery, Mailing, Outlet, Publication, Subscriber
+from pipeline.outlets.outlet_client import account_of
 from pipeline.platforms import email_newsletter
-from pipeline.stages import mailing
-from pipeline.stages.mailing import issuing
-from tests.stages.mailing.conftest import make_letter, subscribe
-from tests.stages.steps import make_items
+from tests.pipeline.mailing.conftest import make_letter, subscribe
+from tests.pipeline.steps import make_items
 
 pytestmark = pytest.mark.django_db
 
@@ -295,7 +295,7 @@ def test_a_mailing_is_shown_stopped_and_goes_on(browser, newsroom, letter, ann):
         workspace=newsroom, outlet=letter, publication=publication, subject="The tram", html="x", text="x"
     )
     Subscriber.everywhere.update(confirmed_at=made.created_at)
-    assert issuing.spread_some(made, now=timezone.now()) is False
+    assert create.spread_some(made, now=timezone.now()) is False
     shown = browser.get(page_of(letter)).content.decode()
     assert 'data-label="Left" class="number">1<' in shown
     browser.post(page_of(letter, "mailing_stop", mlg=made.pk))

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from accounts import notices
 from accounts.models import AuditEntry, NoticeChoice, NoticeMessage
-from config.ground import dispatch
+from config.core import dispatch
 
 SLACK = "https://hooks.slack.com/services/T0/B0/abcdef"
 TOKEN = "123456789:AAEabcdefghijklmnopqrstuvw"

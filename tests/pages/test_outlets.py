@@ -10,14 +10,14 @@ from django.contrib.sessions.models import Session
 from django.urls import reverse
 from django.utils import timezone
 
-from config.ground.ids import encode
-from pipeline import plugins, way_out
+from config.core.http_client import shared
+from config.core.ids import encode
+from pipeline import outlets, plugins, publish
 from pipeline.models import Outlet, Publication, WorkspaceDefaults
 from pipeline.platforms.base import Platform
-from pipeline.stages import outlets, publish
-from pipeline.stages.publish import queues
+from pipeline.schedule import queues
+from tests.pipeline.steps import claimed, make_items, promise, reread
 from tests.platforms import letterbox
-from tests.stages.steps import claimed, make_items, promise, reread
 
 SECRET = "canary-token-4711"
 
@@ -25,12 +25,12 @@ SECRET = "canary-token-4711"
 @pytest.fixture
 def wall(httpserver, settings):
     settings.OUTBOUND_ALLOW_LOOPBACK = True
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     with letterbox.registered():
         made = letterbox.Wall(httpserver)
         made.good.add(SECRET)
         yield made
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ FORM = {"config_too_long": "refuse", "config_link": "none", "secret_token": SECR
 
 def test_a_new_workspace_is_told_what_to_do(owner, newsroom):
     answer = owner.get(at(newsroom, "outlets_page"))
-    assert answer.templates[0].name == "pages/outlets.html"
+    assert answer.templates[0].name == "pages/outlets/list.html"
     assert [row["outlet"].platform for row in answer.context["rows"]] == ["feed", "simulated"]
     assert "No account is connected yet" in text_of(answer)
     assert at(newsroom, "outlet_add") in text_of(answer)

@@ -14,12 +14,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership
-from config.ground.ids import encode
-from pipeline import way_out
-from pipeline.connection import account_of
+from config.core.http_client import shared
+from config.core.ids import encode
 from pipeline.models import OAuthApp, OAuthAttempt, Outlet
-from pipeline.stages import oauth
-from pipeline.stages.outlets import renewing
+from pipeline.outlets import oauth, renewal
+from pipeline.outlets.outlet_client import account_of
 from tests.factories import UserFactory
 from tests.platforms.servers.tokens import CLIENT_ID, CLIENT_SECRET
 
@@ -30,9 +29,9 @@ KINDS = ("linkedin", "x", "youtube")
 def open_way(settings):
     settings.OUTBOUND_ALLOW_LOOPBACK = True
     settings.PUBLIC_URL = "https://app.example.test"
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     yield
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 def started(kind, settings):
@@ -85,7 +84,7 @@ def begun(browser, workspace, kind, **data):
 
 def way_back(address):
     """What the platform answers the person's browser with: the address here, with a code."""
-    answer = way_out.client().get(address)
+    answer = shared.client().get(address)
     assert answer.status == 302, answer.body
     there = urlsplit(answer.headers["Location"])
     assert f"{there.scheme}://{there.netloc}" == "https://app.example.test"
@@ -387,7 +386,7 @@ def test_a_token_is_renewed_with_the_operators_client(owner, newsroom, x):
     outlet = Outlet.objects.of(newsroom).get(platform="x")
     former = credentials(outlet)
     Outlet.everywhere.filter(pk=outlet.pk).update(expires_at=timezone.now())
-    renewed = renewing.fresh_credentials(Outlet.everywhere.get(pk=outlet.pk))
+    renewed = renewal.fresh_credentials(Outlet.everywhere.get(pk=outlet.pk))
 
     assert credentials(outlet)["refresh_token"] in x.oauth.refresh_tokens
     assert former["refresh_token"] not in x.oauth.refresh_tokens

@@ -6,10 +6,10 @@ import pytest
 from django.urls import reverse
 
 from accounts.models import Membership
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline.models import Persona, PersonaDraft
-from pipeline.stages.brand import personas as stage
-from tests.stages.steps import NOON
+from pipeline.personas import crud as stage
+from tests.pipeline.steps import NOON
 
 POSTS = "Fog on the river.\n---\nWho left a cello\n\non the night boat?"
 SAID = ["Fog on the river.", "Who left a cello\n\non the night boat?"]

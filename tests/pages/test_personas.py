@@ -13,12 +13,12 @@ from PIL import Image
 
 from accounts import workspaces
 from accounts.models import Workspace
-from config.ground import dispatch
-from config.ground.ids import encode
+from config.core import dispatch
+from config.core.ids import encode
+from pipeline.media import files
 from pipeline.models import Asset, GeneratedItem, Persona, Topic, Upload, UploadUse, WorkspaceDefaults
-from pipeline.stages import files
-from pipeline.stages.brand import personas as stage
-from tests.stages.steps import NOON, push_raw
+from pipeline.personas import crud as stage
+from tests.pipeline.steps import NOON, push_raw
 
 
 @pytest.fixture(autouse=True)

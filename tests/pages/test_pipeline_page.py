@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
-from config.ground.ids import encode
-from pipeline import overview
+from config.core.ids import encode
+from pipeline.dashboard import counts
 from pipeline.models import GeneratedItem, Publication, RawItem
 from pipeline.pages import flow
-from pipeline.stages.publish import halting
+from pipeline.publish import workspace_hold
 from tests.analytics.factories import make_failed, make_outlet, make_published
 from tests.pages.test_home import _copied, make, publication
 
@@ -102,7 +102,7 @@ def test_the_oldest_of_each_is_named_with_its_reason_and_its_call(busy, open_pag
 
 
 def test_what_holds_all_publishing_back_is_why_the_late_are_late(busy, open_page):
-    halting.hold(busy, reason="A storm.", by="alice")
+    workspace_hold.hold(busy, reason="A storm.", by="alice")
     for name in ("late", "due"):
         oldest = stages(open_page())[name].oldest
         assert oldest.why == "All publishing of the workspace is on hold: A storm."
@@ -162,7 +162,7 @@ def test_how_punctual_it_was_is_told_of_the_span(newsroom, open_page):
 
 
 def test_counts_stop_somewhere_and_say_so(busy, open_page, monkeypatch):
-    monkeypatch.setattr(overview, "COUNTED_MOST", 3)
+    monkeypatch.setattr(counts, "COUNTED_MOST", 3)
     monkeypatch.setattr(flow, "READ_MOST", 4)
     answer = open_page()
     assert stages(answer)["entered"].count.said == "3+"
@@ -213,7 +213,7 @@ def test_a_still_workspace_is_told_to_look_further_back(newsroom, open_page):
     make(newsroom, "Ferry")
     GeneratedItem.everywhere.update(status="rejected")
     RawItem.everywhere.update(test=True)
-    past = overview.first_id_of(timezone.now() - timedelta(days=90))
+    past = counts.first_id_of(timezone.now() - timedelta(days=90))
     copied = _copied(RawItem.everywhere.get(), past)
     copied.test = False
     copied.save(force_insert=True)

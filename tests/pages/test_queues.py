@@ -10,11 +10,12 @@ from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
-from config.ground.ids import encode
+from config.core.ids import encode
+from pipeline import publish
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, PublishQueue, WorkspaceDefaults
-from pipeline.stages import publish
-from pipeline.stages.publish import halting, queues
-from tests.stages.steps import make_items, make_stage, promise, reread
+from pipeline.publish import workspace_hold
+from pipeline.schedule import queues
+from tests.pipeline.steps import make_items, make_stage, promise, reread
 
 FORM = {
     "name": "Nights",
@@ -136,7 +137,7 @@ def test_without_a_queue_the_page_says_how_to_begin(editor, newsroom, usual):
 
 
 def test_a_viewer_sees_all_and_is_offered_nothing(vera, as_person, newsroom, nights):
-    halting.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
     page = text_of(as_person(vera).get(at(newsroom, "queues_page")))
     assert ["Nights" in page, "A crisis." in page] == [True, True]
     acts = [at(newsroom, name) for name in ("queue_add", "queues_hold", "queues_release")] + [
@@ -388,7 +389,7 @@ def test_holding_asks_why_and_shows_what_waits(editor, newsroom, stage):
 
 
 def test_while_it_is_held_the_page_says_who_since_when_and_why(editor, newsroom):
-    row = halting.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    row = workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
     answer = editor.get(at(newsroom, "queues_page"))
     page = text_of(answer)
     assert ["alice@example.test" in page, row.created_at.isoformat() in page] == [True, True]
@@ -400,7 +401,7 @@ def test_while_it_is_held_the_page_says_who_since_when_and_why(editor, newsroom)
 
 
 def test_another_reason_keeps_the_hold(editor, newsroom):
-    row = halting.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    row = workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
     address = at(newsroom, "queues_hold")
     assert editor.get(address).context["form"]["reason"].value() == "A crisis."
     editor.post(address, {"reason": "A strike."})
@@ -411,7 +412,7 @@ def test_another_reason_keeps_the_hold(editor, newsroom):
 def test_letting_go_shows_what_then_happens(editor, newsroom, stage, nights):
     now = timezone.now()
     late, soon, held, moved, kept = items(newsroom, 5)
-    halting.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
     for item, row in (
         (late, {}),
         (soon, {"publish_at": now + timedelta(hours=1)}),
@@ -448,7 +449,7 @@ def test_letting_go_shows_what_then_happens(editor, newsroom, stage, nights):
 def test_what_a_paused_queue_promised_stays_back(editor, newsroom, stage, nights):
     promise(items(newsroom, 1)[0], stage, is_queued=True)
     queues.change(nights, {"is_paused": True}, by="alice@example.test")
-    halting.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
     then = editor.get(at(newsroom, "queues_release")).context["rows"]
     later = editor.get(at(newsroom, "queues_hold")).context["rows"]
     assert [row["why"] for row in then] == ["Its queue, Nights, is paused."]
@@ -456,7 +457,7 @@ def test_what_a_paused_queue_promised_stays_back(editor, newsroom, stage, nights
 
 
 def test_letting_go_wakes_what_waited(editor, newsroom, stage):
-    halting.hold(newsroom, reason="A crisis.", by="alice@example.test")
+    workspace_hold.hold(newsroom, reason="A crisis.", by="alice@example.test")
     row = promise(items(newsroom, 1)[0], stage)
     later = timezone.now() + timedelta(minutes=5)
     Publication.everywhere.filter(pk=row.pk).update(wake_at=later)

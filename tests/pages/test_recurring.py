@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pipeline.models import Outlet, Recurrence, RecurrenceTurn
-from pipeline.stages import recurring
-from tests.stages.steps import make_items, promise, reread, send
+from pipeline.schedule import recurring
+from tests.pipeline.steps import make_items, promise, reread, send
 
 FORM = {"every_days": "30", "time": "18:30", "version": ""}
 

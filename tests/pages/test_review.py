@@ -11,12 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from config.ground.ids import encode, uuid7
+from config.core.ids import encode, uuid7
 from pipeline.models import Asset, GeneratedItem, Publication, WorkspaceDefaults
 from pipeline.pages.review.stories import ROWS
-from pipeline.stages import deciding, review
-from pipeline.stages.publish import queues
-from tests.stages.steps import (
+from pipeline.review import bulk_review
+from pipeline.review import decisions as review
+from pipeline.schedule import queues
+from tests.pipeline.steps import (
     accepted,
     facts,
     make_items,
@@ -578,10 +579,10 @@ def test_the_buttons_for_several_are_those_for_one_and_enter_decides_nothing(edi
 
 
 def test_what_is_too_much_for_one_decision_is_told_to_wait_still(editor, item):
-    rows = [item, *copies(item, deciding.AT_ONCE + 4)]
+    rows = [item, *copies(item, bulk_review.AT_ONCE + 4)]
     answer = decide(editor, item, "approve", items=[token(one) for one in rows])
     told = answer.json()
-    first, rest = rows[: deciding.AT_ONCE], rows[deciding.AT_ONCE :]
+    first, rest = rows[: bulk_review.AT_ONCE], rows[bulk_review.AT_ONCE :]
     assert (told["decided"], told["failed"]) == (
         [public(one) for one in first],
         [public(one) for one in rest],

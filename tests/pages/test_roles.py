@@ -13,12 +13,12 @@ from django.urls import get_resolver, reverse
 
 from accounts import workspaces
 from accounts.models import Membership, User
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline.models import Source
 from tests.factories import UserFactory
-from tests.stages.steps import make_items, make_stage, promise
+from tests.pipeline.steps import make_items, make_stage, promise
 
-# What each page of a workspace asks of a role; the names are those of accounts/roles.py.
+# What each page of a workspace asks of a role; the names are those of accounts/access/roles.py.
 PAGES = {
     "home": "look",
     "access": "manage",

@@ -8,10 +8,10 @@ from django.urls import reverse
 from accounts import samples
 from accounts.models import AuditEntry, Membership, Workspace
 from config.templatetags.ui import sample
+from pipeline.ingest import collect
 from pipeline.models import Outlet, Persona, PublishQueue, Source, Topic
-from pipeline.stages import collect
-from pipeline.stages.brand import topics
-from tests.stages.steps import NOON, make_items
+from pipeline.personas import topics
+from tests.pipeline.steps import NOON, make_items
 from webhooks import endpoints
 from webhooks.models import Endpoint
 

@@ -9,10 +9,11 @@ from django.contrib.messages import get_messages
 from django.urls import reverse
 from django.utils import timezone
 
-from config.ground.ids import encode
+from config.core.ids import encode
+from pipeline.ingest import collect
+from pipeline.ingest.inbound_deliveries import receive as taking
+from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import InboundDelivery, RawItem, Source
-from pipeline.stages import collect
-from pipeline.stages.receiving import secrets, taking
 
 
 @pytest.fixture

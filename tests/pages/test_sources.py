@@ -9,12 +9,12 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from accounts import workspaces
-from config.ground import dispatch
-from config.ground.ids import encode
-from pipeline import way_out
+from config.core import dispatch
+from config.core.http_client import shared
+from config.core.ids import encode
+from pipeline.ingest import collect, detect_source
 from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import opened, sealed
-from pipeline.stages import collect, finding
 
 WORDS = (
     "The city council approved the tram line number {number} on Monday evening after six hours of debate. "
@@ -34,9 +34,9 @@ def feed(numbers, title="Tram news"):
 @pytest.fixture(autouse=True)
 def local_network(settings):
     settings.OUTBOUND_ALLOW_LOOPBACK = True
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
     yield
-    way_out.client.cache_clear()
+    shared.client.cache_clear()
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def polled(source):
 )
 def test_channels_are_known_by_their_address(editor, newsroom, address, source_type, config):
     (found,) = paste(editor, newsroom, address).context["form"].fields["kind"].choices
-    (opened_one,) = opened(sealed(finding.find(address, now=newsroom.created_at)))
+    (opened_one,) = opened(sealed(detect_source.find(address, now=newsroom.created_at)))
     assert (opened_one.type, opened_one.config) == (source_type, config)
     assert opened_one.label in str(found[1])
 

@@ -13,11 +13,13 @@ from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
-from accounts import counts, people
+from accounts import people
+from accounts.access import counts
 from accounts.models import GuardCount, User
-from accounts.pages import middleware, typed
-from config import retention
-from config.ground import limits
+from accounts.pages import form_recovery as typed
+from accounts.pages import middleware
+from config.core import limits
+from config.operations import retention
 from tests.factories import MembershipFactory, UserFactory
 
 PASSWORD = "a long enough phrase 9"
@@ -178,7 +180,7 @@ def test_a_large_file_of_a_stranger_is_refused_unread(newsroom):
 @pytest.fixture(params=["InMemory", "InDatabase"])
 def guards(request, settings, db):
     """Where several processes count, and where one does."""
-    backend = {"BACKEND": f"accounts.counts.{request.param}"}
+    backend = {"BACKEND": f"accounts.access.counts.{request.param}"}
     settings.CACHES = {
         name: {**backend, "LOCATION": f"{request.node.name} {name}"}
         for name in ("default", "counts", "marks")
@@ -250,7 +252,7 @@ def test_what_has_ended_is_forgotten(settings, db, monkeypatch):
 
 
 def test_log_ins_are_not_counted_where_redis_could_drop_them(settings):
-    assert settings.CACHES["default"]["BACKEND"].startswith("accounts.counts.")
+    assert settings.CACHES["default"]["BACKEND"].startswith("accounts.access.counts.")
     assert {"default", "counts", "marks"} == set(settings.CACHES)
     places = [(one["BACKEND"], one.get("LOCATION")) for one in settings.CACHES.values()]
     assert settings.CACHES["default"] not in [settings.CACHES["counts"], settings.CACHES["marks"]], places

@@ -15,15 +15,15 @@ from django.utils import timezone
 
 from accounts import workspaces
 from accounts.models import AuditEntry
-from config.ground import limits
-from config.ground.ids import encode
+from config.core import limits
+from config.core.ids import encode
 from pipeline.events import TYPES
 from tests.documents.text import between
 from tests.documents.text import read as read_document
 from tests.documents.text import rows as rows_of
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks.models import Delivery, Endpoint
-from webhooks.pages import words
+from webhooks.pages import labels
 
 FORM = {"url": "http://127.0.0.1:9/hook", "which": "usual", "mode": "live"}
 PASSWORD = "a long enough phrase 9"
@@ -151,18 +151,18 @@ def test_add_refuses_loopback_where_the_operator_does(owner, newsroom, settings)
 def test_add_looks_at_the_address_outside_of_any_transaction(owner, newsroom, monkeypatch):
     from django.db import connection
 
-    from webhooks import checking
+    from webhooks import validation
 
     seen = []
     # The test's own transaction is the only one.
     before = len(connection.savepoint_ids)
-    real = checking.connect
+    real = validation.connect
 
     def connect(*args, **kwargs):
         seen.append((len(connection.savepoint_ids) - before, kwargs["timeout"]))
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(checking, "connect", connect)
+    monkeypatch.setattr(validation, "connect", connect)
     owner.post(at(newsroom, "webhook_add"), FORM)
     assert seen == [(0, 3.0)]
 
@@ -522,11 +522,11 @@ def test_an_empty_list_says_what_to_do(owner, newsroom):
 
 
 def test_every_event_has_its_sentence():
-    assert list(words.EVENTS) == list(TYPES)
+    assert list(labels.EVENTS) == list(TYPES)
     documented = {
         cells[0].strip("`"): cells[2] for cells in rows_of(between(read_document("webhooks.md"), "events"))
     }
-    different = [name for name, text in words.EVENTS.items() if str(text) != documented[name]]
+    different = [name for name, text in labels.EVENTS.items() if str(text) != documented[name]]
     # There it names the field.
     assert different == ["published.failed"]
 

@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from config.ground import limits
-from config.ground.ids import encode, uuid7
+from config.core import limits
+from config.core.ids import encode, uuid7
 from tests.webhooks.factories import claimed, make_delivery, make_endpoint, make_event, make_sent
 from webhooks.models import Delivery, DeliveryAttempt
-from webhooks.recording import record
+from webhooks.results import record
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 import pytest
 from django.urls import reverse
 
-from config.ground import dispatch
+from config.core import dispatch
 from tests.webhooks.factories import make_endpoint
 from webhooks import endpoints, signing
 from webhooks.models import Delivery

@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 import pytest
 from django.utils import timezone
 
-from config.ground import dispatch, due
+from config.core import dispatch, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks import recovery
 from webhooks.models import Delivery, Recovery
@@ -123,7 +123,7 @@ def test_one_that_ended_long_ago_is_no_news(owner, newsroom, endpoint):
     dispatch.work_all_due("webhooks.recover_deliveries")
     page = at(newsroom, "webhook", endpoint)
     assert "There was nothing to send again." in owner.get(page).content.decode()
-    Recovery.everywhere.update(ended_at=due.database_now() - timedelta(hours=2))
+    Recovery.everywhere.update(ended_at=work_queue.database_now() - timedelta(hours=2))
     assert "There was nothing to send again." not in owner.get(page).content.decode()
 
 

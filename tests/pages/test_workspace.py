@@ -13,10 +13,10 @@ from django.urls import reverse
 
 from accounts import erasure, export, workspaces
 from accounts.models import AuditEntry, Membership, Workspace
-from config.ground import dispatch
+from config.core import dispatch
 from pipeline.models import Outlet, Source
 from tests.factories import TokenFactory
-from tests.stages.steps import make_items
+from tests.pipeline.steps import make_items
 from webhooks import endpoints
 
 PASSWORD = "a long enough phrase 9"

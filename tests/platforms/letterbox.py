@@ -10,8 +10,8 @@ from typing import Any
 from pipeline import plugins
 from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import AccountInfo, Api, CannotTell, Platform, Renewed, Sent, Setting
-from pipeline.platforms.calling import ask, ask_once, fail_plainly, words_of
 from pipeline.platforms.fitting import FITTING
+from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, words_of
 from pipeline.plugins import Evidence, NeedsReconnect
 
 LABEL = "Letterbox"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from config.ground.outbound import Client, OutboundError, Response
+from config.core.http_client import Client, OutboundError, Response
 from pipeline.platforms.base import CannotTell
 
 if TYPE_CHECKING:

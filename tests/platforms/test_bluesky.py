@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.ground import ids
-from config.ground.outbound import Client, Policy
+from config.core import ids
+from config.core.http_client import Client, Policy
 from pipeline import plugins
-from pipeline.platforms import calling
+from pipeline.platforms import http_calls
 from pipeline.platforms.base import Absent, Account, Adapted, Found, Payload, Platform, Sent
-from pipeline.platforms.bluesky_facets import facets_of, find_spans
-from pipeline.platforms.bluesky_records import cid_of, record_key
+from pipeline.platforms.bluesky.facets import facets_of, find_spans
+from pipeline.platforms.bluesky.records import cid_of, record_key
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.base import FAULTS, NOW, picture
 from tests.platforms.servers.bluesky import (
@@ -57,8 +57,8 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "SECONDS", 0.8)
-    monkeypatch.setattr(calling, "UPLOAD_SECONDS", 0.8)
+    monkeypatch.setattr(http_calls, "SECONDS", 0.8)
+    monkeypatch.setattr(http_calls, "UPLOAD_SECONDS", 0.8)
 
 
 @dataclasses.dataclass

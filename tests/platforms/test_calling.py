@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from config.ground.outbound import ConnectFailed, TimedOut
-from pipeline.platforms.calling import ask, ask_once, fail_plainly, wait_until_reset, words_of
+from config.core.http_client import ConnectFailed, TimedOut
+from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, wait_until_reset, words_of
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from config.ground.outbound import Response
+    from config.core.http_client import Response
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=90)

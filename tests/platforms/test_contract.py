@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from config.ground.outbound import (
+from config.core.http_client import (
     BadResponse,
     ConnectFailed,
     OutboundError,

@@ -13,18 +13,25 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from config.ground.outbound import Client, Policy
-from pipeline.canonical import plain_text
-from pipeline.newsletter import Section, as_content, body_of
+from config.core.http_client import Client, Policy
+from pipeline.mailing.subscribers import normalised
 from pipeline.platforms.base import Account, Payload, PayloadAsset
-from pipeline.platforms.email_message import Envelope, Footer, dns_record, issue_of, read_key, write
 from pipeline.platforms.email_newsletter import PLUGIN
-from pipeline.platforms.email_session import judge
+from pipeline.platforms.email_newsletter.message import (
+    Envelope,
+    Footer,
+    dns_record,
+    issue_of,
+    read_key,
+    write,
+)
+from pipeline.platforms.email_newsletter.session import judge
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
 from pipeline.render import colour
-from pipeline.stages.mailing.subscribing import normalised
-from tests.stages.mailing.conftest import certified
-from tests.stages.mailing.mail_server import PASSWORD, MailServer
+from pipeline.text.newsletter import Section, as_content, body_of
+from pipeline.text.normalization import plain_text
+from tests.pipeline.mailing.conftest import certified
+from tests.pipeline.mailing.mail_server import PASSWORD, MailServer
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))
@@ -56,7 +63,7 @@ def server():
 @pytest.fixture
 def tls_server(tmp_path, monkeypatch):
     context, trusting = certified(tmp_path)
-    monkeypatch.setattr("pipeline.platforms.email_session.tls_context", lambda: trusting)
+    monkeypatch.setattr("pipeline.platforms.email_newsletter.session.tls_context", lambda: trusting)
     made = MailServer(tls=context)
     made.start()
     yield made
@@ -187,7 +194,7 @@ def test_a_log_in_that_is_put_off_is_tried_later(tls_server):
 def test_a_certificate_that_nobody_vouches_for_is_refused(tls_server, monkeypatch):
     import ssl
 
-    monkeypatch.setattr("pipeline.platforms.email_session.tls_context", ssl.create_default_context)
+    monkeypatch.setattr("pipeline.platforms.email_newsletter.session.tls_context", ssl.create_default_context)
     with pytest.raises(Refused) as refused:
         check(account(tls_server.port, encryption="starttls"))
     assert refused.value.code == "certificate"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline import plugins
-from pipeline.platforms import calling
+from pipeline.platforms import http_calls
 from pipeline.platforms.base import (
     Absent,
     AccountInfo,
@@ -48,8 +48,8 @@ KEEPS_FROM_DOUBLING = frozenset({"server_key", "client_id", "draft_flip", "resum
 @contextlib.contextmanager
 def impatience() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(calling, "SECONDS", 0.8)
-        patched.setattr(calling, "UPLOAD_SECONDS", 0.8)
+        patched.setattr(http_calls, "SECONDS", 0.8)
+        patched.setattr(http_calls, "UPLOAD_SECONDS", 0.8)
         yield
 
 

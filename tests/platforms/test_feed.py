@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.ground.outbound import OutboundError, TimedOut
+from config.core.http_client import OutboundError, TimedOut
 from pipeline.platforms.base import Account, Adapted, Found, Length, Payload, Sent
 from pipeline.platforms.feed import MAX_TITLE, PLUGIN, entry_id
 from pipeline.plugins import ConfigInvalid, TryLater
 from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
-    from config.ground.outbound import Client, Response
+    from config.core.http_client import Client, Response
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 POST = Adapted(Payload("gen_1", 1, "text", "", "Hello.", "text"), ("Hello.",))

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.markup import to_html
-from pipeline.platforms.feed_documents import (
+from pipeline.platforms.feed.documents import (
     Enclosure,
     FeedEntry,
     FeedMeta,
@@ -24,6 +23,7 @@ from pipeline.platforms.feed_documents import (
     render_json_feed,
     render_rss,
 )
+from pipeline.text.markup import to_html
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 CONTENT = "{http://purl.org/rss/1.0/modules/content/}"

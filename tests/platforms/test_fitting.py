@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.links import find_links
 from pipeline.platforms.base import Payload, PayloadAsset, Step
 from pipeline.platforms.counting import graphemes
 from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit, shorten
 from pipeline.platforms.rules import BucketRule, MediaRule
+from pipeline.text.links import find_links
 
 LINK = "https://news.example/tram"
 RULE = BucketRule(60, graphemes, "graphemes", text_max_bytes=240)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
 from pipeline.platforms.ghost import PLUGIN
-from pipeline.platforms.ghost_site import clean_address, fail
+from pipeline.platforms.ghost.site import clean_address, fail
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from tests.platforms.servers import ghost
 from tests.platforms.servers.base import Answer, picture

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.markup import BODY_FORMATS, to_html
-from pipeline.platforms.email_frame import Look, inlined
+from pipeline.platforms.email_newsletter.frame import Look, inlined
+from pipeline.text.markup import BODY_FORMATS, to_html
 
 REL = 'rel="noopener noreferrer"'
 

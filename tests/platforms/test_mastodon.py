@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.ground import ids
-from config.ground.outbound import Client, Policy
+from config.core import ids
+from config.core.http_client import Client, Policy
 from pipeline import plugins
-from pipeline.platforms import calling
+from pipeline.platforms import http_calls
 from pipeline.platforms.base import (
     Absent,
     Account,
@@ -54,8 +54,8 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "SECONDS", 0.8)
-    monkeypatch.setattr(calling, "UPLOAD_SECONDS", 0.8)
+    monkeypatch.setattr(http_calls, "SECONDS", 0.8)
+    monkeypatch.setattr(http_calls, "UPLOAD_SECONDS", 0.8)
 
 
 @dataclasses.dataclass

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline import plugins
-from pipeline.connection import new_account
+from pipeline.outlets.outlet_client import new_account
 from pipeline.platforms.base import Absent, CannotTell, Found, Payload, Platform
 from pipeline.platforms.wordpress import PLUGIN
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater

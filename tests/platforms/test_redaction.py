@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from pipeline.connection import Connection, platform_of
+from pipeline.outlets.outlet_client import Connection, platform_of
 from pipeline.platforms.base import Account
 
 if TYPE_CHECKING:

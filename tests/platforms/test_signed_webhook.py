@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from standardwebhooks import Webhook
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found, Payload, Sent
 from pipeline.platforms.signed_webhook import PLUGIN
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.ground.outbound import ConnectFailed, TimedOut
+from config.core.http_client import ConnectFailed, TimedOut
 from pipeline.platforms.base import (
     METRICS,
     Account,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, AccountInfo, CannotTell, Found, Payload, Sent
 from pipeline.platforms.slack import PLUGIN
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found
 from pipeline.platforms.wordpress import PLUGIN
-from pipeline.platforms.wordpress_site import clean_address, fail, read
+from pipeline.platforms.wordpress.site import clean_address, fail, read
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from tests.platforms.servers import wordpress
 from tests.platforms.servers.base import Answer, picture

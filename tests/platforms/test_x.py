@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.ground.outbound import Client, Policy
-from pipeline.platforms import x_search
+from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, Account, CannotTell, Found, Payload, Pending, Ready, Sent
-from pipeline.platforms.x import PLUGIN
+from pipeline.platforms.x import PLUGIN, timeline_search
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers import x as server_of_x
 from tests.platforms.servers.base import picture
@@ -249,7 +248,7 @@ def test_absence_needs_a_whole_list(given: dict[str, Any], expected: type) -> No
 
 def test_absence_waits_until_the_list_has_settled() -> None:
     post = PLUGIN.adapt(ACCOUNT, text("A."))
-    tried = NOW - x_search.SETTLED
+    tried = NOW - timeline_search.SETTLED
     nothing = answer(200, {"meta": {"result_count": 0}})
 
     def looked(**state: Any) -> object:

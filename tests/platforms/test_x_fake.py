@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 import requests
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Pending
 from pipeline.platforms.x import PLUGIN
 from tests.platforms.servers import x as stand_in

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.ground.outbound import Client, Policy
-from pipeline.platforms import youtube_upload
+from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, Account, CannotTell, Found, Payload, Sent
 from pipeline.platforms.youtube import PLUGIN, SCOPE, thumbnail_in
+from pipeline.platforms.youtube import upload as youtube_upload
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers import youtube as server_of
 from tests.platforms.servers.base import picture

@@ -12,14 +12,14 @@ import pytest
 import requests
 from PIL import Image
 
-from config.ground import ids
-from config.ground.outbound import BadResponse, Client, Policy
+from config.core import ids
+from config.core.http_client import BadResponse, Client, Policy
 from pipeline import plugins
 from pipeline.platforms.base import Absent, Account, Found, Payload, PayloadAsset, Platform
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused
 
 if TYPE_CHECKING:
-    from config.ground.outbound import Response
+    from config.core.http_client import Response
 
 # The first test of a machine installs the server, which takes a minute or two.
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.render.filters import SAMPLES
+from pipeline.render.audio.filters import SAMPLES
 
 
 def loudness_of(sound, rate=SAMPLES):

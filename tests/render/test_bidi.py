@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.bidi import first_strong_is_rtl, is_rtl_language, levels, visual_order
+from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language, levels, visual_order
 
 MIRRORED = str.maketrans("()", ")(")
 

@@ -22,10 +22,10 @@ from pipeline.render.captions import (
     to_text,
     to_vtt,
 )
-from pipeline.render.fonts import INTER
-from pipeline.render.measure import Pen, advance
-from pipeline.render.text import layout
-from pipeline.render.typeset import typeset
+from pipeline.render.typography.fonts import INTER
+from pipeline.render.typography.measure import Pen, advance
+from pipeline.render.typography.text import layout
+from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import CaptionLook, Scene, Storyboard, Visual, Word, faults
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
 
@@ -168,7 +168,7 @@ def test_two_lines_never_have_more_than_three_words_each():
 
 
 def _style(look):
-    from pipeline.render.blocks import Style
+    from pipeline.render.typography.blocks import Style
 
     return Style(weight=look.weight, optical=32, line_height=1.12, align="center")
 

@@ -6,11 +6,11 @@ import pytest
 
 from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.quote_graphic import QuoteGraphic
-from pipeline.render import clusters, fonts
-from pipeline.render.blocks import Style
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import SQUARE, Media
-from pipeline.render.text import layout
+from pipeline.render.typography import clusters, fonts
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import layout
 from tests.cjk import cjk  # noqa: F401  a fixture
 
 TEXTS = {

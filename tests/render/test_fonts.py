@@ -7,11 +7,11 @@ import re
 import pytest
 from PIL import features
 
-from pipeline.render import fonts
-from pipeline.render.clusters import font_of, is_emoji, missing
 from pipeline.render.colour import contrast, luminance, mix, parse, readable
 from pipeline.render.dates import say_date
-from pipeline.render.typeset import typeset
+from pipeline.render.typography import fonts
+from pipeline.render.typography.clusters import font_of, is_emoji, missing
+from pipeline.render.typography.typeset import typeset
 
 
 def test_pillow_shapes_text() -> None:

@@ -11,7 +11,6 @@ from itertools import pairwise
 import pytest
 from PIL import Image, ImageCms
 
-from pipeline.render.blocks import Style
 from pipeline.render.image import RenderedAsset, draw_picture, render
 from pipeline.render.plan import (
     Disc,
@@ -26,7 +25,8 @@ from pipeline.render.plan import (
     from_json,
 )
 from pipeline.render.portrait import UnusablePicture
-from pipeline.render.text import layout
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import layout
 
 
 def words() -> Words:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.render.filters import SAMPLES, run, silence
-from pipeline.render.loudness import (
+from pipeline.render.audio.filters import SAMPLES, run, silence
+from pipeline.render.audio.loudness import (
     CEILING,
     PEAK,
     SLACK,
@@ -23,8 +23,8 @@ from pipeline.render.loudness import (
     measure,
     measure_file,
 )
-from pipeline.render.mix import mix
-from pipeline.render.sounds import decode, encode_aac, of_speech
+from pipeline.render.audio.mix import mix
+from pipeline.render.audio.sounds import decode, encode_aac, of_speech
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
 from tests.render.meters import loudness_of, true_peak_of
 

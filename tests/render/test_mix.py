@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.render.filters import SAMPLES, silence
-from pipeline.render.mix import even, mix
+from pipeline.render.audio.filters import SAMPLES, silence
+from pipeline.render.audio.mix import even, mix
 from pipeline.render.video.storyboard import Audio
 from tests.render.meters import loudness_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render import narration
-from pipeline.render.narration import Script
-from pipeline.render.speech import tokens
-from pipeline.stages import speaking
+from pipeline.media import text_to_speech
+from pipeline.render.audio import narration
+from pipeline.render.audio.narration import Script
+from pipeline.render.audio.speech import tokens
 
 SCRIPT = Script(
     (
@@ -21,7 +21,7 @@ SCRIPT = Script(
 
 def test_each_passage_is_heard_to_end_and_shown_as_it_is_written():
     assert SCRIPT.text.startswith("Harbour ferries go electric.\n\nThey carry")
-    speech = speaking.speak(SCRIPT.text, language="en").speech
+    speech = text_to_speech.speak(SCRIPT.text, language="en").speech
 
     made = narration.spoken(SCRIPT, speech, voice="voice.wav")
 
@@ -46,7 +46,7 @@ def test_the_pace_of_silence_is_that_of_speech():
         ),
         "en",
     )
-    heard = speaking.speak(said.text, language="en", rate=said.rate).speech.seconds
+    heard = text_to_speech.speak(said.text, language="en", rate=said.rate).speech.seconds
 
     assert narration.seconds_of(said) == pytest.approx(heard, rel=0.2)
     read = narration.silent(said)
@@ -63,7 +63,7 @@ def test_the_pace_of_silence_is_that_of_speech():
     ],
 )
 def test_the_pace_of_silence_is_that_of_speech_where_a_sign_is_a_syllable(language, text):
-    heard = speaking.speak(text, language=language).speech.seconds
+    heard = text_to_speech.speak(text, language=language).speech.seconds
     assert narration.seconds_of(Script((text,), language)) == pytest.approx(heard, rel=0.3)
 
 

@@ -19,7 +19,7 @@ from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.image import draw_picture
 from pipeline.render.plan import SQUARE, UPRIGHT, Media, Words
-from pipeline.render.typeset import typeset
+from pipeline.render.typography.typeset import typeset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,10 @@ import pytest
 
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText, drawable
-from pipeline.render import clusters, fonts, scripts
-from pipeline.render.blocks import Style
-from pipeline.render.text import layout
-from pipeline.stages.generate.judging import judge
+from pipeline.generate.checks import judge
+from pipeline.render.typography import clusters, fonts, scripts
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import layout
 from pipeline.writers.base import Writer
 
 TEXTS = {

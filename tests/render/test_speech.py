@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.phrases import LONGEST_PIECE, joined
-from pipeline.render.speech import Event, Pause, as_written, tokens
+from pipeline.render.audio.speech import Event, Pause, as_written, tokens
+from pipeline.render.typography.phrases import LONGEST_PIECE, joined
 
 
 def timed(text, events, pauses=(), seconds=4.0):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
 from pipeline.plugins import Refused
-from pipeline.render import wrap
-from pipeline.render.blocks import Block, Style
-from pipeline.render.clusters import MissingGlyphs, missing, split
-from pipeline.render.text import DoesNotFit, draw, ink, layout
+from pipeline.render.typography import wrap
+from pipeline.render.typography.blocks import Block, Style
+from pipeline.render.typography.clusters import MissingGlyphs, missing, split
+from pipeline.render.typography.text import DoesNotFit, draw, ink, layout
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "blocks.json"
 BOX = (800, 400)
@@ -155,7 +155,7 @@ def test_soft_hyphen_is_drawn_only_where_a_line_ends() -> None:
 
 
 def test_ideographs_would_break_anywhere_but_before_closing_marks() -> None:
-    from pipeline.render.breaks import pieces
+    from pipeline.render.typography.breaks import pieces
 
     found = split("東京は「雨」です。")
 

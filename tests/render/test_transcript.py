@@ -9,8 +9,8 @@ from time import process_time
 import pytest
 
 from pipeline.plugins import Refused
+from pipeline.render.audio.transcript import Transcript, from_cues, read_transcript
 from pipeline.render.captions import cards, to_srt, to_vtt
-from pipeline.render.transcript import Transcript, from_cues, read_transcript
 from pipeline.render.video.storyboard import Word
 
 SRT = """1

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from config import celery
-from config.ground import leases
+from config.core import leases
 
 NOBODY = "redis://127.0.0.1:1/0"
 pytestmark = pytest.mark.both_databases

@@ -9,7 +9,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from accounts.models import Workspace
-from config.ground import forgiving
+from config.core import resilient_cache
 from tests.factories import UserFactory
 
 PASSWORD = "a long enough phrase 9"
@@ -22,17 +22,17 @@ DEAD = {
 
 @pytest.fixture
 def dead(settings, monkeypatch):
-    monkeypatch.setattr(forgiving.ForgivingRedisCache, "_skipped_until", 0.0)
+    monkeypatch.setattr(resilient_cache.ForgivingRedisCache, "_skipped_until", 0.0)
     settings.CACHES = {
-        "default": {"BACKEND": "accounts.counts.InDatabase"},
-        "marks": {"BACKEND": "config.ground.forgiving.ForgivingRedisCache", **DEAD},
+        "default": {"BACKEND": "accounts.access.counts.InDatabase"},
+        "marks": {"BACKEND": "config.core.resilient_cache.ForgivingRedisCache", **DEAD},
         "counts": {"BACKEND": "django.core.cache.backends.redis.RedisCache", **DEAD},
     }
 
 
 def test_a_dead_redis_holds_nothing_and_is_asked_once_in_a_while(monkeypatch):
-    monkeypatch.setattr(forgiving.ForgivingRedisCache, "_skipped_until", 0.0)
-    cache = forgiving.ForgivingRedisCache(DEAD["LOCATION"], {"OPTIONS": DEAD["OPTIONS"]})
+    monkeypatch.setattr(resilient_cache.ForgivingRedisCache, "_skipped_until", 0.0)
+    cache = resilient_cache.ForgivingRedisCache(DEAD["LOCATION"], {"OPTIONS": DEAD["OPTIONS"]})
     with pytest.raises(RedisError):
         RedisCache.get(cache, "x")
     asked = []

@@ -13,8 +13,8 @@ from django.core.management import load_command_class
 from gunicorn.config import Config
 
 from config.connections import Connection, ConnectionsWorker, Incoming, RefusedError, Wire, _network, _refusal
-from config.ground import limits
-from tests.operators.deployment import image
+from config.core import limits
+from tests.operations.deployment import image
 
 if TYPE_CHECKING:
     from pathlib import Path

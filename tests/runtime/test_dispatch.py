@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Workspace
 from config import celery
-from config.ground import dispatch, due, leases
-from config.ground.clock import utc_now
+from config.core import dispatch, leases, work_queue
+from config.core.clock import utc_now
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
 from tests.webhooks.factories import make_event
@@ -93,7 +93,7 @@ def workspace():
 
 
 def waiting(workspace, count=1):
-    now = due.database_now() - timedelta(seconds=1)
+    now = work_queue.database_now() - timedelta(seconds=1)
     return [
         Source.everywhere.create(workspace=workspace, name=f"{number}", type="rss", wake_at=now)
         for number in range(count)
@@ -113,8 +113,8 @@ def work_all(messages):
 
 def after(seconds, monkeypatch):
     """So many seconds later, by the database's clock."""
-    now = due.database_now() + timedelta(seconds=seconds)
-    monkeypatch.setattr(due, "database_now", lambda: now)
+    now = work_queue.database_now() + timedelta(seconds=seconds)
+    monkeypatch.setattr(work_queue, "database_now", lambda: now)
 
 
 # --- What is queued --------------------------------------------------------------------------------------------------
@@ -192,21 +192,21 @@ def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
     dispatch.register(job)
     assert {one.name for one in dispatch.due_jobs()} == {JOB}
     # Its first task gives it on to the other queue, where no worker is yet.
-    work.then = lambda row: row.sleep_until(due.database_now(), type="hacker_news", attempts=0)
+    work.then = lambda row: row.sleep_until(work_queue.database_now(), type="hacker_news", attempts=0)
     assert work_all(round_of(broker)) == [True]
     assert {one.name for one in dispatch.due_jobs()} == {job.name}
     assert round_of(broker) == []
     leases.note_worker("one", {"tests": 4, "films": 1})
     messages = round_of(broker)
     assert messages == [(job.name, row.pk, 2, None)]
-    assert leases.held(due.database_now()).queues == {"films": 1}
+    assert leases.held(work_queue.database_now()).queues == {"films": 1}
     assert work_all(messages) == [True]
     assert (work.done, films.done) == ([row.pk], [row.pk])
 
 
 def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace):
     """It is queued there before the task that gave it on has ended."""
-    now = due.database_now()
+    now = work_queue.database_now()
     (row,) = waiting(workspace)
     leases.add("tests.work", "tests", [leases.Lease(row.pk, 1)], now=now)
     leases.begin(row.pk, 1, now=now)
@@ -237,9 +237,9 @@ def test_slots_are_those_of_all_living_workers(work, broker, workspace, monkeypa
 def test_what_a_dead_worker_runs_takes_no_slot_of_the_living(work, broker, workspace, monkeypatch):
     waiting(workspace, 2)
     for name, subject, token, _ in round_of(broker):
-        leases.begin(subject, token, now=due.database_now())
-        assert due.begin(dispatch.jobs()[name].model, subject, token, lease=timedelta(minutes=9))
-    now = due.database_now()
+        leases.begin(subject, token, now=work_queue.database_now())
+        assert work_queue.begin(dispatch.jobs()[name].model, subject, token, lease=timedelta(minutes=9))
+    now = work_queue.database_now()
     assert leases.held(now).queues == {"tests": 2}
     assert leases.held(now + leases.ALIVE).queues == {}
 
@@ -371,7 +371,7 @@ def test_a_message_that_can_t_be_sent_gives_its_row_back(work, broker, workspace
 def test_a_row_that_a_person_changed_meanwhile_is_not_worked_by_the_old_message(work, broker, workspace):
     (row,) = waiting(workspace)
     (message,) = round_of(broker)
-    Source.everywhere.filter(pk=row.pk).update(wake_at=None, **due.overtake())
+    Source.everywhere.filter(pk=row.pk).update(wake_at=None, **work_queue.overtake())
     assert work_all([message]) == [True]
     assert work.done == []
     assert Lease.everywhere.count() == 0
@@ -471,7 +471,7 @@ def test_a_batch_that_fails_is_not_queued_again_at_once(broker, monkeypatch):
 def test_a_batch_whose_worker_died_is_queued_again(broker, monkeypatch):
     dispatch.register(dispatch.BatchJob(name="tests.rare", work=lambda: 0, every_seconds=600))
     ((_, subject, token, _),) = round_of(broker)
-    leases.begin(subject, token, now=due.database_now())
+    leases.begin(subject, token, now=work_queue.database_now())
     assert round_of(broker) == []
     after(16, monkeypatch)
     leases.start_worker()

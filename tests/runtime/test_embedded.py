@@ -8,8 +8,8 @@ from time import monotonic
 import pytest
 
 from config import celery
-from config.engine import Engine
-from config.ground import dispatch
+from config.core import dispatch
+from config.embedded import Engine
 from pipeline.models import Lease, Worker
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.django_db(transaction=True)]

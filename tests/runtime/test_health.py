@@ -12,9 +12,9 @@ from unittest import mock
 import pytest
 from django.db import InternalError, OperationalError, connection
 
-from config import health
-from config.ground import dispatch
-from config.ground.requests import exception_response
+from config.core import dispatch
+from config.core.middleware import exception_response
+from config.operations import health
 
 MEDIA = (True, "takes files")
 REDIS_NOBODY_AT = "redis://127.0.0.1:1/0"

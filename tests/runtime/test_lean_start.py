@@ -21,9 +21,9 @@ def loaded_by(program):
 def test_a_check_loads_nothing_that_only_workers_use():
     loaded = loaded_by("from django.core.management import call_command; call_command('check')")
 
-    assert "pipeline.stages.publish" in loaded
+    assert "pipeline.publish" in loaded
     assert loaded & LATE == set()
 
 
 def test_the_first_wake_loads_celery():
-    assert "config.celery" in loaded_by("from config.ground import dispatch; dispatch.wake_now()")
+    assert "config.celery" in loaded_by("from config.core import dispatch; dispatch.wake_now()")

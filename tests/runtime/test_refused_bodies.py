@@ -6,8 +6,8 @@ import pytest
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpResponse
 
-from config.ground import limits
-from config.ground.requests import RequestIdMiddleware
+from config.core import limits
+from config.core.middleware import RequestIdMiddleware
 
 
 def request_with(body):

@@ -65,8 +65,8 @@ def test_what_was_recorded_is_read_again(tmp_path):
 @pytest.mark.parametrize(
     ("file", "is_by_a_test"),
     [
-        ("pipeline/stages/review.py", False),
-        ("tests/stages/steps.py", True),
+        ("pipeline/review/decisions.py", False),
+        ("tests/pipeline/steps.py", True),
         # Its rows are read where somebody asks for them.
         ("accounts/tenancy.py", True),
         (".venv/lib/python3.11/site-packages/django/db/models/query.py", True),

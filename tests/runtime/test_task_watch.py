@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from config import celery, task_watch
-from config.ground import dispatch, due, leases, tallies
+from config.core import counters, dispatch, leases, work_queue
 from config.task_watch import Running, TaskWatch
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
@@ -22,7 +22,7 @@ JOB = "ingest.poll_source"
 def row():
     leases.start_worker()
     leases.note_worker("one", {"ingest": 8})
-    now = due.database_now()
+    now = work_queue.database_now()
     row = Source.everywhere.create(
         workspace=WorkspaceFactory(), name="Harbour", type="rss", wake_at=now + timedelta(minutes=1)
     )
@@ -45,7 +45,7 @@ def at(monkeypatch):
 
 
 def overdue():
-    return tallies.drain().get(("overdue", JOB), 0)
+    return counters.drain().get(("overdue", JOB), 0)
 
 
 def test_a_task_that_runs_on_without_its_lease_is_counted_once(row, at):
@@ -53,7 +53,7 @@ def test_a_task_that_runs_on_without_its_lease_is_counted_once(row, at):
     overdue()
     watch.look(running)
     assert overdue() == 0
-    row.sleep_until(due.database_now() - timedelta(seconds=1))
+    row.sleep_until(work_queue.database_now() - timedelta(seconds=1))
     with capture_logs() as logged:
         for seconds, counted in ((0, 0), (29, 0), (31, 1), (60, 0)):
             at(seconds)
@@ -65,7 +65,7 @@ def test_a_task_that_runs_on_without_its_lease_is_counted_once(row, at):
 @pytest.mark.parametrize("kept", ["renewed", "short"])
 def test_a_task_with_its_lease_is_not_overdue(row, at, kept):
     watch = TaskWatch()
-    row.sleep_until(due.database_now() - timedelta(seconds=1))
+    row.sleep_until(work_queue.database_now() - timedelta(seconds=1))
     running = [Running(JOB, row.pk, row.lease_token, seconds=5 if kept == "short" else 90)]
     overdue()
     for seconds in (0, 20, 40):
@@ -81,10 +81,10 @@ def test_a_task_with_its_lease_is_not_overdue(row, at, kept):
 )
 def test_the_slot_of_a_process_that_was_killed_is_free_again(row, age, is_known, is_left):
     """What has just begun may not be known yet."""
-    Lease.everywhere.update(began_at=due.database_now() - timedelta(seconds=age))
+    Lease.everywhere.update(began_at=work_queue.database_now() - timedelta(seconds=age))
     running = [Running(JOB, row.pk, row.lease_token, seconds=age)] if is_known else []
     TaskWatch().look(running)
-    assert leases.held(due.database_now()).queues == ({"ingest": 1} if is_left else {})
+    assert leases.held(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
 
 
 def test_what_runs_is_what_celery_says(row, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from config.ground import ids
+from config.core import ids
 from pipeline.models import Attempt, Publication, PublishHold, Revision
 
 if TYPE_CHECKING:

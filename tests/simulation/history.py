@@ -14,10 +14,11 @@ from django.db import connection
 
 from accounts import workspaces
 from accounts.models import Plan, Workspace
-from config.ground.clock import utc_now
+from config.core.clock import utc_now
 from pipeline.models import Outlet, PublishHold, PublishQueue, Switch, WorkspaceDefaults
-from pipeline.stages import stopping
-from pipeline.stages.publish import halting, queues
+from pipeline.publish import workspace_hold
+from pipeline.schedule import queues
+from pipeline.switches import kill_switch
 from tests import migrated
 from tests.simulation import rules
 from tests.simulation.instance import Instance, Receiver
@@ -135,9 +136,9 @@ def _calm_down(world: World, instance: Instance, people: People) -> None:
 
 def _let_go(workspace: Workspace) -> None:
     for switch in Switch.everywhere.all():
-        stopping.resume(switch, actor="operator")
+        kill_switch.resume(switch, actor="operator")
     if PublishHold.everywhere.filter(workspace=workspace).exists():
-        halting.release(workspace, by=BY, now=utc_now())
+        workspace_hold.release(workspace, by=BY, now=utc_now())
     for queue in PublishQueue.everywhere.filter(workspace=workspace, is_paused=True):
         queues.change(queue, {"is_paused": False}, by=BY)
     Outlet.everywhere.filter(workspace=workspace, is_simulated=True).update(

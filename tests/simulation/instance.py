@@ -19,17 +19,17 @@ import structlog
 from django.core.cache import caches
 from django.db import connection
 
-import pipeline.connection
-from config.ground import dispatch, leases, limits, tallies
-from config.ground.ids import decode
-from config.ground.outbound import Response, TimedOut
+import pipeline.outlets.outlet_client
+from config.core import counters, dispatch, leases, limits
+from config.core.http_client import Response, TimedOut
+from config.core.ids import decode
 from pipeline import events
-from pipeline.simulation import SimulatedServer
-from pipeline.stages import stopping
-from pipeline.stages.publish import sending
+from pipeline.outlets.simulation import SimulatedServer
+from pipeline.publish import send as sending
+from pipeline.switches import kill_switch
 from tests.simulation.doorman import refuse_what_must_not_go_out
 from tests.simulation.world import START, Process, World
-from webhooks import checking, deliver, recording
+from webhooks import deliver, results, validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -355,20 +355,20 @@ class Instance:
                 mock.patch.dict(dispatch._did_at, {"at": 0.0}),
                 mock.patch.dict(leases._worker),
                 mock.patch.object(dispatch, "_every_second", []),
-                mock.patch.object(pipeline.connection, "SimulatedServer", Server),
+                mock.patch.object(pipeline.outlets.outlet_client, "SimulatedServer", Server),
                 # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a month's work.
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
                 mock.patch.object(deliver, "_client", self._client),
-                mock.patch.object(checking, "refuse_where_closed"),
+                mock.patch.object(validation, "refuse_where_closed"),
             ):
                 stack.enter_context(patch)
             # What a process keeps in memory begins empty.
-            stopping._read.clear()
+            kill_switch._read.clear()
             events._had_their_turn.clear()
-            tallies.drain()
+            counters.drain()
             for cache in caches.all():
                 cache.clear()
-            recording._chance.seed(world.seed)
+            results._chance.seed(world.seed)
             random.seed(world.seed)
             stack.enter_context(world.entered())
             yield

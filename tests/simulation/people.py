@@ -9,9 +9,11 @@ from django.db.models import F
 
 from accounts import credits
 from accounts.models import Workspace
-from config.ground.clock import utc_now
-from config.ground.errors import AppError, NotFound
-from config.ground.ids import encode
+from config.core.clock import utc_now
+from config.core.errors import AppError, NotFound
+from config.core.ids import encode
+from pipeline import publish
+from pipeline.ingest import push
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -21,8 +23,10 @@ from pipeline.models import (
     Switch,
     WorkspaceDefaults,
 )
-from pipeline.stages import publish, push, review, stopping
-from pipeline.stages.publish import halting, queues
+from pipeline.publish import workspace_hold
+from pipeline.review import decisions
+from pipeline.schedule import queues
+from pipeline.switches import kill_switch
 from tests.simulation.instance import OVERLAP, Receiver
 from webhooks import endpoints, recovery
 from webhooks.models import Delivery, Endpoint
@@ -147,7 +151,7 @@ class People:
             self.items(workspace, "ready", "ready", "scheduled", "publish_failed", "published", "removed")
         )
         if workspace.requires_approval and self.chance.random() < 0.8:
-            review.approve(item, by=BY, now=utc_now())
+            decisions.approve(item, by=BY, now=utc_now())
         outlets = list(Outlet.everywhere.filter(workspace=workspace, is_simulated=True).order_by("id"))
         named = self.chance.sample(outlets, self.chance.choice((1, 1, 2)))
         ahead = self.chance.choice((None, None, 1, 30, 600, 3000))
@@ -164,28 +168,28 @@ class People:
         return ", ".join(f"{encode('pub', one.pk)} {one.due_at:%d %H:%M:%S}" for one in made)
 
     def approve(self, workspace: Workspace) -> str:
-        return review.approve(self.any_of(self.items(workspace)), by=BY, now=utc_now()).status
+        return decisions.approve(self.any_of(self.items(workspace)), by=BY, now=utc_now()).status
 
     def edit(self, workspace: Workspace) -> str:
         item = self.any_of(self.items(workspace, "ready", "scheduled", "publish_failed"))
         words = self.chance.choice(SENTENCES)
-        return review.edit(item, {"body": words}, by=BY, now=utc_now()).status
+        return decisions.edit(item, {"body": words}, by=BY, now=utc_now()).status
 
     def reject(self, workspace: Workspace) -> str:
-        return review.reject(
+        return decisions.reject(
             self.any_of(self.items(workspace, "ready")), reason="No.", by=BY, now=utc_now()
         ).status
 
     def restore(self, workspace: Workspace) -> str:
-        return review.restore(self.any_of(self.items(workspace, "rejected")), now=utc_now()).status
+        return decisions.restore(self.any_of(self.items(workspace, "rejected")), now=utc_now()).status
 
     def regenerate(self, workspace: Workspace) -> str:
-        return review.regenerate(
+        return decisions.regenerate(
             self.any_of(self.items(workspace)), workspace=workspace, now=utc_now()
         ).status
 
     def retry_item(self, workspace: Workspace) -> str:
-        return review.retry(
+        return decisions.retry(
             self.any_of(self.items(workspace, "failed")), workspace=workspace, now=utc_now()
         ).status
 
@@ -215,17 +219,17 @@ class People:
         return publish.remove(self.any_of(self.publications(workspace, "published")), now=utc_now()).status
 
     def hold(self, workspace: Workspace) -> str:
-        return halting.hold(workspace, reason="Wait.", by=BY).reason
+        return workspace_hold.hold(workspace, reason="Wait.", by=BY).reason
 
     def release(self, workspace: Workspace) -> None:
-        halting.release(workspace, by=BY, now=utc_now())
+        workspace_hold.release(workspace, by=BY, now=utc_now())
 
     def stop(self, workspace: Workspace) -> str:
         whose = self.chance.choice((workspace, None))
-        return stopping.stop("publishing", workspace=whose, reason="Wait.", actor="operator").reason
+        return kill_switch.stop("publishing", workspace=whose, reason="Wait.", actor="operator").reason
 
     def resume(self, _: Workspace) -> bool:
-        return stopping.resume(self.any_of(Switch.everywhere.all()), actor="operator")
+        return kill_switch.resume(self.any_of(Switch.everywhere.all()), actor="operator")
 
     def change_queue(self, workspace: Workspace) -> str:
         queue = self.any_of(PublishQueue.everywhere.filter(workspace=workspace))

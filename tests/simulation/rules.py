@@ -13,8 +13,9 @@ from django.db.models.expressions import RawSQL
 
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
 from analytics.models import Outcome
-from config.ground import dispatch, limits, states
-from config.ground.ids import encode
+from config.core import dispatch, limits, states
+from config.core.ids import encode
+from pipeline import publish
 from pipeline.events import TYPES
 from pipeline.models import (
     Attempt,
@@ -26,7 +27,7 @@ from pipeline.models import (
     RawItem,
     SimulatedPost,
 )
-from pipeline.stages import publish, review
+from pipeline.review import decisions
 from pipeline.states import derive_status
 from tests.simulation.people import BY
 from tests.simulation.world import CALM, START
@@ -482,7 +483,7 @@ def probe(world: World, instance: Instance, people: People) -> None:
         )
         if item is None:
             return "nothing"
-        review.approve(item, by=BY, now=world.now)
+        decisions.approve(item, by=BY, now=world.now)
         outlet = Outlet.everywhere.filter(workspace=workspace, is_simulated=True).first()
         wish = publish.Wish(outlets=[encode("out", outlet.pk)], publish_at=due_at, late_policy="publish")
         promised.extend(publish.request(item, wish, by=BY)[1])

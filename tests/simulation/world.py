@@ -26,7 +26,8 @@ import greenlet
 import time_machine
 from django.db import connection
 
-from config.ground import crash, dispatch, due, ids, leases, prepared
+from config.core import crash_points, dispatch, ids, leases, work_queue
+from config.core.database import compiled_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -297,15 +298,15 @@ class World:
                 (os, "urandom", urandom),
                 (random, "_urandom", urandom),
                 # Drawn once in a process, when a statement is first compiled: a history must not differ by it.
-                (prepared, "uuid4", lambda: uuid.UUID(int=marks.getrandbits(128))),
+                (compiled_queries, "uuid4", lambda: uuid.UUID(int=marks.getrandbits(128))),
                 (ids, "compat", SimpleNamespace(uuid7=self.uuid7)),
-                (due, "database_now", lambda: self.now),
+                (work_queue, "database_now", lambda: self.now),
                 (connection, "_sync", lambda: None),
             ):
                 stack.enter_context(mock.patch.object(target, name, value))
             random.seed(self.seed)
             connection.execute_wrappers.insert(0, self._execute)
             stack.callback(connection.execute_wrappers.remove, self._execute)
-            crash.listeners.append(self.passed)
-            stack.callback(crash.listeners.remove, self.passed)
+            crash_points.listeners.append(self.passed)
+            stack.callback(crash_points.listeners.remove, self.passed)
             yield

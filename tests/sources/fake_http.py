@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.ground.outbound import Response
-from config.ground.outbound.client import Headers
+from config.core.http_client import Response
+from config.core.http_client.client import Headers
 
 
 class FakeHttp:

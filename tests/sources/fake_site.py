@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.ground.outbound import Policy, Response
-from config.ground.outbound.client import Headers
+from config.core.http_client import Policy, Response
+from config.core.http_client.client import Headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import feedparser
 
-from pipeline.sources.feed_parser_child import answer_of
-from pipeline.sources.feed_text import ILLEGAL
+from pipeline.sources.feeds.parser_child import answer_of
+from pipeline.sources.feeds.text import ILLEGAL
 from tests.sources.well_formed import read_both_ways
 
 SAMPLES = Path(__file__).parent / "samples" / "rss"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.canonical import (
+from pipeline.text.normalization import (
     canonical_url,
     content_hash,
     html_to_text,

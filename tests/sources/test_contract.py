@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline import plugins
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source
-from pipeline.sources.inbound.expressions import Unreadable, compiled
+from pipeline.sources.webhook.expressions import Unreadable, compiled
 
 SAMPLES = Path(__file__).parent / "samples"
 SOURCES = plugins.every("sources", Source)

@@ -9,14 +9,16 @@ from time import process_time
 
 import pytest
 
-from config.ground.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
-from pipeline import canonical
-from pipeline.canonical import html_to_text, read_body
-from pipeline.markup import to_html
-from pipeline.markup_bounds import is_feed_too_much, is_page_too_much, is_sitemap_too_much
-from pipeline.platforms.email_frame import Look, inlined
+from config.core.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
+from pipeline.platforms.email_newsletter.frame import Look, inlined
 from pipeline.platforms.html_pieces import pieces
-from pipeline.sources import feed_document, feed_reader, feed_reading, page_text_child
+from pipeline.sources.feeds import document, records
+from pipeline.sources.feeds import reader as feed_reader
+from pipeline.sources.web_pages import text_child
+from pipeline.text import normalization
+from pipeline.text.markup import to_html
+from pipeline.text.markup_bounds import is_feed_too_much, is_page_too_much, is_sitemap_too_much
+from pipeline.text.normalization import html_to_text, read_body
 from tests.sizes import IS_PROOF
 
 from .hostile_documents import ARTICLE, HOSTILE, atom, item, page, rss, sitemap
@@ -27,8 +29,8 @@ URL = "https://x.example/feed"
 def feed(text):
     """What the helper answers, read in this process, whose time is known."""
     try:
-        return feed_reading.read_document(text.encode(), url=URL, content_type="")
-    except feed_reading.Unreadable as error:
+        return records.read_document(text.encode(), url=URL, content_type="")
+    except records.Unreadable as error:
         return {"problem": error.problem}
     except MemoryError:
         return {"problem": "too_complex"}
@@ -36,11 +38,11 @@ def feed(text):
 
 def read_page(text):
     question = {"url": URL, "content_type": "", "robot": "x", "xpath": "//article"}
-    return page_text_child.read_page(page(text).encode(), question)
+    return text_child.read_page(page(text).encode(), question)
 
 
 def read_sitemap(text):
-    return page_text_child.read_sitemap(text.encode(), {"url": URL})
+    return text_child.read_sitemap(text.encode(), {"url": URL})
 
 
 def article_of(length):
@@ -108,7 +110,7 @@ def test_an_honest_page_and_sitemap_are_within_bounds():
     ],
 )
 def test_a_hostile_feed_is_refused_before_it_is_parsed(name, monkeypatch):
-    monkeypatch.setattr(feed_reading, "_read_xml_feed", None)
+    monkeypatch.setattr(records, "_read_xml_feed", None)
     assert feed(rss(item(HOSTILE[name]))) == {"problem": "too_complex"}
 
 
@@ -154,8 +156,8 @@ def test_a_hostile_sitemap_is_refused_before_it_is_parsed(name):
 
 
 def test_a_source_s_page_shows_the_sentence():
-    helped = feed_document.read_feed
-    with pytest.raises(feed_document.Refused) as caught:
+    helped = document.read_feed
+    with pytest.raises(document.Refused) as caught:
         helped(rss(item(HOSTILE["nested tags"])).encode(), url=URL, content_type="")
     feed_reader.close()
     assert (caught.value.code, caught.value.field) == ("feed_too_complex", "config.url")
@@ -173,7 +175,7 @@ def test_long_dates_and_names_are_read_as_far_as_a_line_goes():
 
 
 def test_of_a_body_so_many_tags_are_read(monkeypatch):
-    monkeypatch.setattr(canonical, "MAX_TOKENS", 6)
+    monkeypatch.setattr(normalization, "MAX_TOKENS", 6)
     assert html_to_text("<p>one</p><p>two</p><p>three</p>") == "one\n\ntwo"
 
 
@@ -261,8 +263,8 @@ def test_no_hostile_sitemap_costs_more_than_an_honest_one():
     }
     took = {name: cost(read_sitemap, text) for name, text in hostile.items()}
     packed = gzip.compress(bytes(60 * 1024 * 1024))
-    with pytest.raises(page_text_child.TooLarge):
-        page_text_child.read_sitemap(packed, {"url": URL})
+    with pytest.raises(text_child.TooLarge):
+        text_child.read_sitemap(packed, {"url": URL})
     assert {name: round(one / floor, 2) for name, one in took.items() if one > 2 * floor} == {}
 
 
@@ -290,4 +292,4 @@ def test_deep_json_is_no_feed(nested):
 
 def test_a_feed_of_empty_items_is_read_up_to_a_bound():
     given = json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": [{}] * 1_000_000})
-    assert feed(given)["malformed"] == feed_reading.MAX_JSON_ITEMS
+    assert feed(given)["malformed"] == records.MAX_JSON_ITEMS

@@ -6,11 +6,12 @@ import pytest
 
 from accounts import workspaces
 from accounts.models import Plan
+from pipeline.ingest import collect
 from pipeline.models import RawItem, WorkspaceDefaults
-from pipeline.sources import page_memory, page_visit, scraper
-from pipeline.stages import collect
+from pipeline.sources import scraper
+from pipeline.sources.web_pages import memory, visit
+from tests.pipeline.steps import claimed
 from tests.sources.running_wordpress import running, wait_until
-from tests.stages.steps import claimed
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
@@ -77,11 +78,11 @@ def everything(source):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_change_is_seen_once(site, workspace, monkeypatch, kind):
-    monkeypatch.setattr(page_visit, "pause", lambda seconds: None)
+    monkeypatch.setattr(visit, "pause", lambda seconds: None)
     # A busy machine's PHP may take long; nothing here is about time.
     monkeypatch.setattr(scraper, "FETCH_SECONDS", 600)
     # A page rests for a tenth of the time for which it stayed the same, which a busy machine stretches to seconds.
-    monkeypatch.setattr(page_memory.PageRecord, "is_due", lambda self, *, now: not self.stamp)
+    monkeypatch.setattr(memory.PageRecord, "is_due", lambda self, *, now: not self.stamp)
     site.act("empty")
     links = {name: add(site, name) for name in ("rye", "wheat", "oats", "spelt")}
     kind_name, config_of = KINDS[kind]

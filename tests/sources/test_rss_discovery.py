@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from config.ground.outbound import Client, ConnectFailed, Policy, Response
-from config.ground.outbound.client import Headers
+from config.core.http_client import Client, ConnectFailed, Policy, Response
+from config.core.http_client.client import Headers
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
-from pipeline.sources.feed_discovery import MAX_PROBES, Candidate, discover, of_special_host
+from pipeline.sources.feeds.discovery import MAX_PROBES, Candidate, discover, of_special_host
 from pipeline.sources.rss import PLUGIN
 
 SAMPLES = Path(__file__).parent / "samples" / "rss"

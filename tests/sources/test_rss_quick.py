@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.sources import feed_quick
+from pipeline.sources.feeds import quick as feed_quick
 from tests.sources.mutations import samples
 from tests.sources.well_formed import document, read_both_ways
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.plugins import TryLater
-from pipeline.sources import feed_document, feed_reader
+from pipeline.sources.feeds import document as feed_document
+from pipeline.sources.feeds import reader
 from pipeline.sources.rss import PLUGIN
 
 from .fake_http import FakeHttp, answer
@@ -27,9 +28,9 @@ SLOW = rss(item("<p>a<br>b & c"), *(item(ARTICLE, number) for number in range(40
 
 @pytest.fixture(autouse=True)
 def none_left():
-    feed_reader.close()
+    reader.close()
     yield
-    feed_reader.close()
+    reader.close()
 
 
 def document(name):
@@ -37,12 +38,12 @@ def document(name):
 
 
 def title(name, *, seconds=60):
-    lines = feed_reader.ask(document(name), url=URL, content_type="", seconds=seconds)
+    lines = reader.ask(document(name), url=URL, content_type="", seconds=seconds)
     return json.loads(lines[0])["title"]
 
 
 def idle():
-    return [helper._process.pid for helper in feed_reader._idle]
+    return [helper._process.pid for helper in reader._idle]
 
 
 def alive_in_group(group):
@@ -75,7 +76,7 @@ def test_a_helper_that_died_meanwhile_is_replaced():
 
 
 def test_a_helper_is_replaced_after_so_many_feeds(monkeypatch):
-    monkeypatch.setattr(feed_reader, "FEEDS_OF_ONE", 2)
+    monkeypatch.setattr(reader, "FEEDS_OF_ONE", 2)
     title("a")
     first = idle()
     title("b")
@@ -111,7 +112,7 @@ def test_a_fork_that_dies_leaves_its_helper_alive():
     title("a")
     first = idle()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(feed_reader.ask, SLOW, url=URL, content_type="", seconds=60)
+        asked = pool.submit(reader.ask, SLOW, url=URL, content_type="", seconds=60)
         until = time.monotonic() + 60
         while not (forks := [pid for pid in alive_in_group(first[0]) if int(pid) != first[0]]):
             assert time.monotonic() < until
@@ -128,7 +129,7 @@ def test_many_at_once_each_get_their_own_answer():
     names = [f"feed-{number}" for number in range(40)]
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(title, names)) == names
-    assert len(idle()) <= feed_reader.MOST_IDLE
+    assert len(idle()) <= reader.MOST_IDLE
 
 
 def test_a_fork_of_this_process_leaves_its_helpers_alone():
@@ -137,8 +138,8 @@ def test_a_fork_of_this_process_leaves_its_helpers_alone():
     child = os.fork()
     if child == 0:
         # In the fork there is none, and closing ends nobody else's.
-        feed_reader.close()
-        os._exit(len(feed_reader._idle))
+        reader.close()
+        os._exit(len(reader._idle))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert title("b") == "b"
     assert idle() == [pid]

@@ -12,11 +12,12 @@ from time import monotonic, sleep
 import pytest
 from werkzeug import Response
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.plugins import Refused, TryLater
-from pipeline.sources import page_render, page_visit, scraper
-from pipeline.sources.page_render import find_browser
+from pipeline.sources import scraper
 from pipeline.sources.scraper import PLUGIN
+from pipeline.sources.web_pages import render, visit
+from pipeline.sources.web_pages.render import find_browser
 from tests import chromium
 
 from .fake_site import USER_AGENT
@@ -32,10 +33,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 def browser(monkeypatch) -> str:
     found = chromium.find()
     # A busy machine starts a browser slowly; what is tested here is what it loads.
-    monkeypatch.setattr(page_render, "RENDER_SECONDS", 120)
-    monkeypatch.setattr(page_render, "REQUEST_SECONDS", 60)
+    monkeypatch.setattr(render, "RENDER_SECONDS", 120)
+    monkeypatch.setattr(render, "REQUEST_SECONDS", 60)
     monkeypatch.setattr(scraper, "FETCH_SECONDS", 600)
-    monkeypatch.setattr(page_visit, "pause", lambda seconds: None)
+    monkeypatch.setattr(visit, "pause", lambda seconds: None)
     return found
 
 
@@ -226,7 +227,7 @@ def test_no_way_leads_past_the_guard(site, browser, trap):
 
 
 def test_a_page_has_so_many_requests(site, browser, monkeypatch):
-    monkeypatch.setattr(page_render, "MAX_REQUESTS", 5)
+    monkeypatch.setattr(render, "MAX_REQUESTS", 5)
     script = (
         "Promise.allSettled([...Array(30).keys()].map(n => fetch('/data/' + n))).then(all => {"
         "document.getElementById('root').innerHTML = '<article><p>' + all.filter(x => x.status == 'fulfilled').length + ' loaded. "
@@ -241,7 +242,7 @@ def test_a_page_has_so_many_requests(site, browser, monkeypatch):
 
 
 def test_page_that_never_ends_is_killed(site, browser, monkeypatch):
-    monkeypatch.setattr(page_render, "RENDER_SECONDS", 15)
+    monkeypatch.setattr(render, "RENDER_SECONDS", 15)
     site.expect_request("/").respond_with_data(app("while (true) {}"), content_type="text/html")
     before = browsers()
     with pytest.raises(TryLater) as caught:
@@ -288,7 +289,7 @@ def test_missing_browser_is_told_with_how_to_get_one(monkeypatch):
             find_browser(environment)
         assert (caught.value.code, caught.value.field) == ("render_unavailable", "config.render")
         assert "CHROMIUM_PATH" in caught.value.message
-    monkeypatch.setattr(page_render, "find_spec", lambda name: None)
+    monkeypatch.setattr(render, "find_spec", lambda name: None)
     with pytest.raises(Refused) as caught:
         find_browser({})
     assert "`browser`" in caught.value.message

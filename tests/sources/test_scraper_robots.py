@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from config.ground.outbound import AddressRefused, ConnectFailed, TimedOut
-from pipeline.sources.robots import MAX_REDIRECTS, ROBOTS_BYTES, Robots, product_token, select
+from config.core.http_client import AddressRefused, ConnectFailed, TimedOut
+from pipeline.sources.web_pages.robots import MAX_REDIRECTS, ROBOTS_BYTES, Robots, product_token, select
 
 from .fake_site import FakeSite, reply
 

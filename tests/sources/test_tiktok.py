@@ -9,12 +9,12 @@ from time import monotonic
 import pytest
 from werkzeug import Response
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.plugins import TryLater
 from pipeline.sources.base import Media
 from pipeline.sources.tiktok import PLUGIN
-from pipeline.sources.tiktok_oembed import NoVideo, OEmbed
-from pipeline.sources.tiktok_video import of_oembed, video_id_of
+from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
+from pipeline.sources.tiktok.video import of_oembed, video_id_of
 
 from .fake_http import FakeHttp, answer
 from .recorded_tool import RecordedTool

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.ground.outbound import BadResponse
+from config.core.http_client import BadResponse
 from pipeline.sources.caption_text import read_json3, to_text
-from pipeline.sources.tiktok_oembed import NoVideo, OEmbed
-from pipeline.sources.tiktok_video import of_tool, plain_address, video_id_of
-from pipeline.sources.youtube_api import ApiFailed, DataApi, moment, next_midnight, seconds_of
-from pipeline.sources.youtube_captions import Captions, NoCaptions
-from pipeline.sources.youtube_memory import Memory
+from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
+from pipeline.sources.tiktok.video import of_tool, plain_address, video_id_of
+from pipeline.sources.youtube.api import ApiFailed, DataApi, moment, next_midnight, seconds_of
+from pipeline.sources.youtube.captions import Captions, NoCaptions
+from pipeline.sources.youtube.memory import Memory
 
 from .fake_http import answer
 from .tiktok_server import sample as tiktok_sample

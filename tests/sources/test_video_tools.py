@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.sources import video_tools
 from pipeline.sources.video_tools import ToolFailed, ask, meaning_of
 from pipeline.sources.youtube import PLUGIN

@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 from pytest_httpserver import HTTPServer
 
-from config.ground.outbound import Client, Policy
+from config.core.http_client import Client, Policy
 from pipeline.plugins import ConfigInvalid, Refused, TryLater
-from pipeline.sources import youtube_poll
 from pipeline.sources.base import Media
 from pipeline.sources.youtube import PLUGIN
+from pipeline.sources.youtube import poll as youtube_poll
 
 from .youtube_server import (
     BLOCKED,
@@ -866,7 +866,7 @@ def hanging():
 
 
 def test_pages_that_hang_end_the_asking_and_lose_nothing(hanging, monkeypatch):
-    monkeypatch.setattr("pipeline.sources.youtube_captions.CALL_SECONDS", 2)
+    monkeypatch.setattr("pipeline.sources.youtube.captions.CALL_SECONDS", 2)
     hanging.add(*(FakeVideo(f"video00000{number}") for number in range(5)))
     found = Polls(hanging).poll()
     assert len(found.entries) == 5
@@ -875,7 +875,7 @@ def test_pages_that_hang_end_the_asking_and_lose_nothing(hanging, monkeypatch):
 
 
 def test_a_feed_that_hangs_is_tried_later(hanging, monkeypatch):
-    monkeypatch.setattr("pipeline.sources.youtube_listing.FEED_SECONDS", 1)
+    monkeypatch.setattr("pipeline.sources.youtube.listing.FEED_SECONDS", 1)
     hanging.is_feed_slow = True
     assert Polls(hanging).fails().code == "timed_out"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.sources.youtube_video import told_by
+from pipeline.sources.youtube.video import told_by
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import random
 from unittest.mock import patch
 from xml.sax.saxutils import escape, quoteattr
 
-from pipeline.sources import feed_quick, feed_reading
+from pipeline.sources.feeds import quick, records
 
 # What feedparser raises over documents that it should read.
 BROKEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -51,11 +51,11 @@ def read_both_ways(document: bytes, url: str = "https://feed.example/feed.xml"):
     feedparser itself breaks.
     """
     answers = []
-    read = feed_quick.read
+    read = quick.read
     try:
-        with patch.object(feed_quick, "read", lambda *asked: answers.append(read(*asked)) or answers[-1]):
+        with patch.object(quick, "read", lambda *asked: answers.append(read(*asked)) or answers[-1]):
             found = _read(document, url)
-        with patch.object(feed_quick, "read", return_value=None):
+        with patch.object(quick, "read", return_value=None):
             expected = _read(document, url) if any(answers) else None
     except BROKEN:
         # The quick reader has no such faults: it would not have answered.
@@ -66,8 +66,8 @@ def read_both_ways(document: bytes, url: str = "https://feed.example/feed.xml"):
 
 def _read(document, url):
     try:
-        return feed_reading.read_document(document, url=url, content_type="")
-    except feed_reading.Unreadable as error:
+        return records.read_document(document, url=url, content_type="")
+    except records.Unreadable as error:
         return error.problem
 
 

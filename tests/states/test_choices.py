@@ -12,10 +12,10 @@ from accounts.models import NoticeKind
 from accounts.notices import KINDS
 from analytics.models import Attribution
 from analytics.rollup import ATTRIBUTIONS
-from pipeline import markup
 from pipeline.engines import base
 from pipeline.models import Angle, BodyFormat, Bucket, ModelCallMode, Verification
-from pipeline.sources.inbound import entries, signatures
+from pipeline.sources.webhook import entries, signatures
+from pipeline.text import markup
 from pipeline.writers.prices import Mode
 
 PLUG_INS = {

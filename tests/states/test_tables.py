@@ -8,7 +8,7 @@ import pytest
 from django.apps import apps
 from django.db.models import CharField
 
-from config.ground import states
+from config.core import states
 from pipeline import states as pipeline_states
 
 TABLES = {

@@ -12,9 +12,9 @@ from tests.documents.text import ROOT
 
 RECORDS = """
 import logging, structlog
-from config.ground import logs
+from config.core import logs
 logs.configure(level="INFO", as_json={as_json})
-log = structlog.get_logger("config.engine")
+log = structlog.get_logger("config.embedded")
 log.info("said", error="nothing")
 log.warning("doubted [error] x")
 try:
@@ -143,11 +143,11 @@ def test_each_failure_is_one_line_and_told_once_in_a_while(up, tmp_path, as_json
     lines = up.new_failures(done.stderr.splitlines(), log, told)
     details = "" if as_json else " part=_run_beat"
     assert lines == [
-        f"Failed: engine_part_failed [config.engine]{details}. More in {log}",
+        f"Failed: engine_part_failed [config.embedded]{details}. More in {log}",
         f"Failed: Worker (pid:12) was sent SIGKILL! [gunicorn.error]. More in {log}",
     ]
     assert up.new_failures(done.stderr.splitlines(), log, told) == []
-    told["engine_part_failed [config.engine]"] -= up.TOLD_AGAIN_SECONDS
+    told["engine_part_failed [config.embedded]"] -= up.TOLD_AGAIN_SECONDS
     assert len(up.new_failures(done.stderr.splitlines(), log, told)) == 1
 
 

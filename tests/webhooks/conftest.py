@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from config.ground import dispatch, leases
+from config.core import dispatch, leases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

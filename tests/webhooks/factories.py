@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from accounts.models import Plan, Workspace
-from config.ground import due
-from config.ground.ids import uuid7
+from config.core import work_queue
+from config.core.ids import uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import signing
 from webhooks.deliver import LEASE
 from webhooks.models import Delivery, Endpoint
-from webhooks.recording import Sent
+from webhooks.results import Sent
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -45,7 +45,7 @@ def make_event(workspace: Workspace | UUID, event_type: str = "raw.ingested", **
 
 def make_delivery(endpoint: Endpoint, event: Event | None = None, **changes: Any) -> Delivery:
     """Due since a second ago, by the database's clock."""
-    now = due.database_now() - timedelta(seconds=1)
+    now = work_queue.database_now() - timedelta(seconds=1)
     given = {"due_at": now, "wake_at": now, "request_id": "req_of_test", **changes}
     event = event or make_event(endpoint.workspace_id, test=endpoint.test)
     return Delivery.everywhere.create(
@@ -58,7 +58,7 @@ def claimed(delivery: Delivery) -> Delivery:
     row = Delivery.everywhere.get(pk=delivery.pk)
     row.lease_token += 1
     row.attempts += 1
-    row.wake_at = due.database_now() + LEASE
+    row.wake_at = work_queue.database_now() + LEASE
     Delivery.everywhere.filter(pk=row.pk).update(
         lease_token=row.lease_token, attempts=row.attempts, wake_at=row.wake_at
     )

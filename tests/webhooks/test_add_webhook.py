@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import AuditEntry
-from config.ground.ids import encode, uuid7
+from config.core.ids import encode, uuid7
 from tests.webhooks.factories import NOON, make_workspace
 from webhooks.models import Endpoint
 

@@ -15,8 +15,8 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models import Notice
-from config.ground import dispatch, limits, outbound
-from config.ground.ids import encode
+from config.core import dispatch, http_client, limits
+from config.core.ids import encode
 from pipeline.models import Event
 from tests.webhooks.factories import (
     NOON,
@@ -30,7 +30,7 @@ from webhooks import deliver as deliver_module
 from webhooks import signing
 from webhooks.deliver import deliver, give_up
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
-from webhooks.recording import note_health, record
+from webhooks.results import note_health, record
 
 pytestmark = pytest.mark.django_db
 
@@ -130,7 +130,7 @@ def test_call_is_made_within_the_promised_limits(monkeypatch, settings):
     class Spy:
         def request(self, method, url, **options):
             asked.update(options, method=method, url=url)
-            raise outbound.ConnectFailed("No.")
+            raise http_client.ConnectFailed("No.")
 
     monkeypatch.setattr(deliver_module, "_client", lambda **_: Spy())
     deliver(claimed(make_delivery(make_endpoint())))
@@ -498,7 +498,7 @@ def test_claims_without_end_give_up(monkeypatch, receiver):
 
 
 def test_give_up_without_the_lease_raises():
-    from config.ground.states import Overtaken
+    from config.core.states import Overtaken
 
     delivery = make_delivery(make_endpoint())
     slow = claimed(delivery)

@@ -9,9 +9,9 @@ import pytest
 from standardwebhooks import Webhook
 
 from accounts.models import AuditEntry
-from config.ground import dispatch, states
-from config.ground.errors import Conflict, Invalid
-from config.ground.ids import encode
+from config.core import dispatch, states
+from config.core.errors import Conflict, Invalid
+from config.core.ids import encode
 from pipeline.models import Event
 from tests.webhooks.factories import (
     NOON,
@@ -24,7 +24,7 @@ from tests.webhooks.factories import (
 )
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
-from webhooks.recording import record
+from webhooks.results import record
 
 pytestmark = pytest.mark.django_db
 

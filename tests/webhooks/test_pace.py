@@ -13,9 +13,9 @@ from time import monotonic, sleep
 import pytest
 from django.db import close_old_connections, connections
 
-from config import half_restored
-from config.ground import dispatch, due, leases, limits
-from config.ground.errors import Invalid
+from config.core import dispatch, leases, limits, work_queue
+from config.core.errors import Invalid
+from config.operations import restore_guard
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
 from webhooks import deliver, endpoints, pace
 from webhooks.fan_out import write_deliveries
@@ -114,7 +114,7 @@ def test_endpoint_that_has_had_its_turns_takes_nobody_s_place(clock):
     assert len(claim()) == 2
     sibling = make_endpoint(workspace)
     make_delivery(sibling)
-    now = due.database_now()
+    now = work_queue.database_now()
     lanes = dispatch._claim_lanes(replace(HEALTHY, pace=RATE), 1, leases.held(now), now, per_workspace=9)
     assert [lane.holder for lane in lanes] == [sibling.pk]
     assert flooded.pk != sibling.pk
@@ -184,7 +184,7 @@ def _claim_for(seconds, told):
 def test_rate_is_exact_over_processes():
     filled(20, 200)
     # The threads that open a pool's connections don't live on in a forked process.
-    half_restored.refuse_to_start(before_fork=True)
+    restore_guard.refuse_to_start(before_fork=True)
     connections.close_all()
     context = multiprocessing.get_context("fork")
     told = context.Queue()

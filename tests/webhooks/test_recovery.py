@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from config.ground import dispatch, due, states
-from config.ground.errors import Conflict, Invalid
-from config.ground.ids import first_of, uuid7
+from config.core import dispatch, states, work_queue
+from config.core.errors import Conflict, Invalid
+from config.core.ids import first_of, uuid7
 from tests import claims
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event
 from webhooks import endpoints, recovery
@@ -39,7 +39,7 @@ def statuses(*rows):
 
 def waking(*rows):
     """Which of them are due now."""
-    now = due.database_now()
+    now = work_queue.database_now()
     found = [Delivery.everywhere.get(pk=row.pk) for row in rows]
     return [row.status == "pending" and row.wake_at is not None and row.wake_at <= now for row in found]
 
@@ -151,7 +151,7 @@ def test_what_is_new_waits_for_a_few_of_it_only(monkeypatch):
     for _ in range(2):
         sent = Delivery.everywhere.filter(endpoint=endpoint, status="pending")
         sent.update(status="delivered", wake_at=None)
-        Recovery.everywhere.update(wake_at=due.database_now())
+        Recovery.everywhere.update(wake_at=work_queue.database_now())
         work()
     made.refresh_from_db()
     assert (made.status, made.sent) == ("done", 15)
@@ -160,7 +160,9 @@ def test_what_is_new_waits_for_a_few_of_it_only(monkeypatch):
 def test_what_is_on_its_way_is_left_alone():
     endpoint = make_endpoint()
     in_hand = at(endpoint, timedelta(hours=1), "pending", attempts=1, lease_token=7)
-    Delivery.everywhere.filter(pk=in_hand.pk).update(wake_at=due.database_now() + timedelta(seconds=50))
+    Delivery.everywhere.filter(pk=in_hand.pk).update(
+        wake_at=work_queue.database_now() + timedelta(seconds=50)
+    )
     made = recovery.start(endpoint, timezone.now() - DAY, actor="alice")
     work()
     in_hand.refresh_from_db()
@@ -177,7 +179,7 @@ def test_it_waits_while_the_endpoint_is_off_and_goes_on():
     made.refresh_from_db()
     assert (made.status, statuses(row)) == ("running", ["failed"])
     endpoints.switch_on(endpoint, actor="alice")
-    Recovery.everywhere.update(wake_at=due.database_now())
+    Recovery.everywhere.update(wake_at=work_queue.database_now())
     work()
     assert waking(row) == [True]
 
@@ -245,9 +247,9 @@ def test_a_delivery_that_a_hand_claimed_meanwhile_stays_in_its_hand():
     row = at(endpoint, timedelta(hours=1), "pending", wake_at=timezone.now() + DAY)
     read = Delivery.everywhere.get(pk=row.pk)
     # Its time has come between the look and the write.
-    Delivery.everywhere.filter(pk=row.pk).update(wake_at=due.database_now())
+    Delivery.everywhere.filter(pk=row.pk).update(wake_at=work_queue.database_now())
     [held] = claims.begun(Delivery, limit=1, per_workspace=1, lease=timedelta(seconds=60))
-    assert recovery._send_again(read, due.database_now()) is False
+    assert recovery._send_again(read, work_queue.database_now()) is False
     assert held.under_lease().exists()
     assert statuses(row) == ["pending"]
     assert not any(waking(row))

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from config.ground import limits
+from config.core import limits
 from tests.webhooks.factories import NOON, make_sent
-from webhooks.recording import next_wait, read_retry_after
+from webhooks.results import next_wait, read_retry_after
 
 SECONDS = [0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
 

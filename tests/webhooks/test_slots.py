@@ -12,7 +12,7 @@ import pytest
 from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
-from config.ground import dispatch, due, leases, limits
+from config.core import dispatch, leases, limits, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
 from webhooks.deliver import take
 from webhooks.fan_out import write_deliveries
@@ -27,7 +27,7 @@ def queue(
     alone = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
     with alone:
         leases.lock()
-        now = due.database_now()
+        now = work_queue.database_now()
         found = dispatch._claim_lanes(job, room, leases.held(now), now, per_workspace=per_workspace)
         if found:
             leases.add(job.name, job.queue, found, now=now)
@@ -78,7 +78,7 @@ def test_what_a_dead_worker_had_counts_no_more():
         make_delivery(endpoint)
     leases.start_worker()
     leases.note_worker("one", {"webhooks": 16})
-    now = due.database_now()
+    now = work_queue.database_now()
     for lane in queue():
         assert leases.begin(lane.subject, lane.token, now=now)
     assert queue() == []
@@ -122,7 +122,7 @@ def test_lanes_that_still_run_when_it_begins_to_fail_count_as_the_probe():
 @pytest.mark.django_db
 def test_oldest_first_within_an_endpoint():
     endpoint = make_endpoint()
-    now = due.database_now()
+    now = work_queue.database_now()
     rows = [make_delivery(endpoint, wake_at=now - timedelta(seconds=ago)) for ago in (3, 9, 5)]
     assert [take(endpoint.pk, most=1)[0].pk for _ in range(3)] == [rows[1].pk, rows[2].pk, rows[0].pk]
     assert take(endpoint.pk, most=1) == []

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from config.ground import states
+from config.core import states
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks.states import DELIVERY, ENDPOINT, OPEN_DELIVERIES, RECOVERY
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.ground import dispatch
+from config.core import dispatch
 
 
 def test_jobs():

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline import model_client, plugins
+from pipeline import plugins
 from pipeline.engines.base import Brief, Draft, Engine, Fact, PersonaCard, SourceText
 from pipeline.engines.linkedin_post import PLUGIN as LINKEDIN_POST
 from pipeline.engines.short_post import PLUGIN as SHORT_POST
+from pipeline.generate.model import client as model_client
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
-from pipeline.writers import prompts
-from pipeline.writers.asking import ModelChoice
 from pipeline.writers.base import (
     Accounted,
     CallRecord,
@@ -32,8 +31,9 @@ from pipeline.writers.base import (
     WriterRefused,
     WriterTryLater,
 )
-from pipeline.writers.claude import Claude
+from pipeline.writers.claude import Claude, prompts
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
+from pipeline.writers.model_calls import ModelChoice
 from tests.writers.messages_server import MessagesServer, Scripted, error, material_of, ok, refusal
 
 if TYPE_CHECKING:
@@ -1164,7 +1164,7 @@ def test_other_models_and_no_effort_can_be_chosen(server: MessagesServer) -> Non
 
 def test_package_is_not_loaded_before_the_first_call() -> None:
     program = (
-        "import sys; import pipeline.writers.claude; from pipeline import model_client; "
+        "import sys; import pipeline.writers.claude; from pipeline.generate.model import client as model_client; "
         "model_client.connect(api_key='k'); "
         "print([name for name in ('anthropic', 'httpx2', 'pydantic') if name in sys.modules])"
     )

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.engines.base import SourceText
-from pipeline.writers.answers import Unreadable, read
-from pipeline.writers.quotes import FoldedText, Haystack
-from pipeline.writers.reading import LEFT_OUT, readable
+from pipeline.writers.claude.answers import Unreadable, read
+from pipeline.writers.claude.quotes import FoldedText, Haystack
+from pipeline.writers.claude.source_text import LEFT_OUT, readable
 
 texts = st.text(
     alphabet=st.one_of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.canonical import html_to_text, markdown_to_text
 from pipeline.engines.base import SourceText
+from pipeline.text.normalization import html_to_text, markdown_to_text
 from pipeline.writers.extractive import PLUGIN
 from pipeline.writers.headings import find_headings
 

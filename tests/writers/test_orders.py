@@ -8,17 +8,18 @@ from html import escape
 
 import pytest
 
-from pipeline import model_client, plugins
-from pipeline.canonical import read_body
-from pipeline.engines.allow_list import check_suspicion
+from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard, SourceText
-from pipeline.orders import carried_out, gives_orders, is_suspicious, orders_in
+from pipeline.engines.checks.allow_list import check_suspicion
+from pipeline.generate.checks import judge
+from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
-from pipeline.stages.generate.judging import judge
+from pipeline.text.normalization import read_body
+from pipeline.text.prompt_injection import carried_out, gives_orders, is_suspicious, orders_in
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
-from pipeline.writers.lane import Subject, brief_of
 from pipeline.writers.screen import screened
+from pipeline.writers.topic_brief import Subject, brief_of
 from tests.engines.test_added import OTHER, TEXT
 from tests.engines.test_contract import SAMPLES
 from tests.writers.messages_server import MessagesServer, ok

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from pipeline import model_client, plugins
+from pipeline import plugins
 from pipeline.engines.base import Brief, Engine, Fact, PersonaCard
 from pipeline.engines.linkedin_post import PLUGIN as LINKEDIN_POST
 from pipeline.engines.short_post import PLUGIN as SHORT_POST
-from pipeline.writers import prompts
-from pipeline.writers.claude import Claude
+from pipeline.generate.model import client as model_client
+from pipeline.writers.claude import Claude, prompts
 from pipeline.writers.prices import Tokens, cost_micro_usd
 from tests.writers.messages_server import MessagesServer, ok
 from tests.writers.metering import Declined, Meter, count

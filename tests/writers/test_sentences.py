@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.canonical import seen_text
-from pipeline.sentences import sentence_ends, split_sentences, statements_in
+from pipeline.text.normalization import seen_text
+from pipeline.text.sentences import sentence_ends, split_sentences, statements_in
 
 
 def split(text: str) -> list[str]:

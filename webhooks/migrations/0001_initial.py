@@ -1,6 +1,6 @@
-import config.ground.clock
-import config.ground.ids
-import config.ground.sealed
+import config.core.clock
+import config.core.ids
+import config.core.encrypted_fields
 import django.db.models.deletion
 import django.db.models.manager
 from django.db import migrations, models
@@ -29,13 +29,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Endpoint',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('test', models.BooleanField(default=False)),
                 ('url', models.CharField(max_length=2048)),
                 ('description', models.CharField(blank=True, max_length=200)),
                 ('events', models.JSONField(default=list)),
-                ('secret', config.ground.sealed.SealedTextField()),
-                ('previous_secret', config.ground.sealed.SealedTextField(null=True)),
+                ('secret', config.core.encrypted_fields.SealedTextField()),
+                ('previous_secret', config.core.encrypted_fields.SealedTextField(null=True)),
                 ('previous_secret_until', models.DateTimeField(null=True)),
                 ('rate', models.PositiveSmallIntegerField(db_default=20, default=20)),
                 ('status', models.CharField(choices=[('active', 'Active'), ('degraded', 'Degraded'), ('disabled', 'Disabled')], default='active', max_length=10)),
@@ -44,8 +44,8 @@ class Migration(migrations.Migration):
                 ('failing_since', models.DateTimeField(null=True)),
                 ('last_success_at', models.DateTimeField(null=True)),
                 ('deleted_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
-                ('updated_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
+                ('updated_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
             ],
             options={
@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Delivery',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
                 ('last_status', models.PositiveSmallIntegerField(null=True)),
                 ('last_error', models.CharField(blank=True, max_length=300)),
                 ('request_id', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('delivered_at', models.DateTimeField(null=True)),
                 ('event', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='pipeline.event')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='EndpointPace',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('recent', models.JSONField(default=list)),
                 ('endpoint', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='pace', to='webhooks.endpoint')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -110,7 +110,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Recovery',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField(null=True)),
                 ('wake_at', models.DateTimeField(null=True)),
                 ('lease_token', models.BigIntegerField(default=0)),
@@ -123,7 +123,7 @@ class Migration(migrations.Migration):
                 ('total', models.PositiveIntegerField(null=True)),
                 ('sent', models.PositiveIntegerField(default=0)),
                 ('asked_by', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('created_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('endpoint', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='recoveries', to='webhooks.endpoint')),
                 ('workspace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.workspace')),
@@ -144,9 +144,9 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='DeliveryAttempt',
             fields=[
-                ('id', models.UUIDField(default=config.ground.ids.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=config.core.ids.uuid7, editable=False, primary_key=True, serialize=False)),
                 ('number', models.PositiveIntegerField()),
-                ('started_at', models.DateTimeField(default=config.ground.clock.utc_now)),
+                ('started_at', models.DateTimeField(default=config.core.clock.utc_now)),
                 ('duration_ms', models.PositiveIntegerField(null=True)),
                 ('url', models.CharField(blank=True, db_default='', max_length=2048)),
                 ('request_headers', models.JSONField(default=dict)),

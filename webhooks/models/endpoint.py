@@ -9,9 +9,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
-from config.ground.clock import utc_now
-from config.ground.limits import WEBHOOK_RATE
-from config.ground.sealed import SealedTextField
+from config.core.clock import utc_now
+from config.core.encrypted_fields import SealedTextField
+from config.core.limits import WEBHOOK_RATE
 
 EVERY_EVENT: Final = "*"
 """In an endpoint's `events`, alone: every type, those that are added later too."""

@@ -11,14 +11,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
-from accounts.pages import shown_once, typed
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
-from config.ground.ids import decode, encode
+from accounts.pages import form_recovery, shown_once
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.ids import decode, encode
 from webhooks import endpoints
 from webhooks.models import Delivery, Endpoint
-from webhooks.pages import words
+from webhooks.pages import labels
 from webhooks.pages.forms import AddForm, EndpointForm, RotateForm, values_of
 from webhooks.pages.log import outcome_part
 from webhooks.pages.parts import email_of, find_endpoint, fresh_log_in_required, gave_410, next_tries, tell
@@ -37,22 +37,22 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
     rows = [
         {
             "endpoint": endpoint,
-            "name": words.name_of(endpoint),
-            "events": words.events_of(endpoint),
-            "state": words.state_of(endpoint),
+            "name": labels.name_of(endpoint),
+            "events": labels.events_of(endpoint),
+            "state": labels.state_of(endpoint),
             "next_try": tries.get(endpoint.pk),
         }
         for endpoint in own
     ]
-    return render(request, "pages/webhooks.html", {"place": place, "rows": rows})
+    return render(request, "pages/webhooks/list.html", {"place": place, "rows": rows})
 
 
 @page("manage")
 @fresh_log_in_required
 def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
-    form = typed.form_for(request, AddForm)
+    form = form_recovery.form_for(request, AddForm)
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("webhooks"))
         try:
             added = endpoints.add(
@@ -66,13 +66,13 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
                 actor=email_of(place),
             )
         except AppError as error:
-            typed.sent_in_vain(request)
-            typed.blame(form, error)
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
         else:
             shown_once.keep(request, encode("whe", added.endpoint.pk), added.secret)
             sent = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
             return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + sent)
-    return render(request, "pages/webhook_add.html", {"place": place, "form": form})
+    return render(request, "pages/webhooks/add.html", {"place": place, "form": form})
 
 
 @page("manage", methods=("GET",))
@@ -87,18 +87,18 @@ def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     context = {
         "place": place,
         "endpoint": endpoint,
-        "name": words.name_of(endpoint),
+        "name": labels.name_of(endpoint),
         "outcome": outcome,
         # A HEAD shows nothing, so it must not use the one showing up.
         "secret": shown_once.take(request, encode("whe", whe)) if request.method == "GET" else None,
     }
-    return render(request, "pages/webhook_secret.html", context)
+    return render(request, "pages/webhooks/secret.html", context)
 
 
 @page("manage")
 def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
-    form = typed.form_for(request, EndpointForm, initial=values_of(endpoint))
+    form = form_recovery.form_for(request, EndpointForm, initial=values_of(endpoint))
     if request.method == "POST" and form.is_valid():
         try:
             sent = endpoints.change(
@@ -110,7 +110,7 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
                 actor=email_of(place),
             )
         except AppError as error:
-            typed.blame(form, error)
+            form_recovery.blame(form, error)
         else:
             if sent is None:
                 messages.success(request, _("Saved."))
@@ -120,13 +120,13 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     context = {
         "place": place,
         "endpoint": endpoint,
-        "name": words.name_of(endpoint),
-        "state": words.state_of(endpoint),
+        "name": labels.name_of(endpoint),
+        "state": labels.state_of(endpoint),
         "form": form,
         "tab": "edit",
         "overlaps_now": _overlaps(endpoint),
     }
-    return render(request, "pages/webhook_edit.html", context)
+    return render(request, "pages/webhooks/edit.html", context)
 
 
 def _overlaps(endpoint: Endpoint) -> bool:
@@ -138,15 +138,15 @@ def _overlaps(endpoint: Endpoint) -> bool:
 @fresh_log_in_required
 def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
-    form = typed.form_for(request, RotateForm)
+    form = form_recovery.form_for(request, RotateForm)
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("webhook_secret", whe=whe))
         try:
             secret = endpoints.rotate_secret(endpoint, form.span(), actor=email_of(place))
         except AppError as error:
-            typed.sent_in_vain(request)
-            typed.blame(form, error)
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
         else:
             shown_once.keep(request, encode("whe", whe), secret)
             messages.success(request, _("There is a new secret."))
@@ -154,11 +154,11 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     context = {
         "place": place,
         "endpoint": endpoint,
-        "name": words.name_of(endpoint),
+        "name": labels.name_of(endpoint),
         "form": form,
         "overlaps_now": _overlaps(endpoint),
     }
-    return render(request, "pages/webhook_rotate.html", context)
+    return render(request, "pages/webhooks/rotate.html", context)
 
 
 @page("manage", methods=("POST",))
@@ -170,7 +170,7 @@ def webhook_pause(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse
     else:
         undo = {"address": place.address("webhook_resume", whe=whe)}
         messages.success(
-            request, render_to_string("pages/webhook_paused.html", undo, request), extra_tags="lasting"
+            request, render_to_string("pages/webhooks/paused.html", undo, request), extra_tags="lasting"
         )
     return redirect(place.address("webhook", whe=whe))
 
@@ -194,14 +194,14 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
             )
         return redirect(place.address("webhook", whe=whe))
     held = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status="held").count()
-    context = {"place": place, "endpoint": endpoint, "name": words.name_of(endpoint), "held": held}
-    return render(request, "pages/webhook_resume.html", {**context, "is_gone": gave_410(place, endpoint)})
+    context = {"place": place, "endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
+    return render(request, "pages/webhooks/resume.html", {**context, "is_gone": gave_410(place, endpoint)})
 
 
 @page("manage", methods=("POST",))
 def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
-    if not typed.is_first(request):
+    if not form_recovery.is_first(request):
         return redirect(place.address("webhook", whe=whe))
     try:
         sent = endpoints.send_test(endpoint, actor=email_of(place))
@@ -214,7 +214,7 @@ def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 @page("manage")
 def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
-    name = words.name_of(endpoint)
+    name = labels.name_of(endpoint)
     if request.method == "POST":
         try:
             endpoints.remove(endpoint, actor=email_of(place))
@@ -225,4 +225,4 @@ def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
         return redirect(place.address("webhooks"))
     waiting = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status__in=("pending", "held"))
     context = {"place": place, "endpoint": endpoint, "name": name, "waiting": waiting.count()}
-    return render(request, "pages/webhook_delete.html", context)
+    return render(request, "pages/webhooks/delete.html", context)

@@ -12,12 +12,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground import limits
+from config.core import limits
 from pipeline.events import TYPES
-from webhooks.checking import DESCRIPTION_CHARACTERS
 from webhooks.endpoints import TEST_EVENT
 from webhooks.models import EVERY_EVENT, DeliveryStatus
-from webhooks.pages import words
+from webhooks.pages import labels
+from webhooks.validation import DESCRIPTION_CHARACTERS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,7 +35,7 @@ _USUAL_EVENTS: Final = [name for name, is_usual in TYPES.items() if is_usual]
 def _events() -> list[tuple[str, SafeString]]:
     return [
         (name, format_html('<span><code>{}</code> <span class="soft small">{}</span></span>', name, sentence))
-        for name, sentence in words.EVENTS.items()
+        for name, sentence in labels.EVENTS.items()
     ]
 
 
@@ -225,7 +225,7 @@ class LogFilter(forms.Form):
     event = forms.ChoiceField(
         label=gettext_lazy("Event"),
         required=False,
-        choices=[("", gettext_lazy("Any event")), *((name, name) for name in (*words.EVENTS, TEST_EVENT))],
+        choices=[("", gettext_lazy("Any event")), *((name, name) for name in (*labels.EVENTS, TEST_EVENT))],
     )
     since = forms.ChoiceField(
         label=gettext_lazy("Since"),

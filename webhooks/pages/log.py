@@ -12,20 +12,20 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed
-from accounts.pages.live import look_again
-from accounts.pages.place import Place, page
-from config.ground import limits, logs
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
-from config.ground.ids import decode, encode, first_of
+from accounts.pages import form_recovery
+from accounts.pages.auto_refresh import look_again
+from accounts.pages.workspace_view import Place, page
+from config.core import limits, logs
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.ids import decode, encode, first_of
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt
-from webhooks.pages import words
+from webhooks.pages import labels
 from webhooks.pages.forms import LogFilter
 from webhooks.pages.parts import email_of, find_endpoint, gave_410, next_tries, tell
 from webhooks.pages.recovery import progress_part
-from webhooks.recording import is_open
+from webhooks.results import is_open
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,14 +50,14 @@ class Row:
     """One delivery of the log."""
 
     delivery: Delivery
-    outcome: words.Outcome
+    outcome: labels.Outcome
     when: SafeString
     took: str
     next_try: SafeString | str
 
     @property
     def result(self) -> str:
-        return words.status_line(self.delivery.last_status) or self.delivery.last_error
+        return labels.status_line(self.delivery.last_status) or self.delivery.last_error
 
 
 @page("manage", methods=("GET",))
@@ -69,7 +69,7 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     part = look_again(
         request,
         "deliveries",
-        "pages/webhook_log.html",
+        "pages/webhooks/log.html",
         _log(request, place, endpoint, form, before),
         seconds=0 if before or not form.is_valid() else _LOG_SECONDS,
     )
@@ -78,11 +78,11 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     progress = progress_part(request, place, endpoint)
     if isinstance(progress, HttpResponse):
         return progress
-    state = words.state_of(endpoint)
+    state = labels.state_of(endpoint)
     context = {
         "place": place,
         "endpoint": endpoint,
-        "name": words.name_of(endpoint),
+        "name": labels.name_of(endpoint),
         "state": state,
         "is_gone": state == "disabled" and gave_410(place, endpoint),
         "next_try": next_tries(place, [whe]).get(whe),
@@ -92,7 +92,7 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
         "is_open": is_open(endpoint),
         "tab": "log",
     }
-    return render(request, "pages/webhook.html", context)
+    return render(request, "pages/webhooks/detail.html", context)
 
 
 def _log(
@@ -152,18 +152,18 @@ def _found(
 
 
 def _row(delivery: Delivery, now: datetime, zone: str) -> Row:
-    outcome = words.outcome_of(delivery, now=now)
+    outcome = labels.outcome_of(delivery, now=now)
     waits = delivery.status == "pending" and not outcome.is_under_way and delivery.wake_at is not None
     return Row(
         delivery,
         outcome,
-        words.exactly(delivery.created_at, zone),
-        words.took(getattr(delivery, "last_took", None)),
-        words.exactly(delivery.wake_at, zone) if waits and delivery.wake_at else "",
+        labels.exactly(delivery.created_at, zone),
+        labels.took(getattr(delivery, "last_took", None)),
+        labels.exactly(delivery.wake_at, zone) if waits and delivery.wake_at else "",
     )
 
 
-def _seconds(outcome: words.Outcome) -> int:
+def _seconds(outcome: labels.Outcome) -> int:
     """How soon to look again; 0 for not at all."""
     if not outcome.is_live:
         return 0
@@ -185,10 +185,10 @@ def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
         {
             "attempt": attempt,
             "is_success": attempt.status_code is not None and 200 <= attempt.status_code < 300,
-            "status_line": words.status_line(attempt.status_code),
-            "when": words.exactly(attempt.started_at, zone),
-            "took": words.took(attempt.duration_ms),
-            "next": words.exactly(attempt.next_attempt_at, zone) if attempt.next_attempt_at else "",
+            "status_line": labels.status_line(attempt.status_code),
+            "when": labels.exactly(attempt.started_at, zone),
+            "took": labels.took(attempt.duration_ms),
+            "next": labels.exactly(attempt.next_attempt_at, zone) if attempt.next_attempt_at else "",
             # A receiver may repeat what it was sent.
             "answer": logs.redacted(attempt.response_body),
         }
@@ -205,7 +205,7 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
     context = {
         "place": place,
         "endpoint": endpoint,
-        "name": words.name_of(endpoint),
+        "name": labels.name_of(endpoint),
         "row": row,
         "delivery": delivery,
         "attempts": _attempts(place, delivery),
@@ -219,14 +219,14 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
     part = look_again(
         request,
         "delivery",
-        "pages/webhook_attempts.html",
+        "pages/webhooks/attempts.html",
         context,
         css="stack",
         seconds=_seconds(row.outcome),
     )
     if isinstance(part, HttpResponse):
         return part
-    return render(request, "pages/webhook_delivery.html", {**context, "live": part})
+    return render(request, "pages/webhooks/delivery.html", {**context, "live": part})
 
 
 @page("manage", methods=("GET",))
@@ -254,7 +254,7 @@ def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UU
     return look_again(
         request,
         "outcome",
-        "pages/webhook_outcome.html",
+        "pages/webhooks/outcome.html",
         context,
         css="body",
         address=place.address("webhook_outcome", whe=endpoint.pk, dlv=dlv),
@@ -265,7 +265,7 @@ def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UU
 @page("manage", methods=("POST",))
 def webhook_resend(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     delivery = _find_delivery(place, find_endpoint(place, whe), dlv)
-    if typed.is_first(request):
+    if form_recovery.is_first(request):
         try:
             endpoints.resend(delivery, actor=email_of(place))
         except AppError as error:

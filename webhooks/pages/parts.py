@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.db.models import Min
 from django.http import Http404
 
-from config.ground.clock import utc_now
+from config.core.clock import utc_now
 from webhooks.endpoints import answered_410
 from webhooks.models import Delivery, Endpoint
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from accounts.models import User
-    from accounts.pages.place import Place
-    from config.ground.errors import AppError
+    from accounts.pages.workspace_view import Place
+    from config.core.errors import AppError
 
     View = Callable[..., HttpResponse]
 

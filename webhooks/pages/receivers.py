@@ -9,8 +9,8 @@ from urllib.parse import quote, urlsplit
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from accounts.pages.place import Place, page
-from webhooks.pages import words
+from accounts.pages.workspace_view import Place, page
+from webhooks.pages import labels
 from webhooks.pages.parts import find_endpoint
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpRespo
     context = {
         "place": place,
         "endpoint": endpoint,
-        "name": words.name_of(endpoint),
-        "state": words.state_of(endpoint),
+        "name": labels.name_of(endpoint),
+        "state": labels.state_of(endpoint),
         "languages": LANGUAGES,
         "language": language,
         "chosen": LANGUAGES[language],
         "code": code_of(endpoint, language),
-        "types": words.types_of(endpoint),
+        "types": labels.types_of(endpoint),
         "tab": "receiver",
     }
-    return render(request, "pages/webhook_receiver.html", context)
+    return render(request, "pages/webhooks/receiver.html", context)

@@ -10,14 +10,14 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed
-from accounts.pages.live import asks_for, look_again
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages import form_recovery
+from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import AppError
 from webhooks import recovery
-from webhooks.pages import words
+from webhooks.pages import labels
 from webhooks.pages.forms import RecoverForm
 from webhooks.pages.parts import email_of, find_endpoint, tell
 
@@ -38,11 +38,11 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
     """Asks since when; while one is under way, how far it is and whether it is to stop."""
     endpoint = find_endpoint(place, whe)
     running = _newest(endpoint, is_running=True)
-    form = typed.form_for(
+    form = form_recovery.form_for(
         request, RecoverForm, initial=_beginning(endpoint, place), zone=place.workspace.timezone
     )
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("webhook", whe=whe))
         try:
             recovery.start(
@@ -52,19 +52,19 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
                 actor=email_of(place),
             )
         except AppError as error:
-            typed.sent_in_vain(request)
-            typed.blame(form, error)
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
         else:
             return redirect(place.address("webhook", whe=whe))
     context = {
         "place": place,
         "endpoint": endpoint,
-        "name": words.name_of(endpoint),
+        "name": labels.name_of(endpoint),
         "form": form,
         "running": running,
         "days": limits.EVENT_PAYLOADS_KEPT.days,
     }
-    return render(request, "pages/webhook_recover.html", context)
+    return render(request, "pages/webhooks/recover.html", context)
 
 
 @page("manage", methods=("POST",))
@@ -92,7 +92,7 @@ def progress_part(request: HttpRequest, place: Place, endpoint: Endpoint) -> Htt
     return look_again(
         request,
         "recovery",
-        "pages/webhook_recovery.html",
+        "pages/webhooks/recovery.html",
         context,
         seconds=_SECONDS if is_running else 0,
     )

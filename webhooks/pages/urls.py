@@ -1,6 +1,6 @@
 """Addresses of the webhooks' settings."""
 
-from accounts.pages.place import page_path, register_ids
+from accounts.pages.workspace_view import page_path, register_ids
 from webhooks.pages import endpoints, log, receivers, recovery
 
 register_ids("whe", "dlv")

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from accounts import credits
-from config.ground.ids import encode
+from config.core.ids import encode
 
 
 class Command(BaseCommand):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from accounts import tokens, workspaces
-from config.ground.errors import AppError
+from accounts import workspaces
+from accounts.access import tokens
+from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts import samples, workspaces
-from config.ground.errors import AppError
+from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

@@ -11,10 +11,10 @@ from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from accounts import tokens
-from accounts.pages.keys.looks import PRESETS
-from config.ground import limits
-from config.ground.clock import utc_now
+from accounts.access import tokens
+from accounts.pages.keys.labels import PRESETS
+from config.core import limits
+from config.core.clock import utc_now
 
 CHOSEN: Final = "chosen"
 _TOLD: Final = {

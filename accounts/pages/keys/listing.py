@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from accounts import recent_requests
-from accounts.pages.keys import looks
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
+from accounts.access import recent_requests
+from accounts.pages.keys import labels
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
     now = utc_now()
     is_with_ended = request.GET.get("ended") == "1"
-    ended = looks.count_ended(place, now)
+    ended = labels.count_ended(place, now)
     context = {
-        "keys": looks.live(place, now),
-        "ended": looks.ended(place, now) if is_with_ended else [],
+        "keys": labels.live(place, now),
+        "ended": labels.ended(place, now) if is_with_ended else [],
         "ended_count": ended,
         "is_with_ended": is_with_ended,
-        "ended_shown": looks.ENDED_SHOWN,
+        "ended_shown": labels.ENDED_SHOWN,
     }
-    return render(request, "pages/keys.html", context)
+    return render(request, "pages/keys/list.html", context)
 
 
 @page("manage", methods=("GET",))
 def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    found = looks.find(place, token_id)
-    context = {"key": found, "examples": looks.examples(found.token) if found.is_live else []}
-    return render(request, "pages/key.html", {**context, **_requests(found)})
+    found = labels.find(place, token_id)
+    context = {"key": found, "examples": labels.examples(found.token) if found.is_live else []}
+    return render(request, "pages/keys/detail.html", {**context, **_requests(found)})
 
 
 @page("manage", methods=("GET",))
 def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """A part of a key's page, asked for again and again; 204 while there is nothing that the page doesn't show."""
-    found = looks.find(place, token_id)
+    found = labels.find(place, token_id)
     context = _requests(found)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "pages/key_requests.html", {"key": found, **context})
+    return render(request, "pages/keys/requests.html", {"key": found, **context})
 
 
-def _requests(found: looks.Key) -> dict[str, Any]:
+def _requests(found: labels.Key) -> dict[str, Any]:
     rows = recent_requests.of(found.token.pk)
     seen = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
     return {"requests": rows, "seen": seen}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config import archive, backup
+from config.operations import archive, backup
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

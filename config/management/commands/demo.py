@@ -14,15 +14,16 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from accounts import samples, tokens, workspaces
+from accounts import samples, workspaces
+from accounts.access import tokens
 from accounts.models import ApiToken, User, Workspace
 from config import sample
+from config.core import clock
+from config.core.clock import utc_now
+from config.core.ids import encode
 from config.demo import history
-from config.ground import clock
-from config.ground.clock import utc_now
-from config.ground.ids import encode
+from pipeline.ingest import collect
 from pipeline.models import GeneratedItem, Outlet, Source
-from pipeline.stages import collect
 
 if TYPE_CHECKING:
     from collections.abc import Callable

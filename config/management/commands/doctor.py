@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
 
-from config import doctor
+from config.operations import doctor
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

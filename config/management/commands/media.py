@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config import media_sweep
-from pipeline.stages import files, media_folder
+from config.operations import media_sweep
+from pipeline.media import files, media_folder
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

@@ -9,7 +9,7 @@ from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
-from config import squashed
+from config.operations import squashed
 
 
 class Command(migrate.Command):

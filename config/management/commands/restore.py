@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config import archive, restoring
+from config.operations import archive, restore
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            done = restoring.restore(options["path"].absolute(), wipe=options["wipe"])
+            done = restore.restore(options["path"].absolute(), wipe=options["wipe"])
         except (archive.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
         lines = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from config import rotating
+from config.operations import rotate_keys
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
@@ -25,22 +25,22 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         is_whole = True
         if not options["check"]:
-            for one in rotating.rotate():
+            for one in rotate_keys.rotate():
                 self.stdout.write(f"{one.column}: {one.anew} sealed anew{self._more(one)}")
                 is_whole = is_whole and not one.shut
         if not self._check() or not is_whole:
             raise SystemExit(1)
 
-    def _more(self, one: rotating.Turned) -> str:
+    def _more(self, one: rotate_keys.Turned) -> str:
         overtaken = f", {one.overtaken} written by others meanwhile" if one.overtaken else ""
         return overtaken + (f", {one.shut} that no key opens" if one.shut else "")
 
     def _check(self) -> bool:
         """Whether the first key has sealed everything."""
-        newest = rotating.newest_key()
+        newest = rotate_keys.newest_key()
         known = {str(pair).partition(":")[0] for pair in settings.FIELD_KEYS}
         total: Counter[str] = Counter()
-        for column, counts in rotating.counted().items():
+        for column, counts in rotate_keys.counted().items():
             total.update(counts)
             for key, count in sorted(counts.items()):
                 if key != newest:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config import half_restored
+from config.operations import restore_guard
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,8 +31,8 @@ class Command(BaseCommand):
         # Before the fork, so that a process that is started again doesn't import every view first.
         import_module(settings.ROOT_URLCONF)
         try:
-            half_restored.refuse_to_start(before_fork=True)
-        except half_restored.HalfRestored as error:
+            restore_guard.refuse_to_start(before_fork=True)
+        except restore_guard.HalfRestored as error:
             raise CommandError(str(error)) from error
         host: str = options["host"]
         try:

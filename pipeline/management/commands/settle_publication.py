@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
-from config.ground.ids import decode
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.ids import decode
+from pipeline import publish
 from pipeline.models import Publication
-from pipeline.stages import publish
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

@@ -9,10 +9,10 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground.ids import decode, encode
+from config.core.ids import decode, encode
 from pipeline.models import Outlet
 from pipeline.pages.items.forms import AT, WhenForm
-from pipeline.stages import clearing
+from pipeline.schedule import bulk_recovery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,12 +109,15 @@ class ClearForm(WhenForm):
     """An act; what it is done with is read apart, and its time only where it is `at`."""
 
     act = forms.ChoiceField(
-        choices=[(one, one) for one in (clearing.RETRY, clearing.NEXT, clearing.AT, clearing.CANCEL)]
+        choices=[
+            (one, one)
+            for one in (bulk_recovery.RETRY, bulk_recovery.NEXT, bulk_recovery.AT, bulk_recovery.CANCEL)
+        ]
     )
 
     def __init__(self, data: Any, *, zone: str) -> None:
         given = data.copy()
-        if given.get("act") == clearing.AT:
+        if given.get("act") == bulk_recovery.AT:
             given["when"] = AT
         else:
             # What was typed for another act is nobody's business here.

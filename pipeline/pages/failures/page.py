@@ -8,9 +8,9 @@ from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 
-from accounts.pages.live import look_again
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
+from accounts.pages.auto_refresh import look_again
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
 from pipeline.pages.failures import rows
 from pipeline.pages.failures.forms import FILTERS, FailureFilter
 
@@ -41,7 +41,7 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
     part = look_again(
         request,
         _PART,
-        "pages/failures_list.html",
+        "pages/failures/list.html",
         context,
         css="stack",
         seconds=_LIVE_SECONDS,
@@ -57,7 +57,7 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
         "local_time": request.GET.get("local_time", "")[:20],
         "has_acts": place.may_edit and any(row.token for section in found for row in section.rows),
     }
-    return render(request, "pages/failures.html", context)
+    return render(request, "pages/failures/page.html", context)
 
 
 def asked_in(place: Place, given: QueryDict) -> tuple[FailureFilter, str]:

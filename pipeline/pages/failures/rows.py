@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
+from pipeline.dashboard.counts import LATE_AFTER, Count, count_each, first_id_of
 from pipeline.models import (
     GeneratedItem,
     InboundDelivery,
@@ -23,8 +24,7 @@ from pipeline.models import (
     RawItem,
     Source,
 )
-from pipeline.overview import LATE_AFTER, Count, count_each, first_id_of
-from pipeline.pages.failures import forms, told
+from pipeline.pages.failures import forms, labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.utils.functional import _StrPromise
 
-    from accounts.pages.place import Place
+    from accounts.pages.workspace_view import Place
 
 ROWS: Final = 15
 MORE_ROWS: Final = 100
@@ -48,7 +48,7 @@ class Section:
     label: str
     said: str
     count: Count
-    rows: Sequence[told.Row]
+    rows: Sequence[labels.Row]
     is_cut: bool
 
 
@@ -63,7 +63,7 @@ class Kind:
     causes: Mapping[str, Q]
     field: str
     order: str
-    tell: Callable[[Place, Sequence[Any], datetime], list[told.Row]]
+    tell: Callable[[Place, Sequence[Any], datetime], list[labels.Row]]
     outlet: str = ""
     """The column by which it is narrowed to an outlet; empty where it has nothing to do with one."""
 
@@ -201,7 +201,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.LATE: ~_BY_HAND, forms.BY_HAND: _BY_HAND},
         "due_at",
         "due_at",
-        told.late,
+        labels.late,
         outlet="outlet_id",
     ),
     "outlets": Kind(
@@ -212,7 +212,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.ACCOUNT: _ANY},
         "updated_at",
         "-updated_at",
-        told.outlets,
+        labels.outlets,
         outlet="id",
     ),
     "failed": Kind(
@@ -228,7 +228,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         },
         "updated_at",
         "-updated_at",
-        told.failed,
+        labels.failed,
         outlet="outlet_id",
     ),
     "mailings": Kind(
@@ -239,7 +239,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.STOPPED: _ANY},
         "updated_at",
         "-updated_at",
-        told.mailings,
+        labels.mailings,
         outlet="outlet_id",
     ),
     "making": Kind(
@@ -250,7 +250,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.LATE: _ANY},
         "created_at",
         "id",
-        told.long_made,
+        labels.long_made,
     ),
     "items": Kind(
         "items",
@@ -262,7 +262,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: _ANY},
         "updated_at",
         "-updated_at",
-        told.not_made,
+        labels.not_made,
     ),
     "raw": Kind(
         "raw",
@@ -272,7 +272,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: Q(status="failed"), forms.CREDITS: Q(status="waiting_quota")},
         "updated_at",
         "-updated_at",
-        told.raw,
+        labels.raw,
     ),
     "sources": Kind(
         "sources",
@@ -282,7 +282,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.FETCHING: _ANY},
         "failing_since",
         "-failing_since",
-        told.sources,
+        labels.sources,
     ),
     "deliveries": Kind(
         "deliveries",
@@ -292,7 +292,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: _ANY},
         "created_at",
         "-id",
-        told.deliveries,
+        labels.deliveries,
     ),
     "drafts": Kind(
         "drafts",
@@ -302,6 +302,6 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: _ANY},
         "created_at",
         "-created_at",
-        told.drafts,
+        labels.drafts,
     ),
 }

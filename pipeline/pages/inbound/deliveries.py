@@ -11,19 +11,19 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed
-from accounts.pages.live import look_again
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
-from config.ground.ids import decode, encode
+from accounts.pages import form_recovery
+from accounts.pages.auto_refresh import look_again
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.ids import decode, encode
+from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, Source, Verification
-from pipeline.pages.inbound import words
+from pipeline.pages.inbound import labels
 from pipeline.pages.inbound.forms import TryForm
 from pipeline.payloads import row_of
 from pipeline.payloads import source as shown_source
-from pipeline.stages.receiving import secrets, trying
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -38,15 +38,15 @@ def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResp
     source = find_source(place, src)
     rows = InboundDelivery.objects.of(place.workspace).filter(source=source).order_by("-id").defer("body")
     listed = [
-        {"delivery": row, "result": words.RESULTS[row.status]} for row in rows[: limits.INBOUND_BODIES_KEPT]
+        {"delivery": row, "result": labels.RESULTS[row.status]} for row in rows[: limits.INBOUND_BODIES_KEPT]
     ]
     context = {**_context(place, source), "rows": listed}
     part = look_again(
-        request, "deliveries", "pages/source_deliveries_list.html", context, seconds=_LOOKED_AT_SECONDS
+        request, "deliveries", "pages/sources/deliveries_list.html", context, seconds=_LOOKED_AT_SECONDS
     )
     if isinstance(part, HttpResponse):
         return part
-    return render(request, "pages/source_deliveries.html", {**context, "log": part})
+    return render(request, "pages/sources/deliveries.html", {**context, "log": part})
 
 
 @page("look", methods=("GET",))
@@ -58,21 +58,21 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
         **_context(place, source),
         "delivery": row,
         "public_id": encode("ind", row.pk),
-        "result": words.RESULTS[row.status],
+        "result": labels.RESULTS[row.status],
         "proof": row.get_verification_display(),
         "excerpt": None if excerpt is None else bytes(excerpt).decode(errors="replace"),
         "is_cut": row.body_bytes > limits.INBOUND_EXCERPT,
         "made": None if row.made is None else _as_text(row.made),
     }
-    return render(request, "pages/source_delivery.html", context)
+    return render(request, "pages/sources/delivery.html", context)
 
 
 @page("edit", methods=("POST",))
 def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
     row = _find_delivery(place, find_source(place, src), ind)
-    if typed.is_first(request):
+    if form_recovery.is_first(request):
         try:
-            received = trying.replay(row, now=utc_now())
+            received = replay.replay(row, now=utc_now())
         except AppError as error:
             messages.error(request, str(error))
         else:
@@ -86,7 +86,7 @@ def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: U
 def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     source = find_source(place, src)
     delivery = _named_delivery(request, place, source)
-    form = typed.form_for(
+    form = form_recovery.form_for(
         request,
         TryForm,
         has_delivery=delivery is not None,
@@ -99,7 +99,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
                 _save(source, form, place)
                 messages.success(request, _("The mapping is saved."))
                 return redirect(place.address("source_deliveries", src=src))
-            trial = trying.try_on(
+            trial = replay.try_on(
                 source,
                 payload=form.cleaned_data.get("payload"),
                 delivery=delivery,
@@ -114,10 +114,10 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
         "delivery": delivery,
         "delivery_id": encode("ind", delivery.pk) if delivery else "",
         "trial": trial,
-        "result": words.RESULTS[trial.outcome] if trial else None,
+        "result": labels.RESULTS[trial.outcome] if trial else None,
         "made": _as_text(dict(trial.fields)) if trial and trial.fields is not None else None,
     }
-    return render(request, "pages/source_dry_run.html", context)
+    return render(request, "pages/sources/dry_run.html", context)
 
 
 def find_source(place: Place, src: UUID) -> Source:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from config.ground import limits
-from config.ground.errors import AppError
-from config.ground.jsonio import parse_json
-from pipeline.pages.inbound.words import FIELDS
+from config.core import limits
+from config.core.api.jsonio import parse_json
+from config.core.errors import AppError
+from pipeline.pages.inbound.labels import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,14 +10,14 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import shown_once, typed
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.errors import AppError
-from config.ground.ids import encode
+from accounts.pages import form_recovery, shown_once
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.errors import AppError
+from config.core.ids import encode
+from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.pages.inbound.deliveries import find_source
 from pipeline.pages.inbound.forms import RotateSecretForm
-from pipeline.stages.receiving import secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
     source = find_source(place, src)
     secret = shown_once.take(request, encode("src", src))
     context = {"place": place, "source": source, "secret": secret}
-    answer = render(request, "pages/source_secret.html", context)
+    answer = render(request, "pages/sources/secret.html", context)
     if secret:
         answer["Cache-Control"] = "no-store"
     return answer
@@ -50,9 +50,9 @@ def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
 @_fresh_log_in_required
 def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     source = find_source(place, src)
-    form = typed.form_for(request, RotateSecretForm)
+    form = form_recovery.form_for(request, RotateSecretForm)
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("source_secret", src=src))
         user: User = place.user
         overlap = timedelta(0) if form.cleaned_data["stops_now"] else limits.TOKEN_OVERLAP_DEFAULT
@@ -61,8 +61,8 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
                 source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=user.email
             )
         except AppError as error:
-            typed.sent_in_vain(request)
-            typed.blame(form, error)
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
         else:
             messages.success(request, _("There is a new secret."))
             if made is None:
@@ -70,5 +70,5 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
             shown_once.keep(request, encode("src", src), made)
             return redirect(place.address("source_secret", src=src))
     return render(
-        request, "pages/source_secret_rotate.html", {"place": place, "source": source, "form": form}
+        request, "pages/sources/secret_rotate.html", {"place": place, "source": source, "form": form}
     )

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.canonical import seen_text
-from pipeline.engines.grounded import words_of
+from pipeline import generate
+from pipeline.engines.checks.grounded import words_of
 from pipeline.grounding import place_in
 from pipeline.models import RawBody
-from pipeline.stages import generate
+from pipeline.text.normalization import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

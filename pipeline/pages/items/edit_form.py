@@ -13,17 +13,17 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground import limits
-from pipeline.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower
+from config.core import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
+from pipeline.text.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from django.forms import BoundField
 
-    from config.ground.errors import AppError
+    from config.core.errors import AppError
     from pipeline.models import Asset, GeneratedItem
     from pipeline.pages.items.differences import Piece
 

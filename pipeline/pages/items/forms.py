@@ -10,16 +10,16 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.ids import decode, encode
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.ids import decode, encode
 from pipeline import plugins
-from pipeline.connection import platform_of
 from pipeline.engines.base import Engine
 from pipeline.models import Bucket, GeneratedItemStatus, Source
+from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages import choices
-from pipeline.stages.publish import Wish
-from pipeline.wall_clock import WallClock, moment_of
+from pipeline.publish import Wish
+from pipeline.text.wall_clock import WallClock, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,12 +8,12 @@ from django.db.models import Value
 from django.http import Http404
 from django.shortcuts import render
 
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.ids import decode, encode
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.ids import decode, encode
+from pipeline.dashboard.counts import HOLDS
 from pipeline.models import Asset, GeneratedItem
-from pipeline.overview import HOLDS
-from pipeline.pages.items import sendings, words
+from pipeline.pages.items import labels, publications
 from pipeline.pages.items.forms import ItemFilter
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     found = _found(request, place, form) if is_understood else []
     shown = found[:ROWS]
     pictures = _pictures(place, [row["id"] for row in shown])
-    spread = sendings.spread_of(place.workspace, [(row["id"], row["status"]) for row in shown])
+    spread = publications.spread_of(place.workspace, [(row["id"], row["status"]) for row in shown])
     query = request.GET.copy()
     query.pop("before", None)
     newest = query.urlencode()
@@ -68,7 +68,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
         "is_filtered": any(form.data.get(name) for name in form.fields),
         "is_understood": is_understood,
     }
-    return render(request, "pages/items.html", context)
+    return render(request, "pages/items/list.html", context)
 
 
 def _found(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
-    tone, icon, label = words.state_of_spread(row["status"], spread)
+    tone, icon, label = labels.state_of_spread(row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
     is_out = row["status"] in {"published", "partially_published", "removed"}
     return {
@@ -106,12 +106,12 @@ def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict
         "title": title,
         "excerpt": row["excerpt"] if row["excerpt"] != title else "",
         "picture": picture,
-        "bucket_icon": words.ICONS[row["bucket"]],
+        "bucket_icon": labels.ICONS[row["bucket"]],
         "tone": tone,
         "icon": icon,
         "label": label,
         "hold": HOLDS.get(row["held"], row["held"]),
-        "reason": words.without_ids(str((row["error"] or {}).get("message", ""))),
+        "reason": labels.without_ids(str((row["error"] or {}).get("message", ""))),
         "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
         "at_is": "published" if is_out else "due" if row["publish_at"] else "made",
         "variant": row["variant_index"] + 1 if row["variant_index"] else 0,

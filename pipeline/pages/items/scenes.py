@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.pages.items.words import scene_name
-from pipeline.render.phrases import joined
-from pipeline.render.video import editing
+from pipeline.pages.items.labels import scene_name
+from pipeline.render.typography.phrases import joined
+from pipeline.render.video import storyboard_edits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.stages.storyboards import Kept
+    from pipeline.review.storyboards import Kept
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class SceneSeen:
 
 def scenes_of(kept: Kept) -> list[SceneSeen]:
     board = kept.board
-    texts = editing.texts(board)
+    texts = storyboard_edits.texts(board)
     found = []
     for place, scene in enumerate(board.scenes):
         frame = kept.frames[place] if place < len(kept.frames) else None
-        cards = [card for card in board.captions if editing.scene_at(board, card.start) == place]
+        cards = [card for card in board.captions if storyboard_edits.scene_at(board, card.start) == place]
         found.append(
             SceneSeen(
                 number=place + 1,
@@ -49,7 +49,9 @@ def scenes_of(kept: Kept) -> list[SceneSeen]:
                 width=(frame.width if frame else None) or board.width,
                 height=(frame.height if frame else None) or board.height,
                 texts=[
-                    (scene_name(one.name), editing.plain(one.words)) for one in texts if one.scene == place
+                    (scene_name(one.name), storyboard_edits.plain(one.words))
+                    for one in texts
+                    if one.scene == place
                 ],
                 captions=joined(word.t for card in cards for word in card.words),
             )

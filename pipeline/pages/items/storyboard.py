@@ -13,17 +13,17 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
-from config.ground.states import Overtaken, refuse_other_version
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.states import Overtaken, refuse_other_version
+from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import version_in
-from pipeline.pages.items.one import find_item, head
 from pipeline.pages.items.scenes import scenes_of
 from pipeline.pages.items.storyboard_form import StoryboardForm
-from pipeline.render.video import editing
-from pipeline.stages import film_preview, storyboards
+from pipeline.render.video import storyboard_edits
+from pipeline.review import film_preview, storyboards
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -42,7 +42,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
     if kept is None:
         messages.info(request, _("There is no film of it whose storyboard could be changed."))
         return redirect(place.address("item_page", gen=gen))
-    form = typed.form_for(request, StoryboardForm, board=kept.board, version=row.version)
+    form = form_recovery.form_for(request, StoryboardForm, board=kept.board, version=row.version)
     overtaken = False
     is_preview = "preview" in request.POST
     status = 422 if is_preview else 200
@@ -69,11 +69,11 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         **head(place, row),
         "form": form,
         "overtaken": overtaken,
-        "fixed": editing.why_fixed(kept.board),
+        "fixed": storyboard_edits.why_fixed(kept.board),
         "scenes": form.scenes(scenes_of(kept)),
         "duration": kept.board.duration,
     }
-    return render(request, "pages/item_storyboard.html", context, status=status)
+    return render(request, "pages/items/storyboard.html", context, status=status)
 
 
 def _preview(row: GeneratedItem, changed: Storyboard) -> HttpResponse:

@@ -11,9 +11,9 @@ from django import forms
 from django.utils.translation import gettext as _
 
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.pages.items.words import scene_name
-from pipeline.render.phrases import joined
-from pipeline.render.video import editing
+from pipeline.pages.items.labels import scene_name
+from pipeline.render.typography.phrases import joined
+from pipeline.render.video import storyboard_edits
 from pipeline.render.video.storyboard import LONGEST
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from django.forms import BoundField
 
-    from config.ground.errors import AppError
+    from config.core.errors import AppError
     from pipeline.pages.items.scenes import SceneSeen
-    from pipeline.render.video.editing import Text
     from pipeline.render.video.storyboard import Storyboard
+    from pipeline.render.video.storyboard_edits import Text
 
 _HIDDEN: Final = frozenset({"version", "began"})
 _CHARACTERS: Final = 500
@@ -50,11 +50,11 @@ class StoryboardForm(VersionedForm):
 
     def __init__(self, *args: Any, board: Storyboard, version: int, **kwargs: Any) -> None:
         self._board = board
-        self._texts = {_name_of(board, one): one for one in editing.texts(board)}
+        self._texts = {_name_of(board, one): one for one in storyboard_edits.texts(board)}
         self._order: list[int] = list(range(len(board.scenes)))
         self._made: Storyboard | None = None
         super().__init__(*args, **kwargs)
-        if not editing.why_fixed(board):
+        if not storyboard_edits.why_fixed(board):
             self._add_scenes()
         self._add_words()
         self.initial["version"] = version
@@ -67,7 +67,7 @@ class StoryboardForm(VersionedForm):
         for place, scene in enumerate(self._board.scenes):
             self.fields[f"seconds_{place}"] = forms.FloatField(
                 label=_("Seconds"),
-                min_value=editing.SHORTEST,
+                min_value=storyboard_edits.SHORTEST,
                 max_value=LONGEST,
                 widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
             )
@@ -86,7 +86,7 @@ class StoryboardForm(VersionedForm):
                 max_length=_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2 if len(text.words) > 30 else 1}),
             )
-            self.initial[name] = editing.plain(text.words)
+            self.initial[name] = storyboard_edits.plain(text.words)
         for place, card in enumerate(self._board.captions):
             self.fields[f"caption_{place}"] = forms.CharField(
                 label=_("Caption at %(second)s s") % {"second": f"{card.start:.1f}"}, max_length=_CHARACTERS
@@ -105,7 +105,7 @@ class StoryboardForm(VersionedForm):
             words += [
                 self[f"caption_{number}"]
                 for number, card in enumerate(board.captions)
-                if editing.scene_at(board, card.start) == place
+                if storyboard_edits.scene_at(board, card.start) == place
             ]
             found.append(
                 SceneFields(one, self._field(f"place_{place}"), self._field(f"seconds_{place}"), words)
@@ -147,16 +147,20 @@ class StoryboardForm(VersionedForm):
         # From the last one: what is laid out anew may take more overlays, or fewer.
         for name, text in reversed(self._texts.items()):
             words = self.cleaned_data[name]
-            if editing.plain(words) != editing.plain(text.words):
+            if storyboard_edits.plain(words) != storyboard_edits.plain(text.words):
                 made = self._tried(
-                    name, lambda made=made, text=text, words=words: editing.retyped(made, text, words)
+                    name,
+                    lambda made=made, text=text, words=words: storyboard_edits.retyped(made, text, words),
                 )
         for place in range(len(self._board.captions)):
             name = f"caption_{place}"
             if name in self.changed_data:
                 words = self.cleaned_data[name]
                 made = self._tried(
-                    name, lambda made=made, place=place, words=words: editing.recaptioned(made, place, words)
+                    name,
+                    lambda made=made, place=place, words=words: storyboard_edits.recaptioned(
+                        made, place, words
+                    ),
                 )
         if self.errors:
             return None
@@ -167,8 +171,8 @@ class StoryboardForm(VersionedForm):
             if f"seconds_{place}" in self.changed_data
         }
         try:
-            return editing.arranged(made, self._order, seconds)
-        except editing.Unfit as unfit:
+            return storyboard_edits.arranged(made, self._order, seconds)
+        except storyboard_edits.Unfit as unfit:
             self.add_error(f"seconds_{unfit.place[1:]}" if unfit.place else None, unfit.message)
             return None
 
@@ -176,7 +180,7 @@ class StoryboardForm(VersionedForm):
         """What can't be done is told where it was typed, and the rest is tried all the same."""
         try:
             made: Storyboard = change()
-        except editing.Unfit as unfit:
+        except storyboard_edits.Unfit as unfit:
             self.add_error(name, unfit.message)
             return self._board
         return made
@@ -212,7 +216,7 @@ class StoryboardForm(VersionedForm):
 
     def _text_at(self, number: int) -> str | None:
         made = self._made
-        shown = [one for one in editing.texts(made) if number in one.overlays] if made else []
+        shown = [one for one in storyboard_edits.texts(made) if number in one.overlays] if made else []
         for one in shown:
             scene = self._order[one.scene]
             for name, text in self._texts.items():
@@ -223,7 +227,11 @@ class StoryboardForm(VersionedForm):
 
 def _name_of(board: Storyboard, text: Text) -> str:
     """The scene, and which of its texts: the same after an edit of words."""
-    before = [one for one in editing.texts(board) if one.scene == text.scene and one.overlays < text.overlays]
+    before = [
+        one
+        for one in storyboard_edits.texts(board)
+        if one.scene == text.scene and one.overlays < text.overlays
+    ]
     return f"text_{text.scene}_{len(before)}"
 
 

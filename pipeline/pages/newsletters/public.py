@@ -17,10 +17,10 @@ from django.views.decorators.http import require_http_methods
 from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
 
-from accounts.authentication import sender
-from config.ground import limits
-from config.ground.clock import utc_now
-from pipeline.stages.mailing import subscribing
+from accounts.access.authentication import sender
+from config.core import limits
+from config.core.clock import utc_now
+from pipeline.mailing import subscribers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ class SignUpForm(forms.Form):
     )
 
     def clean_email(self) -> str:
-        email = subscribing.normalised(self.cleaned_data["email"])
+        email = subscribers.normalised(self.cleaned_data["email"])
         if email is None:
             raise forms.ValidationError(_("This is no address that mail can be sent to."))
         return email
@@ -62,7 +62,7 @@ class SignUpForm(forms.Form):
 @_public
 def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
     """The same answer whether the address is on the list or not."""
-    outlet = subscribing.list_of(secret)
+    outlet = subscribers.list_of(secret)
     if outlet is None:
         raise Http404
     form = SignUpForm(request.POST if request.method == "POST" else None)
@@ -70,11 +70,11 @@ def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST" and _is_too_much(request, outlet):
         state = "too_much"
     elif request.method == "POST" and form.is_valid():
-        subscribing.sign_up(outlet, form.cleaned_data["email"], now=utc_now())
+        subscribers.sign_up(outlet, form.cleaned_data["email"], now=utc_now())
         state = "asked"
     context = {"name": _name(outlet), "form": form, "state": state, "outlet": outlet}
     status = {"too_much": 429, "form": 400 if form.is_bound else 200}.get(state, 200)
-    return render(request, "pages/newsletter_subscribe.html", context, status=status)
+    return render(request, "pages/newsletters/subscribe.html", context, status=status)
 
 
 def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
@@ -102,26 +102,26 @@ def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
 @_public
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST confirms: a mail program that opens links in advance confirms nothing."""
-    found = subscribing.find(token)
+    found = subscribers.find(token)
     if found is None or found.status not in {"pending", "active"}:
-        return render(request, "pages/newsletter_over.html", status=404)
+        return render(request, "pages/newsletters/over.html", status=404)
     is_on = found.status == "active"
     if request.method == "POST":
-        is_on = subscribing.confirm(found, now=utc_now())
+        is_on = subscribers.confirm(found, now=utc_now())
     context = {"name": _name(found.outlet), "subscriber": found, "is_on": is_on}
-    return render(request, "pages/newsletter_confirm.html", context)
+    return render(request, "pages/newsletters/confirm.html", context)
 
 
 @csrf_exempt
 @_public
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """GET shows a button. POST does it, without cookies: a mailbox provider's one click (RFC 8058) has none."""
-    found = subscribing.find(token)
+    found = subscribers.find(token)
     if found is None:
-        return render(request, "pages/newsletter_over.html", status=404)
+        return render(request, "pages/newsletters/over.html", status=404)
     if request.method == "POST":
         if ONE_CLICK in request.POST:
-            subscribing.unsubscribe(found, now=utc_now())
+            subscribers.unsubscribe(found, now=utc_now())
             return HttpResponse("Unsubscribed.\n", content_type="text/plain; charset=utf-8")
         _act(request, found)
     context = {
@@ -129,14 +129,14 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
         "subscriber": found,
         "is_on": found.status in {"active", "pending"},
     }
-    return render(request, "pages/newsletter_unsubscribe.html", context)
+    return render(request, "pages/newsletters/unsubscribe.html", context)
 
 
 def _act(request: HttpRequest, found: Subscriber) -> None:
     if request.POST.get("act") == "unsubscribe":
-        subscribing.unsubscribe(found, now=utc_now())
+        subscribers.unsubscribe(found, now=utc_now())
     elif request.POST.get("act") == "come_back":
-        subscribing.come_back(found, now=utc_now())
+        subscribers.come_back(found, now=utc_now())
 
 
 def _name(outlet: Outlet) -> str:

@@ -14,15 +14,15 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
-from config.ground.ids import decode, encode
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.ids import decode, encode
+from pipeline import mailing as stage
+from pipeline.mailing import subscribers as subscribing
 from pipeline.models import Mailing, MailingStatus, Outlet, Subscriber, SubscriberStatus
-from pipeline.pages.outlets.one import head
-from pipeline.stages import mailing as stage
-from pipeline.stages.mailing import subscribing
+from pipeline.pages.outlets.detail import head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +82,9 @@ def _back(place: Place, out: UUID) -> HttpResponse:
 @page("edit", methods=("GET",))
 def subscribers(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     outlet = _outlet(place, out)
-    return render(request, "pages/subscribers.html", _shown(request, place, outlet, AddForm(), ImportForm()))
+    return render(
+        request, "pages/newsletters/subscribers.html", _shown(request, place, outlet, AddForm(), ImportForm())
+    )
 
 
 def _shown(
@@ -154,7 +156,10 @@ def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
             messages.success(request, _("Unless they are on the list, they are asked for confirmation."))
             return _back(place, out)
     return render(
-        request, "pages/subscribers.html", _shown(request, place, outlet, form, ImportForm()), status=400
+        request,
+        "pages/newsletters/subscribers.html",
+        _shown(request, place, outlet, form, ImportForm()),
+        status=400,
     )
 
 
@@ -176,7 +181,10 @@ def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpRes
         except AppError as error:
             form.add_error("file", error.detail[0].message)
     return render(
-        request, "pages/subscribers.html", _shown(request, place, outlet, AddForm(), form), status=400
+        request,
+        "pages/newsletters/subscribers.html",
+        _shown(request, place, outlet, AddForm(), form),
+        status=400,
     )
 
 

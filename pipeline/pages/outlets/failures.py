@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from django.utils.translation import gettext as _
 
 if TYPE_CHECKING:
-    from config.ground.errors import AppError
+    from config.core.errors import AppError
     from pipeline.models import OAuthAttempt
     from pipeline.platforms.base import Platform
 

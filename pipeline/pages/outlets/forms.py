@@ -8,19 +8,19 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground import limits
-from pipeline.stages.outlets.asking import is_fixed
-from pipeline.stages.outlets.changing import GAP_MOST, PER_DAY_MOST
-from pipeline.stages.short_links import counted_types
+from config.core import limits
+from pipeline.outlets.check_account import is_fixed
+from pipeline.outlets.short_links import counted_types
+from pipeline.outlets.update import GAP_MOST, PER_DAY_MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from config.ground.errors import AppError
+    from config.core.errors import AppError
     from pipeline.models import Outlet
     from pipeline.platforms.base import Platform, Setting
 
-# A name with "secret" in it is kept in no session: `accounts/pages/typed.py`.
+# A name with "secret" in it is kept in no session: `accounts/pages/form_recovery.py`.
 _CONFIG: Final = "config_"
 _SECRET: Final = "secret_"
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from django.shortcuts import render
 
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
 from pipeline import plugins
-from pipeline.connection import platform_of
 from pipeline.models import Outlet
-from pipeline.pages.outlets import words
+from pipeline.outlets.outlet_client import platform_of
+from pipeline.pages.outlets import labels
 from pipeline.platforms.base import Platform
-from pipeline.stages import availability
+from pipeline.switches import availability
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,22 +28,22 @@ def outlets(request: HttpRequest, place: Place) -> HttpResponse:
         {
             "outlet": one,
             "platform": platform_of(one.platform).label,
-            "account": words.account_of(one),
-            "health": words.health_of(one, now),
+            "account": labels.account_of(one),
+            "health": labels.health_of(one, now),
             "rests_until": one.rests_until if one.rests_until and one.rests_until > now else None,
         }
         for one in there
     ]
     has_own = any(one.connected_at for one in there)
-    return render(request, "pages/outlets.html", {"place": place, "rows": rows, "has_own": has_own})
+    return render(request, "pages/outlets/list.html", {"place": place, "rows": rows, "has_own": has_own})
 
 
 @page("manage", methods=("GET",))
 def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
     kinds = [
-        {"kind": one.kind, "label": one.label, "summary": one.summary, "takes": words.takes(one)}
+        {"kind": one.kind, "label": one.label, "summary": one.summary, "takes": labels.takes(one)}
         for one in plugins.every("platforms", Platform)
         if one.is_connectable and availability.of_platform(one) is None
     ]
     kinds.sort(key=lambda one: str(one["label"]).casefold())
-    return render(request, "pages/outlet_add.html", {"place": place, "kinds": kinds})
+    return render(request, "pages/outlets/add.html", {"place": place, "kinds": kinds})

@@ -10,14 +10,14 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages.place import Place, find, page, person_page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages.workspace_view import Place, find, page, person_page
+from config.core.clock import utc_now
+from config.core.errors import AppError
 from pipeline import plugins
-from pipeline.connection import platform_of
+from pipeline.outlets import oauth
+from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import failures
-from pipeline.pages.outlets.one import find_outlet
-from pipeline.stages import oauth
+from pipeline.pages.outlets.detail import find_outlet
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -41,7 +41,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
         address = oauth.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
     except AppError as error:
         return _failed(request, platform, failures.refused(error, platform), place=place)
-    answer = render(request, "pages/outlet_oauth_go.html", {"platform": platform, "address": address})
+    answer = render(request, "pages/outlets/oauth_go.html", {"platform": platform, "address": address})
     answer["Refresh"] = f"0; url={address}"
     answer["Cache-Control"] = "no-store"
     return answer
@@ -104,7 +104,7 @@ def _failed(
         "again": again,
         "outlets": place.address("outlets_page") if place is not None else "",
     }
-    return render(request, "pages/outlet_oauth_failed.html", context, status=status)
+    return render(request, "pages/outlets/oauth_failed.html", context, status=status)
 
 
 def _platform(kind: str) -> Platform:

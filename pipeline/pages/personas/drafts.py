@@ -9,17 +9,17 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed
-from accounts.pages.live import asks_for, look_again
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages import form_recovery
+from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
 from pipeline.models import PersonaDraft
 from pipeline.pages.personas.editor import blame_structure, offer_undo
 from pipeline.pages.personas.forms import DraftForm, PersonaForm, values_of_draft
 from pipeline.pages.personas.parts import find_persona, tell
-from pipeline.stages import drafting
-from pipeline.stages.brand import personas as stage
+from pipeline.personas import crud as stage
+from pipeline.personas import drafts
 from pipeline.states import OPEN_DRAFTS
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def persona_draft_for(request: HttpRequest, place: Place, per: UUID) -> HttpResp
 
 
 def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpResponse:
-    form = typed.form_for(request, DraftForm)
+    form = form_recovery.form_for(request, DraftForm)
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("personas"))
         given = form.cleaned_data
         try:
-            draft = drafting.request(
+            draft = drafts.request(
                 place.workspace,
                 persona=persona,
                 url=given["url"],
@@ -59,11 +59,13 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
                 now=utc_now(),
             )
         except AppError as error:
-            typed.sent_in_vain(request)
-            typed.blame(form, error)
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
         else:
             return redirect(place.address("persona_draft", pdr=draft.pk))
-    return render(request, "pages/persona_draft_ask.html", {"place": place, "form": form, "persona": persona})
+    return render(
+        request, "pages/personas/draft_ask.html", {"place": place, "form": form, "persona": persona}
+    )
 
 
 @page("edit")
@@ -75,14 +77,16 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
     if draft.status == "done" and draft.sections is not None:
-        form = typed.form_for(request, PersonaForm, initial=values_of_draft(draft.sections, draft.persona))
+        form = form_recovery.form_for(
+            request, PersonaForm, initial=values_of_draft(draft.sections, draft.persona)
+        )
         if request.method == "POST" and form.is_valid():
             saved = _save(request, place, draft, form)
             if saved is not None:
                 return saved
     context = {"place": place, "draft": draft, "persona": draft.persona, "form": form}
     part = look_again(
-        request, _PART, "pages/persona_draft_state.html", context, seconds=_LIVE_SECONDS if is_open else 0
+        request, _PART, "pages/personas/draft_state.html", context, seconds=_LIVE_SECONDS if is_open else 0
     )
     if isinstance(part, HttpResponse):
         return part
@@ -91,13 +95,13 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
         if draft.persona_id
         else place.address("persona_draft_ask")
     )
-    return render(request, "pages/persona_draft.html", {**context, "live": part, "ask_again": again})
+    return render(request, "pages/personas/draft.html", {**context, "live": part, "ask_again": again})
 
 
 def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: PersonaForm) -> HttpResponse | None:
     """The persona that the form makes, or its next version; None where the form has to be shown again."""
     row, now, by = draft.persona, utc_now(), place.user.email
-    if row is None and not typed.is_first(request):
+    if row is None and not form_recovery.is_first(request):
         return redirect(place.address("personas"))
     try:
         if row is None:
@@ -108,7 +112,7 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
             saved = stage.change(row, form.values(), by=by, now=now, expected_version=expected)
             offer_undo(request, place, saved, row.version)
     except AppError as error:
-        typed.sent_in_vain(request)
+        form_recovery.sent_in_vain(request)
         if error.code == "version_conflict":
             tell(request, error)
             return redirect(place.address("persona_draft", pdr=draft.pk))
@@ -121,7 +125,7 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
 def persona_draft_retry(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
     draft = _find(place, pdr)
     try:
-        drafting.retry(draft, now=utc_now())
+        drafts.retry(draft, now=utc_now())
     except AppError as error:
         tell(request, error)
     return redirect(place.address("persona_draft", pdr=pdr))

@@ -8,14 +8,14 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import typed, undo
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages import form_recovery, undo
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
 from pipeline.models.persona import CONTENT
 from pipeline.pages.personas.forms import PersonaForm, values_of
 from pipeline.pages.personas.parts import find_persona, head, tell
-from pipeline.stages.brand import personas as stage
+from pipeline.personas import crud as stage
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -42,7 +42,7 @@ _TOLD: Final = {
 @page("edit")
 def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     row = find_persona(place, per)
-    form = typed.form_for(request, PersonaForm, initial=values_of(row))
+    form = form_recovery.form_for(request, PersonaForm, initial=values_of(row))
     if request.method == "POST" and form.is_valid():
         try:
             changed = stage.change(
@@ -60,7 +60,7 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         else:
             offer_undo(request, place, changed, row.version)
             return redirect(place.address("persona", per=per))
-    return render(request, "pages/persona.html", {**head(place, row, "editor"), "form": form})
+    return render(request, "pages/personas/detail.html", {**head(place, row, "editor"), "form": form})
 
 
 def blame_structure(form: PersonaForm, error: AppError) -> None:
@@ -90,7 +90,7 @@ def persona_versions(request: HttpRequest, place: Place, per: UUID) -> HttpRespo
         {"version": one, "changed": _changed(one, kept[index + 1 :]), "is_newest": index == 0}
         for index, one in enumerate(kept)
     ]
-    return render(request, "pages/persona_versions.html", {**head(place, row, "versions"), "rows": rows})
+    return render(request, "pages/personas/versions.html", {**head(place, row, "versions"), "rows": rows})
 
 
 def _changed(version: PersonaVersion, older: list[PersonaVersion]) -> str:

@@ -8,14 +8,14 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed, undo
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages import form_recovery, undo
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
 from pipeline.models import Persona, WorkspaceDefaults
 from pipeline.pages.personas.forms import NewPersonaForm
 from pipeline.pages.personas.parts import find_persona, tell
-from pipeline.stages.brand import personas as stage
+from pipeline.personas import crud as stage
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -32,24 +32,24 @@ def personas(request: HttpRequest, place: Place) -> HttpResponse:
         "rows": list(rows),
         "default": defaults.persona_id if defaults else None,
     }
-    return render(request, "pages/personas.html", context)
+    return render(request, "pages/personas/list.html", context)
 
 
 @page("edit")
 def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
-    form = typed.form_for(request, NewPersonaForm)
+    form = form_recovery.form_for(request, NewPersonaForm)
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("personas"))
         try:
             made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())
         except AppError as error:
-            typed.sent_in_vain(request)
-            typed.blame(form, error)
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
         else:
             messages.success(request, _("%(name)s is there. Say who it is.") % {"name": made.name})
             return redirect(place.address("persona", per=made.pk))
-    return render(request, "pages/persona_create.html", {"place": place, "form": form})
+    return render(request, "pages/personas/create.html", {"place": place, "form": form})
 
 
 @page("edit", methods=("POST",))

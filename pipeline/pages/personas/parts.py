@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from accounts.pages.place import Place
-    from config.ground.errors import AppError
+    from accounts.pages.workspace_view import Place
+    from config.core.errors import AppError
 
 
 def find_persona(place: Place, per: UUID, *, deleted: bool = False) -> Persona:

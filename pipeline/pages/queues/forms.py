@@ -12,13 +12,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
-from config.ground.ids import decode, encode
-from pipeline.connection import platform_of
+from config.core.ids import decode, encode
 from pipeline.models import Outlet, OverlapChoice, PublishQueue, SlotGapChoice
-from pipeline.pages.queues import closing
+from pipeline.outlets.outlet_client import platform_of
+from pipeline.pages.queues import blackouts as closing
 from pipeline.pages.sources import cadence
-from pipeline.stages.publish import halting, queueing, queues
-from pipeline.wall_clock import UnknownZone, zone_named
+from pipeline.publish import workspace_hold
+from pipeline.publish.timing import queue_slots
+from pipeline.schedule import queues
+from pipeline.text.wall_clock import UnknownZone, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from django.forms import BoundField
 
     from accounts.models import Workspace
-    from config.ground.errors import AppError
+    from config.core.errors import AppError
 
 _DAY: Final = "day_"
 _DAY_CHARACTERS: Final = 2000
@@ -165,7 +167,7 @@ class QueueForm(forms.Form):
 class HoldForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Why"),
-        max_length=halting.REASON_CHARACTERS,
+        max_length=workspace_hold.REASON_CHARACTERS,
         help_text=gettext_lazy("Everybody in the workspace reads it on each page."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
@@ -173,7 +175,7 @@ class HoldForm(forms.Form):
 
 def fresh_values(workspace: Workspace) -> dict[str, Any]:
     """What the form of a new queue begins with."""
-    return {"timezone": workspace.timezone, **by_day(queueing.STARTING_SLOTS)}
+    return {"timezone": workspace.timezone, **by_day(queue_slots.STARTING_SLOTS)}
 
 
 def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:

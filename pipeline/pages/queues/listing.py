@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import Http404
 from django.shortcuts import render
 
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from pipeline import publish
 from pipeline.models import Outlet, PublishQueue
-from pipeline.pages.queues import words
-from pipeline.stages import publish
-from pipeline.stages.publish import halting
-from pipeline.wall_clock import UnknownZone
+from pipeline.pages.queues import labels
+from pipeline.publish import workspace_hold
+from pipeline.text.wall_clock import UnknownZone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,22 +49,22 @@ def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
 def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
     now, outlets = utc_now(), outlets_of(place)
     there = PublishQueue.objects.of(place.workspace).order_by("-is_default", "name", "id")
-    hold = halting.read(place.workspace)
-    coming, has_more = halting.coming(place.workspace, test=False, now=now) if hold else ([], False)
+    hold = workspace_hold.read(place.workspace)
+    coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now) if hold else ([], False)
     context = {
         "place": place,
         "rows": [_shown(one, outlets, now) for one in there],
         "hold": hold,
-        "counts": words.counts_of(coming),
+        "counts": labels.counts_of(coming),
         "has_more": has_more,
     }
-    return render(request, "pages/queues.html", context)
+    return render(request, "pages/queues/list.html", context)
 
 
 def _shown(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
     return {
         "queue": queue,
-        "week": words.week_of(queue),
+        "week": labels.week_of(queue),
         "next": _next(queue, now),
         "outlets": users_of(queue, outlets),
     }

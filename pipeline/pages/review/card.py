@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from config.ground.clock import utc_now
-from config.ground.prepared import Prepared
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import Prepared
 from pipeline.models import Asset
-from pipeline.pages.items import claims, looks, words
-from pipeline.pages.items.one import head
+from pipeline.pages.items import claims, labels, preview
+from pipeline.pages.items.detail import head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
-from pipeline.stages import arranging
+from pipeline.review import asset_order
 
 if TYPE_CHECKING:
-    from accounts.pages.place import Place
+    from accounts.pages.workspace_view import Place
     from pipeline.models import GeneratedItem
-    from pipeline.pages.items.looks import Look
+    from pipeline.pages.items.preview import Look
 
 
 def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
@@ -24,11 +24,11 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     now = utc_now()
     there = files_of(place, row)
     story = stories.story_of(place, row)
-    look = looks.look_of(row, there, claims.numbered(row))
+    look = preview.look_of(row, there, claims.numbered(row))
     this = next(one for one in story.items if one.id == row.pk)
     siblings = story.among(this)
     rest = [one for one in story.firsts if one.group != row.variant_group]
-    is_shown = bool(row.revision) and row.status not in words.UNDER_WAY
+    is_shown = bool(row.revision) and row.status not in labels.UNDER_WAY
     return {
         **head(place, row),
         "story": story,
@@ -44,10 +44,10 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "previews": previews.previews_of(row, look, now=now) if is_shown and row.body else (),
         "stands_whole": row.bucket not in previews.POSTED or _needs_whole(look),
         "map": claims.map_of(row),
-        "checks": words.checks_of(row),
-        "angle": words.angle_of(row),
+        "checks": labels.checks_of(row),
+        "angle": labels.angle_of(row),
         "reasons": REASONS,
-        "has_order": bool(arranging.movable(there)),
+        "has_order": bool(asset_order.movable(there)),
         "zone": place.workspace.timezone,
     }
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground.ids import decode, encode
+from config.core.ids import decode, encode
 from pipeline.models import Bucket, Outlet, Source
 from pipeline.models.generated_item import ChecksOutcome
 from pipeline.pages import choices

@@ -9,9 +9,9 @@ from django.http import Http404, JsonResponse, QueryDict
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 
-from accounts.pages.place import Place, page
-from config.ground.ids import decode, encode
-from pipeline.pages.items.one import find_item
+from accounts.pages.workspace_view import Place, page
+from config.core.ids import decode, encode
+from pipeline.pages.items.detail import find_item
 from pipeline.pages.review import card, stories
 from pipeline.pages.review.forms import WAITING, QueueFilter
 
@@ -79,7 +79,7 @@ def review(request: HttpRequest, place: Place) -> HttpResponse:
         "is_first": at is None and after is None,
         **({"card": card_context(place, row, asked.query)} if row is not None else {}),
     }
-    return render(request, "pages/review.html", context)
+    return render(request, "pages/review/page.html", context)
 
 
 @page("look", methods=("GET",))
@@ -87,7 +87,7 @@ def review_rows(request: HttpRequest, place: Place) -> HttpResponse:
     """Further stories of the list, for the page that is open."""
     asked = asked_in(place, request.GET)
     found, has_more = stories.stories(place, asked.narrowed, before=_key_in(request, "after"))
-    return render(request, "pages/review_rows.html", list_context(place, asked, found, has_more=has_more))
+    return render(request, "pages/review/rows.html", list_context(place, asked, found, has_more=has_more))
 
 
 @page("look", methods=("GET",))
@@ -95,7 +95,7 @@ def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """A card alone."""
     row = find_item(place, gen)
     shown = card_context(place, row, filters_in(request.GET))
-    return render(request, "pages/review_card.html", {"place": place, "card": shown})
+    return render(request, "pages/review/card.html", {"place": place, "card": shown})
 
 
 @page("look", methods=("GET",))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pipeline.connection import account_of
-from pipeline.links import find_links
-from pipeline.pages.items import fits, looks
+from pipeline.outlets.outlet_client import account_of
+from pipeline.pages.items import outlet_fit, preview
+from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from django.utils.safestring import SafeString
 
+    from pipeline import publish
     from pipeline.models import GeneratedItem
-    from pipeline.stages import publish
 
 POSTED: Final = frozenset({"text", "image", "video"})
 """Kinds that stand in a timeline; articles and letters are read whole."""
@@ -40,16 +40,16 @@ class LinkCard:
 
 @dataclass(frozen=True)
 class Preview:
-    fit: fits.Fit
+    fit: outlet_fit.Fit
     kind: str
     name: str
     handle: str
     posts: tuple[SafeString, ...]
-    pictures: tuple[looks.File, ...]
+    pictures: tuple[preview.File, ...]
     more: int
     """Pictures beyond those that the grid shows."""
     crop: str
-    video: looks.File | None
+    video: preview.File | None
     link: LinkCard | None
     headline: str
 
@@ -58,12 +58,12 @@ class Preview:
         return self.fit.tone != "bad"
 
 
-def previews_of(item: GeneratedItem, look: looks.Look, *, now: datetime) -> tuple[Preview, ...]:
+def previews_of(item: GeneratedItem, look: preview.Look, *, now: datetime) -> tuple[Preview, ...]:
     """For the outlets where it goes by default. The item comes with its workspace and its raw item."""
-    return tuple(_preview(item, look, one) for one in fits.judged_of(item, now=now))
+    return tuple(_preview(item, look, one) for one in outlet_fit.judged_of(item, now=now))
 
 
-def _preview(item: GeneratedItem, look: looks.Look, judged: publish.Judged) -> Preview:
+def _preview(item: GeneratedItem, look: preview.Look, judged: publish.Judged) -> Preview:
     outlet = judged.outlet
     profile: Mapping[str, object] = account_of(outlet).profile
     sent = {one.name for one in judged.post.payload.assets}
@@ -71,11 +71,11 @@ def _preview(item: GeneratedItem, look: looks.Look, judged: publish.Judged) -> P
     video = look.video if look.video is not None and look.video.name in sent else None
     parts: Sequence[str] = judged.post.parts if item.bucket in POSTED else ()
     return Preview(
-        fit=fits.fit_of(item, judged),
+        fit=outlet_fit.fit_of(item, judged),
         kind=outlet.platform,
         name=str(profile.get("name") or outlet.name),
         handle=str(profile.get("handle") or ""),
-        posts=tuple(looks.linked(part) for part in parts if part.strip()),
+        posts=tuple(preview.linked(part) for part in parts if part.strip()),
         pictures=tuple(pictures[:_SHOWN_MOST]),
         more=max(len(pictures) - _SHOWN_MOST, 0),
         crop=_CROPS.get(outlet.platform, "") if len(pictures) == 1 else "grid" if pictures else "",

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Exists, OuterRef, Q
 
-from config.ground.ids import encode
-from config.ground.prepared import Prepared
+from config.core.database.compiled_queries import Prepared
+from config.core.ids import encode
+from pipeline.dashboard.counts import COUNTED_MOST, Count
 from pipeline.models import GeneratedItem
 from pipeline.models.generated_item import ChecksOutcome
-from pipeline.overview import COUNTED_MOST, Count
-from pipeline.pages.items import words
+from pipeline.pages.items import labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from accounts.pages.place import Place
+    from accounts.pages.workspace_view import Place
     from pipeline.pages.review.forms import QueueFilter
 
 ROWS: Final = 30
@@ -131,7 +131,7 @@ class Story:
     @property
     def icons(self) -> list[tuple[str, str]]:
         """Icon and name of each format, once."""
-        return list(dict.fromkeys((words.ICONS[one.bucket], one.label) for one in self.items))
+        return list(dict.fromkeys((labels.ICONS[one.bucket], one.label) for one in self.items))
 
 
 def token_of(chosen: Sequence[Stacked], beside: Sequence[Stacked]) -> str:
@@ -235,12 +235,12 @@ def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> Story:
 
 def stacked(row: dict[str, Any]) -> Stacked:
     """Of a row as `fields_of` gives it."""
-    tone, icon, state = words.STATES[row["status"]]
+    tone, icon, state = labels.STATES[row["status"]]
     waits = row["status"] == "ready" and (row["approved_at"] is None or bool(row["held"]))
     if row["status"] == "ready" and not waits:
-        tone, icon, state = words.APPROVED
+        tone, icon, state = labels.APPROVED
     elif waits:
-        tone, icon, state = words.WAITS
+        tone, icon, state = labels.WAITS
     return Stacked(
         id=row["id"],
         version=row["version"],

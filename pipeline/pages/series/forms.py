@@ -8,8 +8,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground import limits
-from config.ground.ids import decode, encode
+from config.core import limits
+from config.core.ids import decode, encode
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
 from pipeline.models import Outlet, Source
 from pipeline.pages import choices
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from accounts.models import Workspace
-    from config.ground.errors import AppError
+    from config.core.errors import AppError
     from pipeline.models import Series
 
 SOURCES_OFFERED = 200

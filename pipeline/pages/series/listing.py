@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import Http404
 from django.shortcuts import render
 
-from accounts.pages.place import Place, page
-from config.ground import limits
-from config.ground.clock import utc_now
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
 from pipeline.models import GeneratedItem, Series, SeriesIssueDecision
-from pipeline.pages.items import returns
-from pipeline.pages.queues.words import week_of
-from pipeline.stages import series
-from pipeline.wall_clock import UnknownZone
+from pipeline.pages.items import recurrences as returns
+from pipeline.pages.queues.labels import week_of
+from pipeline.schedule import series
+from pipeline.text.wall_clock import UnknownZone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def series_page(request: HttpRequest, place: Place) -> HttpResponse:
     there = Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     rows = [_row(one, now) for one in there]
     context = {"place": place, "rows": rows, "returns": returns.listed(place)}
-    return render(request, "pages/series.html", context)
+    return render(request, "pages/series/list.html", context)
 
 
 def _row(row: Series, now: datetime) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
         "is_enough": len(choice.raw_items) >= row.items_least,
         "issues": _issues(place, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
     }
-    return render(request, "pages/series_one.html", context)
+    return render(request, "pages/series/one.html", context)
 
 
 def next_times(row: Series, now: datetime) -> list[datetime]:

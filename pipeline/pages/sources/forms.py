@@ -10,11 +10,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.ground import limits
-from config.ground.ids import decode, encode
+from config.core import limits
+from config.core.ids import decode, encode
+from pipeline.ingest.detect_source import Found
 from pipeline.pages import choices
-from pipeline.pages.making.forms import address_in
-from pipeline.stages.finding import Found
+from pipeline.pages.new.forms import address_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
-from config.ground.ids import encode
+from config.core.ids import encode
 from pipeline.models import Topic
 from pipeline.pages import choices
 from pipeline.pages.sources import cadence

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from config.ground.ids import decode, encode
+from config.core.ids import decode, encode
 from pipeline.models import BrandPickDecision, BrandSlotStatus
-from pipeline.stages.brand.log import log_of
+from pipeline.personas.lane_log import log_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.models import BrandPick, Source
-    from pipeline.stages.brand.log import Logged
+    from pipeline.personas.lane_log import Logged
 
 SLOTS: Final = 30
 _TONES: Final[Mapping[str, str]] = {

@@ -8,17 +8,18 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from pipeline import personas
+from pipeline.ingest import collect
 from pipeline.models import Persona, Source, WorkspaceDefaults
 from pipeline.pages import choices
 from pipeline.pages.sources import cadence
+from pipeline.pages.sources.detail import head
 from pipeline.pages.sources.lane_form import FRESH, LaneForm, values_of
-from pipeline.pages.sources.one import head
-from pipeline.stages import brand, collect
-from pipeline.stages.brand.foreseeing import foresee
+from pipeline.personas.forecast import foresee
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,27 +30,29 @@ if TYPE_CHECKING:
 @page("edit")
 def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
     if not Persona.objects.of(place.workspace).filter(deleted_at=None).exists():
-        return render(request, "pages/lane_without_persona.html", {"place": place})
-    form = typed.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
+        return render(request, "pages/sources/lane_without_persona.html", {"place": place})
+    form = form_recovery.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("sources_page"))
         try:
-            settings = collect.SourceSettings(type=brand.KIND, **form.values())
+            settings = collect.SourceSettings(type=personas.KIND, **form.values())
             made = collect.register(place.workspace, settings, now=utc_now())
         except AppError as error:
-            typed.sent_in_vain(request)
+            form_recovery.sent_in_vain(request)
             _blame(form, error)
         else:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("source_page", src=made.pk))
-    fresh = Source(workspace=place.workspace, type=brand.KIND)
-    return render(request, "pages/lane_add.html", {"place": place, "form": form, **_outlook(form, fresh)})
+    fresh = Source(workspace=place.workspace, type=personas.KIND)
+    return render(
+        request, "pages/sources/lane_add.html", {"place": place, "form": form, **_outlook(form, fresh)}
+    )
 
 
 def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
     """The settings of a lane; the door has found the row and asked who may change it."""
-    form = typed.form_for(
+    form = form_recovery.form_for(
         request, LaneForm, workspace=place.workspace, kept=row.config, initial=values_of(row)
     )
     if request.method == "POST" and "save" in request.POST and form.is_valid():
@@ -64,7 +67,7 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
             messages.success(request, _("Saved. What comes from now on follows it."))
             return redirect(place.address("source_page", src=row.pk))
     context = {**head(place, row, "settings"), "form": form, **_outlook(form, row)}
-    return render(request, "pages/lane_edit.html", context)
+    return render(request, "pages/sources/lane_edit.html", context)
 
 
 def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from django.shortcuts import render
 
-from accounts.pages.place import Place, page
+from accounts.pages.workspace_view import Place, page
 from pipeline.models import Source
-from pipeline.pages.sources import words
+from pipeline.pages.sources import labels
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,14 +22,14 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
     rows = [
         {
             "source": one,
-            "kind": words.kind_of(one).label,
-            "health": words.health_of(one),
-            "where": words.place_of(one),
+            "kind": labels.kind_of(one).label,
+            "health": labels.health_of(one),
+            "where": labels.place_of(one),
             "next": _next_of(one),
         }
         for one in there.order_by("name", "id")
     ]
-    return render(request, "pages/sources.html", {"place": place, "rows": rows})
+    return render(request, "pages/sources/list.html", {"place": place, "rows": rows})
 
 
 def _next_of(one: Source) -> datetime | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from config.ground import limits
+from config.core import limits
 
 if TYPE_CHECKING:
     from pipeline.models import Persona, Topic

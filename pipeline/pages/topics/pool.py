@@ -11,15 +11,15 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import typed, undo
-from accounts.pages.place import Place, page
-from config.ground.clock import utc_now
-from config.ground.errors import AppError
+from accounts.pages import form_recovery, undo
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
 from pipeline.models import Topic
 from pipeline.pages.personas.parts import find_persona, head, tell
 from pipeline.pages.topics.forms import TopicForm, values_of
+from pipeline.personas import topics as stage
 from pipeline.sources.brand import is_in_season
-from pipeline.stages.brand import topics as stage
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -51,7 +51,7 @@ def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         {"topic": one, "state": _state(one, today)}
         for one in _of(place, persona).filter(deleted_at=None).order_by("title", "id")
     ]
-    return render(request, "pages/topics.html", {**head(place, persona, "topics"), "rows": rows})
+    return render(request, "pages/topics/list.html", {**head(place, persona, "topics"), "rows": rows})
 
 
 def _state(topic: Topic, today: str) -> tuple[str, str]:
@@ -66,26 +66,26 @@ def _state(topic: Topic, today: str) -> tuple[str, str]:
 @page("edit")
 def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     persona = find_persona(place, per)
-    form = typed.form_for(request, TopicForm)
+    form = form_recovery.form_for(request, TopicForm)
     if request.method == "POST" and form.is_valid():
-        if not typed.is_first(request):
+        if not form_recovery.is_first(request):
             return redirect(place.address("topics", per=per))
         try:
             made = stage.create(place.workspace, form.values(persona), now=utc_now())
         except AppError as error:
-            typed.sent_in_vain(request)
+            form_recovery.sent_in_vain(request)
             _blame(form, error)
         else:
             messages.success(request, _("%(title)s is in the pool.") % {"title": made.title})
             return redirect(place.address("topics", per=per))
-    return render(request, "pages/topic.html", {**head(place, persona, "topics"), "form": form})
+    return render(request, "pages/topics/detail.html", {**head(place, persona, "topics"), "form": form})
 
 
 @page("edit")
 def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     persona = find_persona(place, per)
     row = _find(place, persona, top)
-    form = typed.form_for(request, TopicForm, initial=values_of(row))
+    form = form_recovery.form_for(request, TopicForm, initial=values_of(row))
     if request.method == "POST" and form.is_valid():
         try:
             stage.change(
@@ -103,7 +103,7 @@ def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpRespo
             messages.success(request, _("Saved."))
             return redirect(place.address("topics", per=per))
     context = {**head(place, persona, "topics"), "form": form, "topic": row}
-    return render(request, "pages/topic.html", context)
+    return render(request, "pages/topics/detail.html", context)
 
 
 def _blame(form: TopicForm, error: AppError) -> None:

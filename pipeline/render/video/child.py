@@ -23,7 +23,7 @@ _EVERY: Final = 15
 
 def limit(job: dict[str, Any]) -> None:
     """Before anything is loaded: a limit that comes later can't give back what was taken."""
-    from pipeline.render.confine import cap  # noqa: PLC0415  found once the project's folder is known
+    from pipeline.render.rlimits import cap  # noqa: PLC0415  found once the project's folder is known
 
     cap(resource.RLIMIT_AS, job["memory"])
     cap(resource.RLIMIT_FSIZE, job["file"])
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
     import cv2  # noqa: PLC0415  after the limits
 
     from pipeline.plugins import Refused  # noqa: PLC0415
-    from pipeline.render.video.making import make  # noqa: PLC0415
+    from pipeline.render.video.film import make  # noqa: PLC0415
 
     # The two threads are drawing and encoding.
     cv2.setNumThreads(1)

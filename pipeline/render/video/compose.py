@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
-    from pipeline.render.video.ground import Ground
     from pipeline.render.video.storyboard import Motion, Overlay, Storyboard
+    from pipeline.render.video.visual import Ground
 
 SHRINKS: Final = (1, 2, 4)
 """How many times smaller than its storyboard a film may be."""

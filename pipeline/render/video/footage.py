@@ -13,7 +13,7 @@ import av
 import numpy as np
 from av.video.reformatter import ColorRange, Colorspace
 
-from pipeline.render.filters import SAMPLES, Sound, silence
+from pipeline.render.audio.filters import SAMPLES, Sound, silence
 from pipeline.render.probe import HEAD_BYTES, demuxer_of
 from pipeline.render.video.planes import Planes, of_frame
 from pipeline.render.video.unusable import UnusableAsset

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from pipeline.plugins import Refused, TryLater
-from pipeline.render import capped
-from pipeline.render.video.reading import as_json
+from pipeline.render import subprocess_limits
+from pipeline.render.video.storyboard_json import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -244,7 +244,7 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=log,
             # Nothing secret is near what reads other people's pictures. A library's threads take address space.
-            env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **capped.FEW_ARENAS},
+            env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **subprocess_limits.FEW_ARENAS},
             cwd=folder,
             start_new_session=True,
             bufsize=0,

@@ -10,10 +10,10 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from pipeline.render.colour import BLACK, rgb
-from pipeline.render.video.ground import Ground
-from pipeline.render.video.moving import Moving
+from pipeline.render.video.clip_visual import Moving
 from pipeline.render.video.planes import Plane, Planes, copy, fill, of_rgb
 from pipeline.render.video.unusable import UnusableAsset
+from pipeline.render.video.visual import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import cv2
 import numpy as np
 
-from pipeline.render.blocks import Style
 from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.image import draw_picture
-from pipeline.render.phrases import joined
 from pipeline.render.plan import Panel, Picture, Words
-from pipeline.render.text import layout
-from pipeline.render.typeset import typeset
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.phrases import joined
+from pipeline.render.typography.text import layout
+from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.planes import Plane, Planes, halved, of_weighed
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.render import colour
-from pipeline.render.blocks import Block  # noqa: TC001 - the type of a field, which `reading` asks for
 from pipeline.render.plan import Disc, Panel, Portrait, Words
+from pipeline.render.typography.blocks import Block  # noqa: TC001 - the type of a field, which `reading` asks for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

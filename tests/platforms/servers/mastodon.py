@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from pipeline import plugins
-from pipeline.links import find_links
 from pipeline.platforms.base import Account, Payload, PayloadAsset, Platform
+from pipeline.text.links import find_links
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 from tests.platforms.servers.forms import fields_of, files_of
 

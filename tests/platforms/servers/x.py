@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.platforms.base import Account, Payload, PayloadAsset
 from pipeline.platforms.x import PLUGIN
-from pipeline.weighted_length import weighted_length
+from pipeline.text.weighted_length import weighted_length
 from tests.platforms.servers.base import NOW, Answer, Case, LedgerServer, Request, opened, picture
 from tests.platforms.servers.tokens import TokenAddress
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.render.blocks import Style
 from pipeline.render.plan import Disc, Panel, Words
-from pipeline.render.text import layout
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import layout
 from pipeline.render.video.storyboard import (
     Caption,
     Crop,

@@ -6,10 +6,18 @@ import dataclasses
 
 import pytest
 
-from pipeline.render.video import editing
-from pipeline.render.video.editing import Unfit, arranged, plain, recaptioned, retyped, texts, why_fixed
-from pipeline.render.video.points import Cast, Values, plan
+from pipeline.render.video import storyboard_edits
 from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, faults, outside
+from pipeline.render.video.storyboard_edits import (
+    Unfit,
+    arranged,
+    plain,
+    recaptioned,
+    retyped,
+    texts,
+    why_fixed,
+)
+from pipeline.render.video.templates.points import Cast, Values, plan
 
 VALUES = Values(
     "Harbour ferries go electric",
@@ -176,4 +184,4 @@ def test_captions_keep_their_moments(board):
 def test_keys_are_those_of_the_overlays(board):
     for one in texts(board):
         assert one.key == f"t{one.overlays[0]}"
-        assert editing.scene_at(board, one.start) == one.scene
+        assert storyboard_edits.scene_at(board, one.start) == one.scene

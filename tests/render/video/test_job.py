@@ -15,9 +15,10 @@ import pytest
 from PIL import Image
 
 from pipeline.plugins import Refused
-from pipeline.render import capped
+from pipeline.render import subprocess_limits
 from pipeline.render.video import job as jobs
 from pipeline.render.video import verify
+from pipeline.render.video.film import BadFilm, as_jpeg, make
 from pipeline.render.video.job import (
     Busy,
     Job,
@@ -30,7 +31,6 @@ from pipeline.render.video.job import (
     why_not,
     working_folder,
 )
-from pipeline.render.video.making import BadFilm, as_jpeg, make
 from pipeline.render.video.storyboard import Caption, Scene, Visual
 from tests.render.media_files import video
 from tests.render.video.boards import board, zooming
@@ -221,9 +221,9 @@ def test_a_disk_that_fills_up_meanwhile_passes(tmp_path, monkeypatch, number):
     program = tmp_path / "child.py"
     program.write_text(
         f"""import sys
-sys.path[:0] = [{str(capped.PROJECT)!r}]
+sys.path[:0] = [{str(subprocess_limits.PROJECT)!r}]
 from pathlib import Path
-from pipeline.render.video import child, making
+from pipeline.render.video import child, film as making
 def make(*_):
     raise OSError({number}, "full")
 making.make = make
@@ -251,7 +251,7 @@ def test_a_machine_that_starts_no_process_is_waited_for(tmp_path, monkeypatch, n
 def test_a_child_keeps_a_lower_limit_of_the_operator(tmp_path):
     program = (
         "import json, os, resource, sys\n"
-        f"sys.path[:0] = [{str(capped.PROJECT)!r}]\n"
+        f"sys.path[:0] = [{str(subprocess_limits.PROJECT)!r}]\n"
         "from pipeline.render.video.child import limit\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "limit({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"

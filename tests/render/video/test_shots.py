@@ -11,8 +11,8 @@ import pytest
 from pipeline.plugins import Refused
 from pipeline.render.video import shots
 from pipeline.render.video.footage import Reel
-from pipeline.render.video.looking import look
 from pipeline.render.video.material import Span
+from pipeline.render.video.shot_detection import look
 from tests.render import footage_files
 
 CUTS = (2.0, 4.5, 5.7, 8.1)

@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from pipeline.render.text import layout
-from pipeline.render.video import points, telling
-from pipeline.render.video.parts import TITLE
+from pipeline.render.typography.text import layout
+from pipeline.render.video.templates import points
+from pipeline.render.video.templates import story as telling
+from pipeline.render.video.templates.parts import TITLE
 
 WORDS = {
     "ar": "المدينة وافقت على خط الترام الجديد مساء الاثنين بعد ست ساعات من النقاش حول المسؤولية الاستثمارية",

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.render.blocks import Style
 from pipeline.render.plan import Words
-from pipeline.render.text import layout
-from pipeline.render.video.reading import BadStoryboard, as_json, from_json
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import layout
 from pipeline.render.video.storyboard import (
     Audio,
     Caption,
@@ -25,6 +24,7 @@ from pipeline.render.video.storyboard import (
     faults,
     outside,
 )
+from pipeline.render.video.storyboard_json import BadStoryboard, as_json, from_json
 from tests.render.video.boards import board, zooming
 
 

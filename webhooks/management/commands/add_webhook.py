@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts import workspaces
-from config.ground import limits
-from config.ground.errors import AppError
-from config.ground.ids import encode
+from config.core import limits
+from config.core.errors import AppError
+from config.core.ids import encode
 from pipeline.events import TYPES
 from webhooks import endpoints
 

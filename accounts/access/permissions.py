@@ -1,0 +1,126 @@
+"""What every API request passes, in the contract's order: token, whitelist, rate, scope."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from rest_framework.permissions import BasePermission
+
+from accounts.access import ratelimit
+from accounts.access.authentication import Caller, Unauthenticated
+from config.core.datetimes import as_z
+from config.core.errors import AppError, Detail
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+_METHODS_WITHOUT_ROUTE: Final = (None, "metadata")
+
+
+class NotWhitelisted(AppError):
+    code = "workspace_not_whitelisted"
+
+    def __init__(self) -> None:
+        message = (
+            "This workspace is not whitelisted for the API; write to "
+            f"{settings.OPERATOR_CONTACT} to have it whitelisted."
+        )
+        super().__init__(Detail(None, self.code, message))
+
+
+class BeingDeleted(AppError):
+    """A workspace whose deletion was asked for rests, as one that isn't whitelisted does."""
+
+    code = "workspace_not_whitelisted"
+
+    def __init__(self, deletes_at: datetime) -> None:
+        message = f"This workspace will be deleted at {as_z(deletes_at)}; until then an owner can undo that in its settings."
+        super().__init__(Detail(None, "workspace_being_deleted", message))
+
+
+class RateLimited(AppError):
+    code = "rate_limited"
+
+    def __init__(self, decision: ratelimit.Decision) -> None:
+        message = (
+            f"This workspace may send {ratelimit.CAPACITY} requests at once and one a second after that; "
+            f"wait {decision.retry_after} s."
+        )
+        super().__init__(Detail(None, self.code, message), headers={"Retry-After": str(decision.retry_after)})
+
+
+class InsufficientScope(AppError):
+    code = "insufficient_scope"
+
+    def __init__(self, scope: str) -> None:
+        message = f"This needs the scope {scope}, which the token lacks; use or make a token that has it."
+        super().__init__(Detail(None, self.code, message))
+
+
+class HasToken(BasePermission):
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        del view
+        caller(request)
+        return True
+
+
+class WorkspaceIsWhitelisted(BasePermission):
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        del view
+        workspace = caller(request).workspace
+        if workspace.deletes_at is not None:
+            raise BeingDeleted(workspace.deletes_at)
+        if not workspace.is_whitelisted:
+            raise NotWhitelisted
+        return True
+
+
+class RateAllows(BasePermission):
+    """Takes one request from the workspace's bucket, and keeps the decision for the answer's headers."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        del view
+        workspace = caller(request).workspace
+        decision = ratelimit.unlimited() if workspace.is_unlimited else ratelimit.take(workspace.pk)
+        # On Django's own request, so that every layer above sees it too.
+        request._request.rate_decision = decision  # type: ignore[attr-defined]  # noqa: SLF001
+        if not decision.allowed:
+            raise RateLimited(decision)
+        return True
+
+
+class TokenHasScope(BasePermission):
+    """Asks the view's `scopes` for the action; a view that doesn't say is our own fault and answers nobody."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        action: str | None = getattr(view, "action", None)
+        if action in _METHODS_WITHOUT_ROUTE and hasattr(view, "action_map"):
+            # The route doesn't have this method: let it go on to its 405.
+            return True
+        scopes: Mapping[str, str | None] = getattr(view, "scopes", {})
+        if action is None or action not in scopes:
+            message = f"{type(view).__name__}.scopes doesn't say what {action} needs."
+            raise ImproperlyConfigured(message)
+        wanted = scopes[action]
+        if wanted is not None and wanted not in caller(request).scopes:
+            raise InsufficientScope(wanted)
+        return True
+
+
+def caller(request: Request) -> Caller:
+    """Who is calling; 401 where a view without our authentication asks."""
+    if not isinstance(request.auth, Caller):
+        raise Unauthenticated
+    return request.auth
+
+
+def rate_headers(request: Request) -> dict[str, str]:
+    """The headers of the decision that `RateAllows` took; none where it wasn't reached."""
+    decision = getattr(request._request, "rate_decision", None)  # noqa: SLF001
+    return {} if decision is None else ratelimit.headers(decision)

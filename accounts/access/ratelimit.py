@@ -1,0 +1,198 @@
+"""The workspace's token bucket (GCRA): Lua on Redis; one SQL statement without it, or while it is away."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from django.db.models import UUIDField
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from config.core import limits
+from config.core.database.sqlite import MAY_BE_LOST
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from redis.commands.core import Script
+
+log = structlog.get_logger(__name__)
+
+_SECOND: Final = 1_000_000
+CAPACITY: Final = limits.RATE_BURST
+INTERVAL: Final = 60 * _SECOND // limits.RATE_PER_MINUTE
+"""Microseconds until one more request is allowed."""
+WINDOW: Final = CAPACITY * INTERVAL
+"""Microseconds until an empty bucket is full: how far the theoretical arrival may run ahead of the clock."""
+BEYOND: Final = WINDOW + 60 * _SECOND
+"""An arrival further ahead than this was written by a clock that has been set back since: the bucket begins anew. Less is
+a clock that was corrected a little, by which nobody gets a second burst."""
+
+REDIS_TIMEOUT_SECONDS: Final = 0.25
+REDIS_SKIPPED_SECONDS: Final = 5.0
+"""After a failure Redis isn't asked for this long, so that a dead one doesn't cost every request its time-out."""
+_redis_skipped_until: Final = {"at": 0.0}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`remaining` requests are left now; the bucket is full again in `reset_seconds`.
+
+    `retry_after` is the number of seconds until one request is allowed, 0 where this one was.
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset_seconds: int
+    retry_after: int
+
+
+def take(workspace_id: UUID, *, now: datetime | None = None) -> Decision:
+    """Take one request from the workspace's bucket; exact however many ask at once.
+
+    Call it outside a transaction: the SQL form must commit by itself, else the row stays locked until the request
+    ends, and a request that fails would be given back. `now` is for tests; both stores go by their own clock.
+    """
+    micros = None if now is None else round(now.timestamp() * _SECOND)
+    if settings.REDIS_URL and time.monotonic() >= _redis_skipped_until["at"]:
+        try:
+            return _take_from_redis(workspace_id, micros)
+        # Whatever Redis or the way to it has: the database has the same rule. The two don't know of each other, so a
+        # change-over may allow one more burst.
+        except RedisError as error:
+            _redis_skipped_until["at"] = time.monotonic() + REDIS_SKIPPED_SECONDS
+            log.warning("rate_limit_without_redis", error=str(error), seconds=REDIS_SKIPPED_SECONDS)
+    return _take_from_database(workspace_id, micros)
+
+
+def unlimited() -> Decision:
+    """What a workspace without a rate limit is told."""
+    return Decision(allowed=True, limit=CAPACITY, remaining=CAPACITY, reset_seconds=0, retry_after=0)
+
+
+def headers(decision: Decision) -> dict[str, str]:
+    """The current IETF draft's two headers, and the older three; `X-RateLimit-Reset` is seconds since 1970."""
+    told = {
+        "RateLimit-Policy": f'"workspace";q={decision.limit};w={WINDOW // _SECOND}',
+        "RateLimit": f'"workspace";r={decision.remaining};t={decision.reset_seconds}',
+        "X-RateLimit-Limit": str(decision.limit),
+        "X-RateLimit-Remaining": str(decision.remaining),
+        "X-RateLimit-Reset": str(int(time.time()) + decision.reset_seconds),
+    }
+    if not decision.allowed:
+        told["Retry-After"] = str(decision.retry_after)
+    return told
+
+
+def _decide(*, allowed: bool, arrival: int, now: int) -> Decision:
+    """`arrival` is the theoretical arrival time as it is stored after the request."""
+    ahead = max(arrival - now, 0)
+    return Decision(
+        allowed=allowed,
+        limit=CAPACITY,
+        remaining=max((WINDOW - ahead) // INTERVAL, 0) if allowed else 0,
+        reset_seconds=_seconds(ahead),
+        # At least one: a clock that moved on while we asked must not send the caller back at once.
+        retry_after=0 if allowed else max(_seconds(ahead + INTERVAL - WINDOW), 1),
+    )
+
+
+def _seconds(micros: int) -> int:
+    return -(-micros // _SECOND)
+
+
+# --- Redis -----------------------------------------------------------------------------------------------------------
+
+# Lua's numbers are doubles: microseconds since 1970 fit exactly, but are written by %.14g unless told otherwise.
+_LUA: Final = """
+local now = tonumber(ARGV[3])
+if not now then
+  local clock = redis.call('TIME')
+  now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
+end
+local interval, window, beyond = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
+local stored = tonumber(redis.call('GET', KEYS[1]) or now)
+if stored - now > beyond then
+  stored = now
+end
+local arrival = math.max(stored, now) + interval
+if arrival - now > window then
+  return {0, stored, now}
+end
+redis.call('SET', KEYS[1], string.format('%.0f', arrival), 'PX', math.ceil((arrival - now) / 1000) + 1000)
+return {1, arrival, now}
+"""
+
+
+@cache
+def _script(url: str) -> Script:
+    """One pooled client per process; the script goes by its digest, and is sent whole where Redis doesn't know it."""
+    client = Redis.from_url(
+        url,
+        socket_timeout=REDIS_TIMEOUT_SECONDS,
+        socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return client.register_script(_LUA)
+
+
+def _take_from_redis(workspace_id: UUID, now: int | None) -> Decision:
+    script = _script(settings.REDIS_URL)
+    allowed, arrival, at = script(
+        keys=[f"rate:{workspace_id.hex}"], args=[INTERVAL, WINDOW, "" if now is None else now, BEYOND]
+    )
+    return _decide(allowed=bool(allowed), arrival=int(arrival), now=int(at))
+
+
+# --- SQL -------------------------------------------------------------------------------------------------------------
+
+_CLOCK_POSTGRES: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+# The row that would be inserted holds the earliest arrival (now + one interval), so the clock is read once. The
+# condition sees the row as the transaction before us left it: the row's lock makes the count exact.
+_TAKE: Final = """
+    INSERT INTO rate_bucket (workspace_id, arrival_micros) VALUES (%s, {now} + %s)
+    ON CONFLICT (workspace_id) DO UPDATE
+        SET arrival_micros = CASE
+            WHEN rate_bucket.arrival_micros > excluded.arrival_micros + %s THEN excluded.arrival_micros
+            ELSE {greatest}(rate_bucket.arrival_micros + %s, excluded.arrival_micros) END
+        WHERE {greatest}(rate_bucket.arrival_micros + %s, excluded.arrival_micros)
+            <= excluded.arrival_micros + %s
+            OR rate_bucket.arrival_micros > excluded.arrival_micros + %s
+    RETURNING arrival_micros, {now}
+"""
+_LOOK: Final = "SELECT arrival_micros, {now} FROM rate_bucket WHERE workspace_id = %s"
+
+
+def _take_from_database(workspace_id: UUID, now: int | None) -> Decision:
+    is_postgres = connection.vendor == "postgresql"
+    if now is None and not is_postgres:
+        # SQLite's clock is this machine's; its own functions give milliseconds only.
+        now = time.time_ns() // 1000
+    clock: list[Any] = [] if now is None else [now]
+    words = {
+        "now": _CLOCK_POSTGRES if now is None else ("%s::bigint" if is_postgres else "%s"),
+        "greatest": "GREATEST" if is_postgres else "MAX",
+    }
+    key = UUIDField().get_db_prep_value(workspace_id, connection)
+    with connection.cursor() as cursor:
+        beyond = BEYOND - INTERVAL
+        cursor.execute(
+            f"{_TAKE.format(**words)} {MAY_BE_LOST}",
+            [key, *clock, INTERVAL, beyond, INTERVAL, INTERVAL, WINDOW - INTERVAL, beyond, *clock],
+        )
+        # To the end, because SQLite commits a statement only when its last row was read.
+        for arrival, at in cursor.fetchall():
+            return _decide(allowed=True, arrival=arrival, now=at)
+        # Only a refused request pays for a second statement: it needs to know how long to wait.
+        cursor.execute(_LOOK.format(**words), [*clock, key])
+        arrival, at = cursor.fetchone()
+    return _decide(allowed=False, arrival=arrival, now=at)

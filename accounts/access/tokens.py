@@ -1,0 +1,293 @@
+"""API tokens: mint, checksum, hash, find, rotate, revoke."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import string
+import zlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from accounts import audit
+from accounts.models import ApiToken, AuditEntry
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import Prepared
+from config.core.errors import Conflict, Invalid
+from config.core.ids import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from accounts.models import User, Workspace
+
+SCOPES: Final = (
+    "sources:read",
+    "sources:write",
+    "raw:read",
+    "raw:write",
+    "raw:delete",
+    "generated:read",
+    "generated:write",
+    "generated:approve",
+    "generated:publish",
+    "analytics:read",
+)
+PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "full": SCOPES,
+    "read-only": tuple(scope for scope in SCOPES if scope.endswith(":read")),
+    "push-only": ("raw:write",),
+}
+
+PATTERN: Final = r"cpk_(?:live|test)_[0-9A-Za-z]{36}"
+"""For secret scanners; the last six characters are a checksum over everything before them."""
+_FORM: Final = re.compile(PATTERN)
+_BASE_62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_RANDOM_CHARACTERS: Final = 30
+_CHECKSUM_CHARACTERS: Final = 6
+_PREFIX_SHOWN: Final = len("cpk_live_") + 4
+
+
+@dataclass(frozen=True)
+class Minted:
+    """A new token with its text, which is shown once and stored nowhere."""
+
+    token: ApiToken
+    secret: str
+
+
+def mint(
+    workspace: Workspace,
+    *,
+    name: str,
+    scopes: Iterable[str] = SCOPES,
+    is_test: bool = False,
+    expires_at: datetime | None = None,
+    created_by: User | None = None,
+    actor: str | None = None,
+) -> Minted:
+    """A new token; `actor` is what the audit log says where no person made it."""
+    chosen = _chosen_scopes(scopes)
+    if expires_at is not None and expires_at <= utc_now():
+        raise Invalid.one(
+            field="expires_at", code="in_the_past", message="Give a time in the future, or none."
+        )
+    with transaction.atomic():
+        minted = _store(
+            workspace, name=name, scopes=chosen, is_test=is_test, expires_at=expires_at, created_by=created_by
+        )
+        audit.note(
+            "token.issued",
+            workspace=workspace,
+            actor=actor or (created_by.email if created_by else "system"),
+            subject=public_id(minted.token),
+            details={"name": minted.token.name, "scopes": chosen, "test": is_test},
+        )
+    return minted
+
+
+def _chosen_scopes(scopes: Iterable[str]) -> list[str]:
+    """In the order of `SCOPES`, each once."""
+    wanted = set(scopes)
+    unknown = sorted(wanted - set(SCOPES))
+    if unknown:
+        message = f"There is no scope {', '.join(unknown)}; known are: {', '.join(SCOPES)}."
+        raise Invalid.one(field="scopes", code="unknown_scope", message=message)
+    if not wanted:
+        raise Invalid.one(field="scopes", code="required", message="Choose at least one scope.")
+    return [scope for scope in SCOPES if scope in wanted]
+
+
+def _store(
+    workspace: Workspace,
+    *,
+    name: str,
+    scopes: list[str],
+    is_test: bool,
+    expires_at: datetime | None,
+    created_by: User | None,
+    rotated_from: ApiToken | None = None,
+) -> Minted:
+    secret = _new_secret(is_test=is_test)
+    token: ApiToken = ApiToken.everywhere.create(
+        workspace=workspace,
+        name=name.strip()[: limits.NAME_CHARACTERS],
+        digest=digest(secret),
+        prefix=secret[:_PREFIX_SHOWN],
+        last_four=secret[-4:],
+        scopes=scopes,
+        is_test=is_test,
+        expires_at=expires_at,
+        created_by=created_by,
+        rotated_from=rotated_from,
+    )
+    return Minted(token, secret)
+
+
+def _new_secret(*, is_test: bool) -> str:
+    characters = "".join(secrets.choice(_BASE_62) for _ in range(_RANDOM_CHARACTERS))
+    head = f"cpk_{'test' if is_test else 'live'}_{characters}"
+    return head + _checksum(head)
+
+
+def _checksum(head: str) -> str:
+    number = zlib.crc32(head.encode())
+    digits = ""
+    for _ in range(_CHECKSUM_CHARACTERS):
+        number, rest = divmod(number, len(_BASE_62))
+        digits = _BASE_62[rest] + digits
+    return digits
+
+
+def is_well_formed(text: str) -> bool:
+    """Whether it can be a token at all; a mistyped one is told without a query."""
+    return _FORM.fullmatch(text) is not None and text[-_CHECKSUM_CHARACTERS:] == _checksum(
+        text[:-_CHECKSUM_CHARACTERS]
+    )
+
+
+def digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+# Asked by every request.
+_LIVE: Final[Prepared[ApiToken]] = Prepared(
+    lambda digest, now: (
+        ApiToken.everywhere.select_related("workspace__plan")
+        .filter(digest=digest, revoked_at=None, workspace__deleted_at=None)
+        .filter(Q(expires_at=None) | Q(expires_at__gt=now))[:1]
+    )
+)
+
+
+def find(text: str, now: datetime) -> ApiToken | None:
+    """The live token behind the text, with its workspace and plan, in one query; None for every other text."""
+    if not is_well_formed(text):
+        return None
+    found = _LIVE.ask(digest=digest(text), now=now)
+    return found[0] if found else None
+
+
+def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
+    """Keep when and from where it was last used, at most once a minute: most requests write nothing."""
+    stale = now - limits.TOKEN_USE_NOTED_EVERY
+    if token.last_used_at is not None and token.last_used_at > stale:
+        return
+    # Of many requests that read the same old row, one writes.
+    ApiToken.everywhere.filter(Q(last_used_at=None) | Q(last_used_at__lte=stale), pk=token.pk).update(
+        last_used_at=now, last_used_from=address
+    )
+
+
+def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT, by: User) -> Minted:
+    """A new token with the same rights; the old one keeps working for the overlap, never longer than it would have."""
+    if not timedelta(0) <= overlap <= limits.TOKEN_OVERLAP_MOST:
+        most = limits.TOKEN_OVERLAP_MOST.days
+        raise Invalid.one(
+            field="overlap", code="out_of_range", message=f"The overlap may be 0 to {most} days."
+        )
+    with transaction.atomic():
+        # Two rotations of one key at once would leave two successors, one of which nobody knows. The clock is read
+        # under the lock: the first rotation may have ended the key after the second was asked for.
+        current: ApiToken = (
+            ApiToken.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=token.pk)
+        )
+        now = utc_now()
+        if ApiToken.everywhere.filter(rotated_from=current, revoked_at=None).exists():
+            message = "This key has a successor already; rotate that one, or revoke it first."
+            raise Conflict.because(code="token_rotated", message=message, field=None)
+        if current.revoked_at is not None or (current.expires_at is not None and current.expires_at <= now):
+            raise Conflict.because(
+                code="token_not_live", message="This key no longer works; make a new one.", field=None
+            )
+        minted = _store(
+            current.workspace,
+            name=current.name,
+            scopes=current.scopes,
+            is_test=current.is_test,
+            expires_at=current.expires_at,
+            created_by=by,
+            rotated_from=current,
+        )
+        end = now + overlap
+        token.expires_at = end if current.expires_at is None else min(end, current.expires_at)
+        token.save(update_fields=["expires_at"])
+        audit.note(
+            "token.rotated",
+            workspace=current.workspace,
+            actor=by.email,
+            subject=public_id(token),
+            details={"successor": public_id(minted.token), "overlap_seconds": int(overlap.total_seconds())},
+        )
+    return minted
+
+
+def revoke(token: ApiToken, by: User) -> None:
+    """It stops working with the next request; revoking again changes nothing."""
+    now = utc_now()
+    with transaction.atomic():
+        if ApiToken.everywhere.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+            token.revoked_at = now
+            audit.note("token.revoked", workspace=token.workspace, actor=by.email, subject=public_id(token))
+
+
+def unrevoke(token: ApiToken, by: User) -> None:
+    """Take one's own revocation back within seconds; a colleague's or the operator's stands.
+
+    Doing it twice changes nothing.
+    """
+    subject = public_id(token)
+    with transaction.atomic():
+        # The key and the one that it replaced, by rising id: a rotation of that one, which would give it a second
+        # successor, waits at the same row.
+        family = {token.pk, token.rotated_from_id} - {None}
+        rows = ApiToken.everywhere.select_for_update(of=("self",)).filter(pk__in=family).order_by("pk")
+        current: ApiToken = {row.pk: row for row in rows}[token.pk]
+        if current.revoked_at is None:
+            return
+        # Not older than this revocation: who had revoked and come back before may not undo what the operator did since.
+        own = AuditEntry.objects.of(current.workspace_id).filter(
+            action="token.revoked", subject=subject, actor=by.email, created_at__gte=current.revoked_at
+        )
+        if current.revoked_at <= utc_now() - limits.TOKEN_UNDO or not own.exists():
+            message = "It is too late to take this back; make a new key."
+            raise Conflict.because(code="undo_over", message=message, field=None)
+        others = ApiToken.everywhere.filter(rotated_from=current.rotated_from_id, revoked_at=None)
+        if current.rotated_from_id is not None and others.exists():
+            message = "The key that this one replaced has another successor by now; use that one."
+            raise Conflict.because(code="token_rotated", message=message, field=None)
+        ApiToken.everywhere.filter(pk=current.pk).update(revoked_at=None)
+        token.revoked_at = None
+        audit.note("token.unrevoked", workspace=token.workspace, actor=by.email, subject=subject)
+
+
+def revoke_all(workspace: Workspace, by: User) -> int:
+    """Every token of a workspace stops working with the next request; returns how many did until now."""
+    with transaction.atomic():
+        revoked = ApiToken.objects.of(workspace).filter(revoked_at=None).update(revoked_at=utc_now())
+        if revoked:
+            audit.note(
+                "token.all_revoked",
+                workspace=workspace,
+                actor=by.email,
+                subject=workspace.public_id,
+                details={"tokens": revoked},
+            )
+    return revoked
+
+
+def public_id(token: ApiToken) -> str:
+    return encode("tok", token.pk)
+
+
+def called(actor: str) -> str:
+    """Who an actor is, to people: an API key by its name, a person by the address that is there already."""
+    key = decode("tok", actor)
+    name = ApiToken.everywhere.filter(pk=key).values_list("name", flat=True).first() if key else None
+    return f"API key “{name}”" if name else actor

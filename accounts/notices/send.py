@@ -1,0 +1,176 @@
+"""A message on its way out: by mail, Slack or Telegram.
+
+Claim, then hand over without a transaction, then write what became of it under the lease. A hand that dies between the
+two leaves the row to the next one, so a message may arrive twice, and never not at all.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from django.conf import settings
+
+from accounts import mails
+from accounts.models import Notice, NoticeKind, NoticeMessage
+from accounts.notices.choices import choice_of
+from accounts.notices.unsubscribe import address_to_leave
+from config.core import dispatch, limits, states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.http_client import Client, OutboundError, Policy
+from config.core.ids import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from accounts.notices.choices import Choice
+
+log = structlog.get_logger(__name__)
+TELEGRAM_CHARACTERS: Final = 4096
+SLACK_CHARACTERS: Final = 3000
+_TEMPLATES: Final[Mapping[str, str]] = {NoticeKind.DIGEST: "digest", NoticeKind.MONTHLY: "monthly"}
+_ANSWER_BYTES: Final = 64 * 1024
+_TIMEOUT_SECONDS: Final = 15
+
+
+class NotTaken(Exception):
+    """The channel did not take it; the message is for the person whose channel it is, and names no secret."""
+
+
+def tell(message: NoticeMessage, *, now: datetime | None = None) -> None:
+    """Work one claimed message. Who has left, or has closed the channel, is told nothing."""
+    now = now or utc_now()
+    try:
+        _tell(message, now)
+    except states.Overtaken:
+        log.warning("lease_lost", message=message.pk.hex)
+
+
+def give_up(message: NoticeMessage) -> None:
+    states.move(
+        message,
+        "failed",
+        under_lease=True,
+        wake_at=None,
+        attempts=0,
+        error="The service stopped again and again while sending this.",
+    )
+
+
+def _tell(message: NoticeMessage, now: datetime) -> None:
+    choice = choice_of(message.workspace_id, message.user_id)
+    if choice is None or message.channel not in choice.channels:
+        states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
+        return
+    notice: Notice = Notice.everywhere.select_related("workspace").get(pk=message.notice_id)
+    # The exchange may last long; meanwhile another hand can use the connection to the database.
+    dispatch.release_connections()
+    try:
+        _SEND[message.channel](notice, choice)
+    except NotTaken as error:
+        _failed(message, str(error), now)
+        return
+    crash_point("notices.sent")
+    states.move(message, "sent", under_lease=True, wake_at=None, attempts=0, sent_at=now, error="")
+    crash_point("notices.recorded")
+
+
+def _failed(message: NoticeMessage, error: str, now: datetime) -> None:
+    failures = message.failures + 1
+    told = {"failures": failures, "error": error[:300], "attempts": 0}
+    if failures > len(limits.NOTICE_RETRIES):
+        states.move(message, "failed", under_lease=True, wake_at=None, **told)
+    else:
+        message.sleep_until(now + limits.NOTICE_RETRIES[failures - 1], **told)
+    log.warning("notice_not_taken", channel=message.channel, failures=failures, error=error)
+
+
+# --- Channels --------------------------------------------------------------------------------------------------------
+
+
+def address_of(notice: Notice) -> str:
+    """The page that shows the thing."""
+    return f"{settings.PUBLIC_URL}/w/{encode('ws', notice.workspace_id)}/{notice.path}"
+
+
+def _by_mail(notice: Notice, choice: Choice) -> None:
+    template = _TEMPLATES.get(notice.kind, "notice")
+    off_address = address_to_leave(notice.workspace_id, choice.user.pk, notice.kind)
+    context = {
+        "title": notice.title,
+        "text": notice.text,
+        "workspace": notice.workspace.name,
+        "address": address_of(notice),
+        "choices_address": f"{settings.PUBLIC_URL}/w/{encode('ws', notice.workspace_id)}/settings/notices",
+        "off_address": off_address,
+    }
+    message = mails.render(template, choice.user.email, context)
+    if notice.kind == NoticeKind.MONTHLY:
+        # The button of a mail program (RFC 8058).
+        message.extra_headers["List-Unsubscribe"] = f"<{off_address}>"
+        message.extra_headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+    try:
+        message.send()
+    except OSError as error:
+        # What the mail library raises of its own is one too.
+        said = f"The mail relay did not take it: {type(error).__name__}."
+        raise NotTaken(said) from error
+
+
+def _by_slack(notice: Notice, choice: Choice) -> None:
+    # In what it takes for its own signs, a title could call everybody in the channel, or hide where a link leads.
+    text = escape(_plain(notice, SLACK_CHARACTERS), quote=False)
+    _post("Slack", choice.slack_url, {"text": text})
+
+
+def _by_telegram(notice: Notice, choice: Choice) -> None:
+    url = f"{settings.TELEGRAM_API_URL}/bot{choice.telegram_token}/sendMessage"
+    text = _plain(notice, TELEGRAM_CHARACTERS)
+    _post(
+        "Telegram",
+        url,
+        {"chat_id": choice.telegram_chat, "text": text, "link_preview_options": {"is_disabled": True}},
+    )
+
+
+def _plain(notice: Notice, most: int) -> str:
+    tail = f"\n{address_of(notice)}"
+    head = f"{notice.workspace.name}: {notice.title}\n{notice.text}"
+    return head[: most - len(tail)] + tail
+
+
+def _post(name: str, url: str, body: dict[str, object]) -> None:
+    try:
+        answer = _client(
+            allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,
+            allow_private=settings.OUTBOUND_ALLOW_PRIVATE,
+            user_agent=settings.USER_AGENT,
+        ).request(
+            "POST",
+            url,
+            json=body,
+            timeout=_TIMEOUT_SECONDS,
+            max_bytes=_ANSWER_BYTES,
+            max_redirects=0,
+            truncate=True,
+            https_only=not settings.WEBHOOKS_ALLOW_HTTP,
+        )
+    except (OutboundError, ValueError) as error:
+        # Its own words may quote the address, which is a secret.
+        message = f"{name} could not be reached."
+        raise NotTaken(message) from error
+    if not 200 <= answer.status < 300:
+        message = f"{name} answered {answer.status}: check what you pasted here."
+        raise NotTaken(message)
+
+
+@cache
+def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Client:
+    return Client(Policy(allow_loopback=allow_loopback, allow_private=allow_private, user_agent=user_agent))
+
+
+_SEND: Final = {"mail": _by_mail, "slack": _by_slack, "telegram": _by_telegram}

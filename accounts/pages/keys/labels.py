@@ -1,0 +1,155 @@
+"""How a key looks to people: its state, its rights in words, and the lines that try it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db.models import Q
+from django.http import Http404
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.access import tokens
+from accounts.models import ApiToken
+from config.core.clock import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+    from django.utils.functional import _StrPromise
+
+    from accounts.pages.workspace_view import Place
+
+SOON: Final = timedelta(days=7)
+ENDED_SHOWN: Final = 100
+PRESETS: Final[Mapping[str, _StrPromise]] = {
+    "full": gettext_lazy("Full access"),
+    "read-only": gettext_lazy("Read only"),
+    "push-only": gettext_lazy("Push only"),
+}
+_EXAMPLE: Final = {
+    "title": "The harbour ferry leaves earlier",
+    "body": "The harbour ferry leaves at seven from Monday on, twenty minutes earlier than before.",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One row of the list. `successor` is the living key that replaces it."""
+
+    token: ApiToken
+    state: str
+    successor: ApiToken | None
+
+    @property
+    def shown(self) -> str:
+        return f"{self.token.prefix}…{self.token.last_four}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in {"live", "soon", "replaced"}
+
+    @property
+    def may_rotate(self) -> bool:
+        return self.is_live and self.successor is None
+
+    @property
+    def preset(self) -> str:
+        """The name of the set of its scopes; empty where they were chosen one by one."""
+        own = set(self.token.scopes)
+        return next((str(label) for name, label in PRESETS.items() if own == set(tokens.PRESETS[name])), "")
+
+
+@dataclass(frozen=True)
+class Example:
+    id: str
+    told: str
+    line: str
+
+
+def live(place: Place, now: datetime) -> list[Key]:
+    """Newest first."""
+    return _keys(_rows(place).filter(_is_live(now)), now)
+
+
+def live_now(place: Place) -> list[Key]:
+    return live(place, utc_now())
+
+
+def ended(place: Place, now: datetime) -> list[Key]:
+    return _keys(_rows(place).exclude(_is_live(now))[:ENDED_SHOWN], now)
+
+
+def count_ended(place: Place, now: datetime) -> int:
+    return ApiToken.objects.of(place.workspace).exclude(_is_live(now)).count()
+
+
+def find(place: Place, token_id: UUID) -> Key:
+    """Raises `Http404` where the workspace has no such key."""
+    token = _rows(place).filter(pk=token_id).first()
+    if token is None:
+        raise Http404
+    return _keys([token], utc_now())[0]
+
+
+def _rows(place: Place) -> QuerySet[ApiToken]:
+    return (
+        ApiToken.objects.of(place.workspace)
+        .select_related("created_by", "workspace", "rotated_from")
+        .defer("workspace__model_key")
+        .order_by("-created_at", "-id")
+    )
+
+
+def _is_live(now: datetime) -> Q:
+    return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
+
+
+def _keys(rows: Iterable[ApiToken], now: datetime) -> list[Key]:
+    found = list(rows)
+    if not found:
+        return []
+    successors = {
+        row.rotated_from_id: row
+        for row in ApiToken.objects.of(found[0].workspace_id).filter(
+            rotated_from__in=[token.pk for token in found], revoked_at=None
+        )
+    }
+    return [
+        Key(token, _state(token, successors.get(token.pk), now), successors.get(token.pk)) for token in found
+    ]
+
+
+def _state(token: ApiToken, successor: ApiToken | None, now: datetime) -> str:
+    if token.revoked_at is not None:
+        return "revoked"
+    if token.expires_at is not None and token.expires_at <= now:
+        return "expired"
+    if successor is not None:
+        return "replaced"
+    return "soon" if token.expires_at is not None and token.expires_at - now <= SOON else "live"
+
+
+def examples(token: ApiToken, text: str = "$API_KEY") -> list[Example]:
+    """Lines for a terminal that this key's scopes allow."""
+    head = f'-H "Authorization: Bearer {text}"'
+    found = [
+        Example(
+            "line-workspace",
+            _("Ask which workspace it is"),
+            f"curl {settings.PUBLIC_URL}/v1/workspace \\\n  {head}",
+        )
+    ]
+    if "raw:write" in token.scopes:
+        line = (
+            f"curl {settings.PUBLIC_URL}/v1/raw \\\n  {head} \\\n"
+            f"  -H \"Content-Type: application/json\" \\\n  -d '{json.dumps(_EXAMPLE)}'"
+        )
+        found.append(Example("line-raw", _("Push a first text"), line))
+    return found

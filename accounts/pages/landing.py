@@ -1,0 +1,127 @@
+"""Where people come in: the front page, their workspaces, and what they are told when something isn't there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts import workspaces
+from accounts.pages import context_processors, form_recovery
+from accounts.pages.workspace_view import last_workspace, person_page
+from config.core import limits
+from config.core.errors import AppError
+from config.core.middleware import request_id
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+_THEME_SECONDS: Final = 365 * 24 * 3600
+
+
+@require_safe
+@never_cache
+def front(request: HttpRequest) -> HttpResponse:
+    """Who is logged in goes on to their workspace; everybody else is told what this is."""
+    if not request.user.is_authenticated:
+        return render(request, "pages/front.html")
+    own = context_processors.memberships(request)
+    if not own:
+        return redirect("workspace_create")
+    last = last_workspace(request)
+    chosen = next((row for row in own if last == str(row.workspace_id)), own[0])
+    return redirect("home", ws=chosen.workspace_id)
+
+
+@person_page
+def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
+    """`/settings/…` without a workspace in it, as documents and mails name it: the page of the last workspace."""
+    own = context_processors.memberships(request)
+    if not own:
+        return redirect("workspace_create")
+    last = last_workspace(request)
+    chosen = next((row for row in own if last == str(row.workspace_id)), own[0])
+    return redirect(f"/w/{chosen.workspace.public_id}/settings/{rest}")
+
+
+class WorkspaceForm(forms.Form):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=limits.NAME_CHARACTERS,
+        help_text=gettext_lazy("Your team, brand or publication. You can change it later."),
+        widget=forms.TextInput(attrs={"autocomplete": "organization", "autofocus": True}),
+    )
+    timezone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        help_text=gettext_lazy("Schedules and reports use it."),
+        choices=workspaces.timezone_choices,
+        initial="UTC",
+    )
+
+
+@person_page
+def create(request: HttpRequest) -> HttpResponse:
+    form = form_recovery.form_for(request, WorkspaceForm)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return redirect("front")
+        try:
+            made = workspaces.create(
+                form.cleaned_data["name"],
+                owner=request.user,  # type: ignore[arg-type]  # they are logged in
+                timezone=form.cleaned_data["timezone"],
+            )
+        except AppError as error:
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
+        else:
+            messages.success(request, _("%(name)s is ready.") % {"name": made.name})
+            return redirect("home", ws=UUID(str(made.pk)))
+    return render(request, "pages/workspace/create.html", {"form": form})
+
+
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Keep the theme that was chosen; the script does the same without a request."""
+    chosen = request.POST.get("theme", "")
+    answer = redirect(_own_address(request))
+    if chosen in context_processors.THEMES:
+        answer.set_cookie("theme", chosen, max_age=_THEME_SECONDS, samesite="Lax", secure=request.is_secure())
+    else:
+        answer.delete_cookie("theme")
+    return answer
+
+
+def _own_address(request: HttpRequest) -> str:
+    """Back to where the form stood; never to another site."""
+    given = request.POST.get("next", "/")
+    return given if given.startswith("/") and not given.startswith(("//", "/\\")) else "/"
+
+
+def nothing_here(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Also what belongs to somebody else: the two can't be told apart."""
+    del exception
+    return render(request, "pages/404.html", status=404)
+
+
+def too_often(request: HttpRequest) -> HttpResponse:
+    """A log-in, a sign-up or a code that was asked for again and again: ACCOUNT_RATE_LIMITS."""
+    return render(request, "pages/429.html", status=429)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """It asks the database nothing: that may be what is broken."""
+    return render(request, "pages/500.html", {"request_id": request_id()}, status=500)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form that was open too long, or in a browser that keeps no cookies."""
+    del reason
+    return render(request, "pages/csrf.html", status=403)

@@ -1,0 +1,199 @@
+"""Where a page is: the workspace that its address names, and what the person in front of it may do there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django.contrib import messages
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.urls import path, register_converter, reverse
+from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
+
+from accounts.access import roles
+from accounts.models import Membership
+from accounts.pages import form_recovery
+from config.core.ids import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+    from django.urls.resolvers import URLPattern
+
+    from accounts.models import User, Workspace
+
+_LAST_WORKSPACE: Final = "last_workspace"
+
+
+@dataclass(frozen=True)
+class Place:
+    workspace: Workspace
+    user: User
+    role: str
+
+    def may(self, act: str) -> bool:
+        return roles.may(self.role, act)
+
+    @property
+    def may_edit(self) -> bool:
+        return self.may("edit")
+
+    @property
+    def may_manage(self) -> bool:
+        return self.may("manage")
+
+    def address(self, name: str, **arguments: Any) -> str:
+        """The address of another page of this workspace."""
+        return reverse(name, kwargs={"ws": self.workspace.pk, **arguments})
+
+
+class PublicId:
+    """A path converter: `<ws:ws>` takes a public id of that prefix and hands over the UUID."""
+
+    regex = "[a-z]+_[0-9a-z]{26}"
+    prefix = ""
+
+    def to_python(self, value: str) -> UUID:
+        found = decode(self.prefix, value)
+        if found is None:
+            # Django's way of saying that the address doesn't match.
+            raise ValueError
+        return found
+
+    def to_url(self, value: UUID) -> str:
+        return encode(self.prefix, value)
+
+
+def register_ids(*prefixes: str) -> None:
+    """Make `<prefix:name>` usable in the addresses of pages; a text that is no such id is an address of nothing."""
+    for prefix in prefixes:
+        converter = type(f"{prefix}Id", (PublicId,), {"prefix": prefix, "regex": f"{prefix}_[0-9a-z]{{26}}"})
+        register_converter(converter, prefix)
+
+
+def page(
+    act: str, *, methods: tuple[str, ...] = ("GET", "POST")
+) -> Callable[[Callable[..., HttpResponseBase]], Callable[..., HttpResponseBase]]:
+    """Make a view of `(request, place, …)` a page of a workspace for those whose role allows the act.
+
+    Who isn't logged in is asked to, and finds what they had typed again afterwards. To a stranger the workspace isn't
+    there. A member whose role doesn't allow the act is told whom to ask.
+    """
+    if act not in roles.ACTS:
+        message = f"There is no act {act!r} in accounts/access/roles.py."
+        raise ValueError(message)
+
+    def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        @kept_private
+        @wraps(view)
+        def answer(request: HttpRequest, ws: UUID, **arguments: Any) -> HttpResponseBase:
+            if request.method not in {*methods, "HEAD"}:
+                return not_allowed(request, methods)
+            if not request.user.is_authenticated:
+                return ask_to_log_in(request)
+            place = find(request, ws)
+            if place is None:
+                raise Http404
+            request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
+            if not place.may(act):
+                return render(request, "pages/not_yours.html", {"owners": _owners(place)}, status=403)
+            if request.session.get(_LAST_WORKSPACE) != str(ws):
+                request.session[_LAST_WORKSPACE] = str(ws)
+            response = view(request, place, **arguments)
+            form_recovery.vouch(request, response)
+            return response
+
+        answer.act = act  # type: ignore[attr-defined]  # the matrix of roles reads it
+        return answer
+
+    return decorate
+
+
+def kept_private(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """No cache on the way keeps the page, and the browser asks anew; but going back shows a form as it was sent.
+
+    With `no-store` the browser would have nothing to go back to but an error. What shows a secret has that by itself.
+    """
+
+    @wraps(view)
+    def answer(*arguments: Any, **named: Any) -> HttpResponseBase:
+        response = view(*arguments, **named)
+        if "Cache-Control" not in response:
+            patch_cache_control(response, private=True, no_cache=True)
+        return response
+
+    return answer
+
+
+def person_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Make a view of `(request)` a page of everybody who has logged in, whatever the workspace."""
+
+    @kept_private
+    @wraps(view)
+    def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        if request.method not in {"GET", "POST", "HEAD"}:
+            return not_allowed(request, ("GET", "POST"))
+        if not request.user.is_authenticated:
+            return ask_to_log_in(request)
+        response = view(request, **arguments)
+        form_recovery.vouch(request, response)
+        return response
+
+    return answer
+
+
+def ask_to_log_in(request: HttpRequest) -> HttpResponse:
+    """They come back to where they were, and find what they had typed."""
+    is_kept = form_recovery.keep(request)
+    if request.headers.get("HX-Request") == "true":
+        if not is_kept:
+            # The page stays open: it is the only place that has what was typed.
+            return HttpResponse(status=401)
+        # A part that changes by itself: its whole page is opened again, which leads to the log-in and back.
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    if not is_kept:
+        messages.warning(
+            request, _("What you had typed is not kept here. Go back to copy it, before you log in.")
+        )
+    return redirect_to_login(request.get_full_path() if request.method == "GET" else request.path)
+
+
+def not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpResponse:
+    answer = render(request, "pages/405.html", status=405)
+    answer["Allow"] = ", ".join(methods)
+    return answer
+
+
+def find(request: HttpRequest, workspace_id: UUID) -> Place | None:
+    """None where the person doesn't belong to it, and where it was deleted."""
+    user = cast("User", request.user)
+    membership = (
+        Membership.objects.of(workspace_id)
+        .select_related("workspace__plan", "workspace__credits")
+        .defer("workspace__model_key")
+        .filter(user=user, workspace__deleted_at=None)
+        .first()
+    )
+    return None if membership is None else Place(membership.workspace, user, membership.role)
+
+
+def last_workspace(request: HttpRequest) -> str | None:
+    """The id, as text, of the workspace that was last looked at in this session."""
+    return request.session.get(_LAST_WORKSPACE)
+
+
+def _owners(place: Place) -> list[str]:
+    rows = Membership.objects.of(place.workspace).filter(role=Membership.Role.OWNER, user__is_active=True)
+    return list(rows.order_by("id").values_list("user__email", flat=True))
+
+
+def page_path(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+    """An address below the workspace's own."""
+    return path(f"w/<ws:ws>/{route}", view, name=name)

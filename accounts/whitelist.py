@@ -1,0 +1,89 @@
+"""The queue of workspaces that wish to be let in: ask, approve, refuse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from accounts import audit, mails, workspaces
+from accounts.models import Membership, WhitelistRequest
+from config.core.clock import utc_now
+from config.core.errors import Conflict, Invalid
+from config.core.states import move
+
+if TYPE_CHECKING:
+    from accounts.models import Workspace
+
+MESSAGE_CHARACTERS: Final = 2000
+REASON_CHARACTERS: Final = 1000
+
+
+def ask(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
+    """Put it into the operator's queue and tell the operator; one request of a workspace waits at a time."""
+    message = message.strip()
+    if len(message) > MESSAGE_CHARACTERS:
+        said = f"Give at most {MESSAGE_CHARACTERS} characters."
+        raise Invalid.one(field="message", code="length", message=said)
+    if workspace.is_whitelisted:
+        raise Conflict.because(code="whitelisted", message="This workspace is let in already.")
+    try:
+        with transaction.atomic():
+            request: WhitelistRequest = WhitelistRequest.everywhere.create(
+                workspace=workspace, message=message, asked_by=by[:200]
+            )
+            audit.note("whitelisting.asked", workspace=workspace, actor=by, subject=workspace.public_id)
+    except IntegrityError as error:
+        said = "A request of this workspace waits already; the operator answers by mail."
+        raise Conflict.because(code="already_asked", message=said) from error
+    mails.send(
+        "asked",
+        [settings.OPERATOR_CONTACT],
+        {
+            "workspace": workspace.name,
+            "id": workspace.public_id,
+            "by": by,
+            "message": message,
+            "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/",
+        },
+    )
+    return request
+
+
+def approve(request: WhitelistRequest, actor: str) -> None:
+    """Whitelist the workspace and tell its owners; raises `Conflict` where it was decided already."""
+    with transaction.atomic():
+        move(request, "approved", decided_by=actor, decided_at=utc_now())
+        workspaces.whitelist(request.workspace, actor)
+        _note("whitelisting.approved", request, actor)
+    _tell_owners("whitelisted", request)
+
+
+def refuse(request: WhitelistRequest, reason: str, actor: str) -> None:
+    """Tell the owners why not; they may ask again."""
+    reason = reason.strip()
+    if not 1 <= len(reason) <= REASON_CHARACTERS:
+        said = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners are told it."
+        raise Invalid.one(field="reason", code="length", message=said)
+    with transaction.atomic():
+        move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())
+        _note("whitelisting.refused", request, actor)
+    _tell_owners("refused", request, page="settings/access")
+
+
+def _note(action: str, request: WhitelistRequest, actor: str) -> None:
+    workspace = request.workspace
+    details = {"reason": request.reason} if request.reason else {}
+    audit.note(action, workspace=workspace, actor=actor, subject=workspace.public_id, details=details)
+
+
+def _tell_owners(name: str, request: WhitelistRequest, page: str = "") -> None:
+    workspace = request.workspace
+    owners = Membership.objects.of(workspace).filter(role=Membership.Role.OWNER, user__is_active=True)
+    context = {
+        "workspace": workspace.name,
+        "reason": request.reason,
+        "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
+    }
+    mails.send(name, list(owners.order_by("id").values_list("user__email", flat=True)), context)

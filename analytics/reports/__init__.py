@@ -1,0 +1,1 @@
+"""What pages and mails say of a period."""

@@ -1,0 +1,1 @@
+"""The operators' pages besides Django's own."""

@@ -1,0 +1,125 @@
+"""The name that somebody meant by one that isn't known: a slip of the hand, or another service's word for it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Final
+
+from config.core import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_NEAR: Final = 0.7
+"""Below this likeness a guess misleads more often than it helps: `url` isn't near to `batch_hours`."""
+# What other services, feeds and hands call it, by our names, the likeliest first: of those the first that is known counts.
+_MEANT: Final = {
+    ("content", "text", "html", "markdown", "message", "article", "description", "full_text"): ("body",),
+    ("headline", "heading"): ("title", "name"),
+    ("subject",): ("title", "topics", "name"),
+    ("name",): ("title",),
+    ("title", "label"): ("name",),
+    (
+        "url",
+        "link",
+        "href",
+        "uri",
+        "address",
+        "feed",
+        "feed_url",
+        "rss",
+        "rss_url",
+        "website",
+        "site",
+        "source_url",
+    ): (
+        "url",
+        "channel",
+        "links",
+        "base_url",
+    ),
+    ("channel_id", "channel_url", "channel_name", "youtube_channel"): ("channel", "url"),
+    ("playlist_id", "playlist_url"): ("playlist", "url"),
+    ("user", "account", "profile", "user_name", "creator", "handle"): ("username", "handle", "channel"),
+    ("tag", "tags", "hashtags"): ("hashtag",),
+    ("from", "since", "start", "start_date", "date_from", "from_date", "start_time", "begin"): (
+        "from",
+        "created_after",
+    ),
+    ("to", "until", "till", "end", "end_date", "date_to", "to_date", "end_time"): ("to", "created_before"),
+    ("id", "guid", "uuid", "ref", "reference"): ("external_id",),
+    ("lang", "locale"): ("language",),
+    (
+        "images",
+        "image",
+        "image_url",
+        "videos",
+        "video",
+        "video_url",
+        "attachments",
+        "files",
+        "photos",
+        "pictures",
+    ): (
+        "media",
+        "upload",
+    ),
+    ("published", "pub_date", "created_at"): ("published_at", "created_after"),
+    ("date",): ("published_at", "created_after", "publish_at"),
+    ("engine", "formats", "format", "outputs", "output", "engine_output", "engine_outputs"): (
+        "engines",
+        "engine_output",
+    ),
+    ("scheduled_at", "scheduled_for", "schedule_at", "time", "at", "when", "send_at"): (
+        "publish_at",
+        "local_time",
+    ),
+    ("time_zone", "tz"): ("timezone", "tz"),
+    ("channels", "accounts", "platforms", "outlet"): ("outlets",),
+    ("page_size", "per_page", "count", "size"): ("limit",),
+    ("page", "offset", "after", "next", "starting_after"): ("cursor", "after"),
+    ("sort", "order_by", "direction", "sort_by"): ("order",),
+    ("interval", "poll_interval"): ("poll_interval_minutes",),
+    ("frequency", "schedule", "every", "every_hours", "slots"): (
+        "cadence",
+        "poll_interval_minutes",
+        "publish_at",
+    ),
+    ("selector", "css", "css_selector"): ("item_selector",),
+    ("granularity", "period", "resolution", "date_bucket", "bucket_size", "step"): ("interval",),
+    ("bucket", "buckets"): ("content_type",),
+    ("dimension", "dimensions", "breakdown", "group", "by", "split_by"): ("group_by",),
+    ("topic_pool", "topic", "prompt", "prompts", "subjects", "themes", "keywords"): ("topics",),
+    ("state",): ("status",),
+    ("meta", "extra", "data"): ("metadata",),
+    ("events", "event_types", "types"): ("type",),
+}
+_BY_WORD: Final = {word: meant for words, meant in _MEANT.items() for word in words}
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is meant: the same in other letters, another service's word, or a slip; None for a guess."""
+    names = sorted(known)
+    word = name[: limits.NAME_CHARACTERS]
+    folded = {_folded(one): one for one in names}
+    same = folded.get(_folded(word))
+    if same is not None:
+        return same
+    usual = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower().replace("-", "_")
+    if usual in _BY_WORD:
+        # A word with a meaning of its own is no slip of the hand for one that only looks like it.
+        return next((one for one in _BY_WORD[usual] if one in names), None)
+    near = difflib.get_close_matches(_folded(word), list(folded), n=1, cutoff=_NEAR)
+    return folded[near[0]] if near else None
+
+
+def hint(name: str, known: Sequence[str]) -> str:
+    """What to say after that a name isn't known: the one that is meant, else all there are."""
+    near = nearest(name, known)
+    return f"Did you mean {near}?" if near else f"Known are: {', '.join(known) or 'none'}."
+
+
+def _folded(name: str) -> str:
+    """`shortPost`, `short_post` and `SHORT POST` are one word."""
+    return re.sub(r"[\s_-]+", "", name).casefold()

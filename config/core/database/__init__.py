@@ -1,0 +1,1 @@
+"""What SQLite and PostgreSQL do differently, and statements that are compiled once."""

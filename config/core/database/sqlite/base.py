@@ -1,0 +1,175 @@
+"""SQLite for many threads of one process.
+
+SQLite has one write lock, and whoever finds it taken sleeps for up to a tenth of a second and tries again: a thread that
+writes one transaction after the other keeps the rest away for seconds. Here the threads of a process queue for it, so
+that one workspace's burst delays nobody else's row. Other processes wait as ever; SQLite alone decides who may write.
+
+What is committed is on the disk before the call returns, so that no power cut takes back an answer or an armed attempt.
+SQLite would wait for the disk while it holds the write lock (`synchronous=FULL`); here that wait comes after the lock is
+given back, and threads that commit at the same time share it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import OperationalError
+from django.db.backends.sqlite3 import base
+
+from config.core.database.fair_lock import Turns
+from config.core.database.sqlite import MAY_BE_LOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WRITES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
+"""What of Django's own SQL takes the lock outside a transaction."""
+SECONDS: Final = 5.0
+"""SQLite's own default."""
+
+_turns: Final[dict[str, Turns]] = {}
+"""By the name of the database."""
+_syncs: Final[dict[str, SharedSync]] = {}
+"""By the name of the database."""
+
+
+class SharedSync:
+    """Brings a file to the disk; those who come while that is under way share the next one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._forget()
+        # A forked child has none of the threads that would end it.
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._changing = threading.Condition()
+        self._begun = self._done = 0
+        self._is_busy = False
+
+    def sync(self) -> None:
+        """Return when all that was written before is on the disk; raises `OSError`."""
+        with self._changing:
+            # One that has begun already may have missed it.
+            wanted = self._begun + 1
+            self._changing.wait_for(lambda: self._done >= wanted or not self._is_busy)
+            if self._done >= wanted:
+                return
+            self._is_busy = True
+            self._begun += 1
+            number = self._begun
+        try:
+            self._write_out()
+        except BaseException:
+            # Whatever it was, the next one has to try itself.
+            self._end(self._done)
+            raise
+        self._end(number)
+
+    def _end(self, done: int) -> None:
+        with self._changing:
+            self._done = done
+            self._is_busy = False
+            self._changing.notify_all()
+
+    def _write_out(self) -> None:
+        # Without a journal everything is in the database, which SQLite brought to the disk before it removed the journal.
+        with suppress(FileNotFoundError):
+            file = os.open(self._path, os.O_RDONLY)
+            try:
+                # macOS has only the slower of the two.
+                getattr(os, "fdatasync", os.fsync)(file)
+            finally:
+                os.close(file)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._has_turn = False
+        self._changes_before = 0
+        self._syncs_itself = False
+        self.execute_wrappers.append(self._write_in_turn)
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        self._syncs_itself = False
+        return super().get_new_connection(conn_params)
+
+    def _begin(self, *, syncs_itself: bool) -> None:
+        """Before a transaction, or a statement of its own."""
+        if syncs_itself != self._syncs_itself:
+            self.connection.execute(f"PRAGMA synchronous={'FULL' if syncs_itself else 'NORMAL'}")
+            self._syncs_itself = syncs_itself
+        self._changes_before = self.connection.total_changes
+
+    def _sync(self) -> None:
+        """Wait for the disk, where anything was changed."""
+        if self.connection.total_changes == self._changes_before:
+            return
+        name = str(self.settings_dict["NAME"])
+        try:
+            (_syncs.get(name) or _syncs.setdefault(name, SharedSync(f"{name}-wal"))).sync()
+        except OSError as error:
+            message = f"What was committed may not be on the disk: {error.strerror}."
+            raise OperationalError(message) from error
+
+    @property
+    def _turns(self) -> Turns:
+        name = str(self.settings_dict["NAME"])
+        # setdefault() is one step: two threads never get two of them. Each one made stays for good, for the sake of forks.
+        return _turns.get(name) or _turns.setdefault(name, Turns())
+
+    @property
+    def _patience(self) -> float:
+        return float(self.settings_dict["OPTIONS"].get("timeout", SECONDS))
+
+    def _write_in_turn(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if self.in_atomic_block or not WRITES.match(sql):
+            return execute(sql, *rest)
+        is_needed = MAY_BE_LOST not in sql
+        # Such a statement is committed only when its rows have been fetched, after this: then SQLite has to wait.
+        syncs_itself = is_needed and "RETURNING" in sql
+        self._begin(syncs_itself=syncs_itself)
+        with self._turns.turn(self._patience):
+            done = execute(sql, *rest)
+        if is_needed and not syncs_itself:
+            self._sync()
+        return done
+
+    def _start_transaction_under_autocommit(self) -> None:
+        # Whoever gets no turn asks SQLite all the same, whose answer holds: a turn is a courtesy.
+        self._has_turn = self._turns.take(self._patience)
+        try:
+            self._begin(syncs_itself=False)
+            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # the stubs leave it out
+        # Whatever it was, a transaction that didn't begin never ends.
+        except BaseException:
+            self._end_turn()
+            raise
+
+    def _end_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
+            self._turns.give_back()
+
+    def _commit(self) -> None:
+        # A commit that fails leaves the transaction open, and Django rolls it back.
+        super()._commit()  # type: ignore[misc]  # the stubs leave it out
+        self._end_turn()
+        self._sync()
+
+    def _rollback(self) -> None:
+        try:
+            super()._rollback()  # type: ignore[misc]  # the stubs leave it out
+        finally:
+            self._end_turn()
+
+    def _close(self) -> None:
+        try:
+            super()._close()  # type: ignore[misc]  # the stubs leave it out
+        finally:
+            self._end_turn()

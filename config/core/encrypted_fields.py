@@ -1,0 +1,136 @@
+"""Encrypted fields: MultiFernet with key ids, for every secret that must be readable again.
+
+A sealed value is `<key id>:<token>`. The first key of `FIELD_KEYS` seals; every key opens, so a new key is put first
+and the old one stays until everything has been sealed anew.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cryptography.fernet import Fernet, InvalidToken
+from django.conf import settings
+from django.db import models
+
+from config.core.errors import AppError
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.models.expressions import Expression
+
+    TextField = models.TextField[Any, Any]
+else:
+    TextField = models.TextField
+
+
+class CannotOpen(AppError):
+    """The key that sealed this is not among `FIELD_KEYS`."""
+
+
+@cache
+def _keys(pairs: tuple[str, ...]) -> dict[str, Fernet]:
+    keys = {}
+    for pair in pairs:
+        key_id, _, key = pair.partition(":")
+        keys[key_id] = Fernet(key)
+    return keys
+
+
+def seal(value: str) -> str:
+    keys = _keys(tuple(settings.FIELD_KEYS))
+    key_id, key = next(iter(keys.items()))
+    return f"{key_id}:{key.encrypt(value.encode()).decode()}"
+
+
+def unseal(sealed: str) -> str:
+    key_id, _, token = sealed.partition(":")
+    key = _keys(tuple(settings.FIELD_KEYS)).get(key_id)
+    if key is None:
+        message = f"A secret in the database is sealed with key {key_id!r}, which FIELD_KEYS does not hold."
+        raise CannotOpen from LookupError(message)
+    try:
+        return key.decrypt(token.encode()).decode()
+    except InvalidToken as error:
+        raise CannotOpen from error
+
+
+class SealedTextField(TextField):
+    """Text that is sealed in the database and open in memory; it can't be searched."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        return None if value is None else seal(str(value))
+
+    def from_db_value(
+        self, value: str | None, expression: Expression, connection: BaseDatabaseWrapper
+    ) -> str | None:
+        del expression, connection
+        return None if value is None else unseal(value)
+
+
+class Sealed:
+    """A sealed value as its row holds it: whoever reads the row does not hold the secret, until `open()`."""
+
+    __slots__ = ("_stored",)
+
+    def __init__(self, stored: str) -> None:
+        self._stored = stored
+
+    def __repr__(self) -> str:
+        return "Sealed()"
+
+    def open(self) -> str:
+        return unseal(self._stored)
+
+    def as_stored(self) -> str:
+        return self._stored
+
+
+class ClosedTextField(SealedTextField):
+    """Text that stays sealed in memory too: what drags the row along, such as a join, brings no secret with it.
+
+    A row gives a `Sealed`, or None; a text that is assigned is sealed when it is written.
+    """
+
+    def get_prep_value(self, value: Any) -> Any:
+        return value.as_stored() if isinstance(value, Sealed) else super().get_prep_value(value)
+
+    def from_db_value(  # type: ignore[override]  # the same value, still closed
+        self, value: str | None, expression: Expression, connection: BaseDatabaseWrapper
+    ) -> Sealed | None:
+        del expression, connection
+        return None if value is None else Sealed(value)
+
+    def to_python(self, value: Any) -> Any:
+        return value
+
+
+class SealedJSON(Sealed):
+    """A sealed JSON object as its row holds it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "SealedJSON()"
+
+    def open_object(self) -> dict[str, Any]:
+        opened: dict[str, Any] = json.loads(self.open())
+        return opened
+
+
+class ClosedJSONField(ClosedTextField):
+    """A JSON object that stays sealed in memory too: a row gives a `SealedJSON`, or None; an object is sealed when it is
+    written.
+    """
+
+    def get_prep_value(self, value: Any) -> Any:
+        if value is None:
+            return None
+        return value.as_stored() if isinstance(value, Sealed) else seal(json.dumps(value))
+
+    def from_db_value(  # type: ignore[override]  # the same value, still closed
+        self, value: str | None, expression: Expression, connection: BaseDatabaseWrapper
+    ) -> SealedJSON | None:
+        del expression, connection
+        return None if value is None else SealedJSON(value)

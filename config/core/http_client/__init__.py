@@ -1,0 +1,31 @@
+"""The only way out: a guarded HTTP client and raw sockets, free of Django so that plug-ins may use them."""
+
+from __future__ import annotations
+
+from config.core.http_client.client import Client, Options, Response
+from config.core.http_client.errors import (
+    AddressRefused,
+    BadResponse,
+    ConnectFailed,
+    OutboundError,
+    ResponseTooLarge,
+    TimedOut,
+    TooManyRedirects,
+)
+from config.core.http_client.guard import Policy, connect, is_allowed
+
+__all__ = [
+    "AddressRefused",
+    "BadResponse",
+    "Client",
+    "ConnectFailed",
+    "Options",
+    "OutboundError",
+    "Policy",
+    "Response",
+    "ResponseTooLarge",
+    "TimedOut",
+    "TooManyRedirects",
+    "connect",
+    "is_allowed",
+]

@@ -1,0 +1,446 @@
+"""The HTTP client: guarded connections, redirects judged anew at every hop."""
+
+from __future__ import annotations
+
+import http.client
+import json as jsonlib
+import re
+import ssl
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from time import monotonic
+from typing import TYPE_CHECKING, TypedDict, Unpack
+from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+import certifi
+
+from config.core.http_client.errors import (
+    AddressRefused,
+    BadResponse,
+    ConnectFailed,
+    OutboundError,
+    TimedOut,
+    TooManyRedirects,
+)
+from config.core.http_client.guard import Deadline, Host, Policy, open_socket, read_host
+from config.core.http_client.pool import Kept
+from config.core.http_client.wire import Wire, read_body
+
+if TYPE_CHECKING:
+    import socket
+
+MAX_URL_LENGTH = 8192
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# Of the 3xx codes only these ask for another request; 300, 304, 305 and 306 are answers like any other.
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_AUTHORITY = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+))(?::(?P<port>[0-9]{0,5}))?")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+# Everything that may stand in a path or query stays as the caller wrote it.
+_SAFE = "/%:@!$&'()*+,;=~[]?"
+
+# These say how a message is framed and where it goes, which is the client's affair alone.
+_OWN_HEADERS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect"}
+)
+# What another origin may see after a redirect. Any other header could be a credential or a signature, under
+# whatever name, so the list is of what stays.
+_HARMLESS_HEADERS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "cache-control",
+        "content-encoding",
+        "content-language",
+        "content-type",
+        "if-modified-since",
+        "if-none-match",
+        "range",
+        "user-agent",
+    }
+)
+
+
+class Headers(Mapping[str, str]):
+    """Response headers, looked up in any case; repeated ones are joined by a comma."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._values: dict[str, str] = {}
+        for name, value in pairs:
+            key = name.lower()
+            # A folded value (obsolete, still sent) holds line ends.
+            unfolded = " ".join(value.split("\r\n"))
+            self._values[key] = f"{self._values[key]}, {unfolded}" if key in self._values else unfolded
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@dataclass(frozen=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+    elapsed: float
+    truncated: bool
+    redirects: tuple[tuple[int, str], ...]
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of `Client.request`."""
+
+    headers: Mapping[str, str] | None
+    body: bytes | None
+    json: object
+    form: Mapping[str, str] | None
+    timeout: float
+    connect_timeout: float
+    max_bytes: int
+    max_redirects: int
+    https_only: bool
+    truncate: bool
+    keep: bool
+
+
+@dataclass(frozen=True)
+class _Target:
+    scheme: str
+    host: Host
+    port: int
+    path: str
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host.bare, self.port
+
+    @property
+    def authority(self) -> str:
+        name = f"[{self.host.bare}]" if ":" in self.host.bare else self.host.bare
+        return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    target: _Target
+    headers: dict[str, str]
+    body: bytes | None
+
+    def to_bytes(self, *, keep: bool) -> bytes:
+        lines = [f"{self.method} {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
+            lines.append(f"Content-Length: {len(self.body or b'')}")
+        if not keep:
+            lines.append("Connection: close")
+        lines += ["", ""]
+        return "\r\n".join(lines).encode("latin-1") + (self.body or b"")
+
+    def follow(self, status: int, target: _Target) -> _Request:
+        """Return the request that a browser would make next."""
+        headers = self.headers
+        if target.origin != self.target.origin:
+            headers = {name: value for name, value in headers.items() if name.lower() in _HARMLESS_HEADERS}
+        becomes_get = (status == http.HTTPStatus.SEE_OTHER and self.method != "HEAD") or (
+            status in (http.HTTPStatus.MOVED_PERMANENTLY, http.HTTPStatus.FOUND) and self.method == "POST"
+        )
+        if not becomes_get:
+            return replace(self, target=target, headers=headers)
+        headers = {name: value for name, value in headers.items() if not name.lower().startswith("content-")}
+        return _Request("GET", target, headers, None)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    deadline: Deadline
+    connect_timeout: float
+    max_bytes: int
+    max_redirects: int
+    https_only: bool
+    truncate: bool
+    keep: bool
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    headers: Headers
+    body: bytes
+    truncated: bool
+
+
+class _Unanswered(Exception):
+    """The connection broke before the first byte of an answer."""
+
+
+class Client:
+    """An HTTP/1.1 client for addresses that somebody else chose. Thread-safe.
+
+    Each request makes its own connection, whose address is judged then, but for those with `keep`. There are no
+    cookies, no proxies or credentials from the environment, no retries. `tls` replaces the usual trust store.
+    """
+
+    def __init__(self, policy: Policy, *, tls: ssl.SSLContext | None = None) -> None:
+        self.policy = policy
+        self._tls = tls
+        self._kept = Kept()
+
+    def sweep(self) -> None:
+        """Close the kept connections that nobody has used for a while."""
+        self._kept.sweep()
+
+    def get(self, url: str, **options: Unpack[Options]) -> Response:
+        return self.request("GET", url, **options)
+
+    def post(self, url: str, **options: Unpack[Options]) -> Response:
+        return self.request("POST", url, **options)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        json: object = None,
+        form: Mapping[str, str] | None = None,
+        timeout: float = 20.0,
+        connect_timeout: float = 5.0,
+        max_bytes: int = 5 * 1024 * 1024,
+        max_redirects: int = 0,
+        https_only: bool = False,
+        truncate: bool = False,
+        keep: bool = False,
+    ) -> Response:
+        """Send a request and return the response, whatever its status.
+
+        `timeout` bounds everything from the lookup to the last byte, redirects included; `connect_timeout`
+        bounds each attempt to connect to one address; `max_bytes` counts decoded bytes. With `max_redirects`
+        0 a redirect is returned like any other response. The `json` value None means no body.
+
+        With `keep` the connection stays open for the next request to the same place, for seconds (`kept.py`). Where a
+        kept one breaks before any byte of an answer, the request is sent once more on a new one: only for requests
+        that may arrive twice.
+
+        Raises a subclass of OutboundError; ValueError, before anything is sent, for a method, header or
+        combination of bodies that can't be sent.
+        """
+        started = monotonic()
+        limits = _Limits(
+            Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate, keep
+        )
+        content, content_type = _encode_body(body, json, form)
+        request = _Request(
+            _check_method(method),
+            self._read_url(url, limits),
+            _merge_headers(
+                {"User-Agent": self.policy.user_agent, "Accept": "*/*", "Accept-Encoding": "gzip"},
+                {"Content-Type": content_type} if content_type else {},
+                headers or {},
+            ),
+            content,
+        )
+        redirects: list[tuple[int, str]] = []
+        is_answered = False
+        try:
+            while True:
+                answer = self._exchange(request, limits)
+                is_answered = True
+                location = _find_redirect(answer, limits)
+                if location is None:
+                    break
+                if len(redirects) == max_redirects:
+                    message = f"The server redirected more than {max_redirects} times."
+                    raise TooManyRedirects(message)
+                target = self._read_url(location, limits, base=request.target.url)
+                redirects.append((answer.status, target.url))
+                request = request.follow(answer.status, target)
+        except OutboundError as error:
+            # A failure at a later hop doesn't undo the request that the first server has answered.
+            error.may_have_reached = error.may_have_reached or is_answered
+            raise
+        return Response(
+            status=answer.status,
+            headers=answer.headers,
+            body=answer.body,
+            url=request.target.url,
+            elapsed=monotonic() - started,
+            truncated=answer.truncated,
+            redirects=tuple(redirects),
+        )
+
+    def _read_url(self, url: str, limits: _Limits, *, base: str = "") -> _Target:
+        if len(url) > MAX_URL_LENGTH or _CONTROL.search(url):
+            message = f"The URL holds spaces or control characters, or is longer than {MAX_URL_LENGTH}."
+            raise AddressRefused(message)
+        try:
+            parts = urlsplit(urljoin(base, url))
+        except ValueError as error:
+            message = "The URL is malformed."
+            raise AddressRefused(message) from error
+        if parts.scheme not in DEFAULT_PORTS:
+            message = "Only http and https URLs can be called."
+            raise AddressRefused(message)
+        if parts.scheme == "http" and (limits.https_only or not self.policy.allow_http):
+            message = "Only https URLs can be called here."
+            raise AddressRefused(message)
+        if "@" in parts.netloc:
+            message = "A URL with a user name or password in it cannot be called."
+            raise AddressRefused(message)
+        match = _AUTHORITY.fullmatch(parts.netloc)
+        if match is None:
+            message = "The URL has no valid host."
+            raise AddressRefused(message)
+        path = quote(parts.path or "/", safe=_SAFE, errors="replace")
+        if parts.query:
+            path += "?" + quote(parts.query, safe=_SAFE, errors="replace")
+        return _Target(
+            parts.scheme,
+            read_host(match["v6"] or match["name"]),
+            int(match["port"]) if match["port"] else DEFAULT_PORTS[parts.scheme],
+            path,
+        )
+
+    def _exchange(self, request: _Request, limits: _Limits) -> _Answer:
+        kept = self._kept.take(request.target.origin) if limits.keep else None
+        if kept is not None:
+            try:
+                return self._exchange_on(kept.socket, request, limits, opened_at=kept.opened_at)
+            except _Unanswered:
+                # The server closed it in the moment of its use.
+                pass
+        opened = self._open(request.target, limits)
+        try:
+            return self._exchange_on(opened, request, limits, opened_at=monotonic())
+        except _Unanswered as error:
+            raise BadResponse(str(error), may_have_reached=True) from error
+
+    def _exchange_on(
+        self, sock: socket.socket, request: _Request, limits: _Limits, *, opened_at: float
+    ) -> _Answer:
+        """Raises `_Unanswered` where the connection broke before the first byte of an answer."""
+        is_kept = False
+        wire = Wire(sock, limits.deadline)
+        host = request.target.host.bare
+        # From here on a failure says nothing about what the server has received.
+        try:
+            wire.send(request.to_bytes(keep=limits.keep))
+            response = wire.receive_head(request.method)
+            answer = _Answer(response.status, Headers(response.getheaders()), b"", truncated=False)
+            if _find_redirect(answer, limits) is not None:
+                return answer
+            will_close = response.will_close
+            body, truncated = read_body(response, max_bytes=limits.max_bytes, truncate=limits.truncate)
+            if limits.keep and not will_close and response.isclosed():
+                self._kept.put(request.target.origin, sock, opened_at=opened_at)
+                is_kept = True
+            return replace(answer, body=body, truncated=truncated)
+        except TimeoutError as error:
+            message = f"{host} did not answer in full within {limits.deadline.seconds:g} seconds."
+            raise TimedOut(message, may_have_reached=True) from error
+        except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
+            # http.client lets int() complain about a chunk size, which is the ValueError.
+            message = f"{host} broke off or sent no valid HTTP response."
+            if not wire.has_received:
+                raise _Unanswered(message) from error
+            raise BadResponse(message, may_have_reached=True) from error
+        finally:
+            if not is_kept:
+                sock.close()
+
+    def _open(self, target: _Target, limits: _Limits) -> socket.socket:
+        sock = open_socket(
+            target.host,
+            target.port,
+            deadline=limits.deadline,
+            connect_timeout=limits.connect_timeout,
+            policy=self.policy,
+        )
+        if target.scheme == "http":
+            return sock
+        name = target.host.bare
+        try:
+            # OpenSSL's handshake takes the socket's time-out as the limit of the whole, not of each read.
+            sock.settimeout(limits.deadline.left())
+            return (self._tls or _make_tls_context()).wrap_socket(sock, server_hostname=name)
+        except TimeoutError as error:
+            message = f"{name} did not finish the TLS handshake in time."
+            raise TimedOut(message) from error
+        except ssl.SSLCertVerificationError as error:
+            message = f"The certificate of {name} could not be verified: {error.verify_message}."
+            raise ConnectFailed(message) from error
+        except (OSError, ValueError) as error:
+            # wrap_socket raises ValueError for a name that can't be sent to the server.
+            message = f"No TLS connection to {name} could be made."
+            raise ConnectFailed(message) from error
+        finally:
+            # After success the wrapped socket owns the descriptor and this closes nothing.
+            sock.close()
+
+
+@cache
+def _make_tls_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    # A slim container may have no trust store of its own; an operator's own authorities are in the system's.
+    context.load_verify_locations(certifi.where())
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _find_redirect(answer: _Answer, limits: _Limits) -> str | None:
+    if limits.max_redirects < 1 or answer.status not in REDIRECTS or "Location" not in answer.headers:
+        return None
+    # http.client reads headers as latin-1, while servers write UTF-8 and sometimes spaces.
+    location = answer.headers["Location"].strip().encode("latin-1").decode("utf-8", errors="replace")
+    return location.replace(" ", "%20")
+
+
+def _check_method(method: str) -> str:
+    if _TOKEN.fullmatch(method) is None:
+        message = "This is not an HTTP method."
+        raise ValueError(message)
+    return method.upper()
+
+
+def _encode_body(
+    body: bytes | None, json: object, form: Mapping[str, str] | None
+) -> tuple[bytes | None, str | None]:
+    if sum(part is not None for part in (body, json, form)) > 1:
+        message = "Give one of body, json and form."
+        raise ValueError(message)
+    if json is not None:
+        return jsonlib.dumps(json, allow_nan=False).encode(), "application/json"
+    if form is not None:
+        return urlencode(form).encode(), "application/x-www-form-urlencoded"
+    return body, None
+
+
+def _merge_headers(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Lay the later over the earlier, whatever the case of their names."""
+    merged: dict[str, tuple[str, str]] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            if _TOKEN.fullmatch(name) is None or name.lower() in _OWN_HEADERS:
+                message = f"The header {name!r} cannot be set."
+                raise ValueError(message)
+            if _FIELD_VALUE.fullmatch(value) is None:
+                message = f"The value of the header {name!r} holds characters that cannot be sent."
+                raise ValueError(message)
+            merged[name.lower()] = (name, value)
+    return dict(merged.values())

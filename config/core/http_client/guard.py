@@ -1,0 +1,285 @@
+"""Which addresses may be called, and how a host becomes a socket that is connected to one of them."""
+
+from __future__ import annotations
+
+import queue
+import re
+import socket
+import threading
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from time import monotonic
+
+import idna
+
+from config.core.http_client.errors import AddressRefused, ConnectFailed, TimedOut
+
+Address = IPv4Address | IPv6Address
+
+MAX_ADDRESSES_TRIED = 6
+MAX_LOOKUPS_AT_ONCE = 32
+MAX_PORT = 65535
+MAX_NAME_LENGTH = 253
+
+_LOOPBACK_V4 = IPv4Network("127.0.0.0/8")
+_LOOPBACK_V6 = IPv6Address("::1")
+_PRIVATE_V4 = (IPv4Network("10.0.0.0/8"), IPv4Network("172.16.0.0/12"), IPv4Network("192.168.0.0/16"))
+_PRIVATE_V6 = IPv6Network("fc00::/7")
+
+# The IANA registry of special-purpose addresses (RFC 6890), and what it leaves out: 6to4 relays (RFC 7526),
+# multicast, and the two clouds whose metadata services sit at public-looking or shared addresses.
+_REFUSED_V4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",
+        "100.64.0.0/10",  # holds 100.100.100.200, the metadata service of Alibaba Cloud
+        "168.63.129.16/32",  # Azure's platform address, inside public space
+        "169.254.0.0/16",  # holds 169.254.169.254, the metadata service of most clouds
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+# Metadata and credential services inside fc00::/7: refused even to an operator who allows private addresses.
+_METADATA_V6 = (
+    IPv6Network("fd00:ec2::/32"),  # Amazon
+    IPv6Network("fd20:ce::/32"),  # Google
+    IPv6Network("fd00:c1::/32"),  # Oracle
+    IPv6Network("fd00:42::/32"),  # Scaleway
+)
+# Only 2000::/3 is assigned as global unicast, so everything else is refused without being listed.
+_GLOBAL_V6 = IPv6Network("2000::/3")
+_REFUSED_V6 = (IPv6Network("2001::/23"), IPv6Network("2001:db8::/32"), IPv6Network("3fff::/20"))
+# Forms that carry an IPv4 address, with the number of bits to the right of it. The local NAT64 prefix
+# 64:ff9b:1::/48 is not among them: it isn't globally routable, whatever it carries.
+_EMBEDDING_V6 = (
+    (IPv6Network("::/96"), 0),
+    (IPv6Network("64:ff9b::/96"), 0),
+    (IPv6Network("2002::/16"), 80),
+)
+
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What the operator lets through; the two first switches are for development."""
+
+    allow_loopback: bool = False
+    allow_private: bool = False
+    allow_http: bool = True
+    user_agent: str
+
+
+@dataclass(frozen=True)
+class Deadline:
+    at: float
+    seconds: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        return cls(monotonic() + seconds, seconds)
+
+    def left(self) -> float:
+        """Return the seconds left, or raise TimeoutError; never 0, a socket's word for "don't block"."""
+        left = self.at - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as written by somebody: `name` for DNS, Host and SNI, `address` when it was a literal."""
+
+    name: str
+    address: Address | None
+
+    @property
+    def bare(self) -> str:
+        """Without the dot that ends an absolute name: certificates and servers don't know it."""
+        return self.name.removesuffix(".")
+
+
+def is_allowed(address: IPv4Address | IPv6Address, policy: Policy) -> bool:
+    """Tell whether this address may be connected to: it is globally routable, or the policy names it."""
+    if isinstance(address, IPv6Address):
+        return _is_allowed_v6(address, policy)
+    if address in _LOOPBACK_V4:
+        return policy.allow_loopback
+    if any(address in network for network in _PRIVATE_V4):
+        return policy.allow_private
+    return not any(address in network for network in _REFUSED_V4)
+
+
+def _is_allowed_v6(address: IPv6Address, policy: Policy) -> bool:
+    # A zone id only makes sense on a link, and links are not the public internet.
+    if address.scope_id is not None or any(address in network for network in _METADATA_V6):
+        return False
+    if address == _LOOPBACK_V6:
+        return policy.allow_loopback
+    if address in _PRIVATE_V6:
+        return policy.allow_private
+    mapped = address.ipv4_mapped
+    if mapped is not None:
+        return _is_public_v4(mapped) or (policy.allow_loopback and mapped in _LOOPBACK_V4)
+    for network, shift in _EMBEDDING_V6:
+        if address in network:
+            return _is_public_v4(IPv4Address((int(address) >> shift) & 0xFFFFFFFF))
+    return address in _GLOBAL_V6 and not any(address in network for network in _REFUSED_V6)
+
+
+def _is_public_v4(address: IPv4Address) -> bool:
+    return is_allowed(address, Policy(user_agent=""))
+
+
+def read_host(text: str) -> Host:
+    """Read a host name or an address in any form that getaddrinfo would take, without asking DNS.
+
+    IPv4 in decimal, hexadecimal, octal or short form becomes the address which the C library makes of it, so
+    that the decision about it doesn't hang on the platform's resolver. IPv6 comes without its brackets.
+    """
+    if ":" in text:
+        try:
+            # ipaddress accepts a zone id, which only a link-local address could need.
+            address = IPv6Address("" if "%" in text else text)
+        except ValueError as error:
+            message = "The host is not a valid IPv6 address; zone ids are not accepted."
+            raise AddressRefused(message) from error
+        return Host(str(address), address)
+    # The length is checked first, because encoding a very long name takes quadratic time.
+    name = text if len(text) <= MAX_NAME_LENGTH + 1 else ""
+    if not name.isascii():
+        try:
+            name = idna.encode(name, uts46=True).decode("ascii")
+        except UnicodeError as error:
+            message = "The host is not a valid international domain name."
+            raise AddressRefused(message) from error
+    name = name.lower()
+    bare = name.removesuffix(".")
+    if _NAME.fullmatch(name) is None or len(bare) > MAX_NAME_LENGTH:
+        message = "The host is not a valid name or address."
+        raise AddressRefused(message)
+    if _NUMBER.fullmatch(bare.rpartition(".")[2]):
+        try:
+            literal = IPv4Address(socket.inet_aton(bare))
+        except OSError as error:
+            message = "The host ends in a number, but it is not a valid IPv4 address."
+            raise AddressRefused(message) from error
+        return Host(str(literal), literal)
+    return Host(name, None)
+
+
+def connect(host: str, port: int, *, timeout: float, policy: Policy) -> socket.socket:
+    """Connect a raw socket under the same guard as HTTP; `timeout` covers the lookup and all attempts.
+
+    The socket comes back with `timeout` set for each operation; a deadline over several is the caller's.
+    Raises AddressRefused, ConnectFailed or TimedOut.
+    """
+    sock = open_socket(
+        read_host(host.removeprefix("[").removesuffix("]")),
+        port,
+        deadline=Deadline.after(timeout),
+        connect_timeout=timeout,
+        policy=policy,
+    )
+    sock.settimeout(timeout)
+    return sock
+
+
+def open_socket(
+    host: Host, port: int, *, deadline: Deadline, connect_timeout: float, policy: Policy
+) -> socket.socket:
+    """Look the host up once, check every answer, and connect to the first checked address that answers."""
+    if not 0 < port <= MAX_PORT:
+        message = f"Port {port} cannot be connected to."
+        raise AddressRefused(message)
+    addresses = _resolve(host, port, deadline)
+    for address in addresses:
+        # One forbidden answer refuses the whole name: an honest name has no reason to mix them.
+        if not is_allowed(address, policy):
+            message = f"{host.bare} leads to {address}, which is not a public internet address."
+            raise AddressRefused(message)
+    failure: OSError | None = None
+    for address in addresses[:MAX_ADDRESSES_TRIED]:
+        try:
+            return _connect_to(address, port, min(connect_timeout, deadline.left()))
+        except OSError as error:
+            failure = error
+    if isinstance(failure, TimeoutError):
+        message = f"{host.bare} did not take the connection in time."
+        raise TimedOut(message) from failure
+    reason = failure.strerror if failure is not None and failure.strerror else "no address answered"
+    message = f"No connection to {host.bare}, port {port}: {reason}."
+    raise ConnectFailed(message) from failure
+
+
+def _connect_to(address: Address, port: int, timeout: float) -> socket.socket:
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.connect((str(address), port))
+        _check_peer(sock, address)
+    except BaseException:
+        # Whatever went wrong, an interrupt included, the descriptor must not leak.
+        sock.close()
+        raise
+    return sock
+
+
+def _check_peer(sock: socket.socket, address: Address) -> None:
+    peer = ip_address(sock.getpeername()[0])
+    # A layer between (a patched socket, a SOCKS wrapper) could have led the connection elsewhere.
+    if peer != address:
+        message = f"The connection to {address} ended up at {peer}."
+        raise AddressRefused(message)
+
+
+# getaddrinfo can't be interrupted, so a lookup that outlives its deadline keeps its thread until the system's
+# resolver gives up. The semaphore keeps a dead name server from filling the process with such threads.
+_lookups = threading.BoundedSemaphore(MAX_LOOKUPS_AT_ONCE)
+
+
+def _resolve(host: Host, port: int, deadline: Deadline) -> list[Address]:
+    if host.address is not None:
+        return [host.address]
+    answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(host.name, port, type=socket.SOCK_STREAM)
+            answers.put([str(sockaddr[0]) for *_, sockaddr in found])
+        except Exception as error:  # noqa: BLE001  this is the edge of a thread: the caller must hear of it
+            answers.put(error)
+        finally:
+            _lookups.release()
+
+    late = f"The name {host.bare} was not resolved in time."
+    try:
+        if not _lookups.acquire(timeout=deadline.left()):
+            raise TimedOut(late)
+        try:
+            threading.Thread(target=look_up, name="outbound-lookup", daemon=True).start()
+        except RuntimeError as error:
+            # No thread could be started, so nobody else will give the permit back.
+            _lookups.release()
+            message = "The name could not be looked up: this process can start no more threads."
+            raise ConnectFailed(message) from error
+        answer = answers.get(timeout=deadline.left())
+    except (TimeoutError, queue.Empty) as error:
+        raise TimedOut(late) from error
+    if isinstance(answer, Exception):
+        message = f"The name {host.bare} could not be resolved."
+        raise ConnectFailed(message) from answer
+    if not answer:
+        message = f"The name {host.bare} has no address."
+        raise ConnectFailed(message)
+    return list(dict.fromkeys(ip_address(text) for text in answer))

@@ -1,0 +1,189 @@
+"""Bytes to and from a connected socket, all of them under one deadline and one limit of size."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import zlib
+from typing import TYPE_CHECKING, cast
+
+from config.core.http_client.errors import BadResponse, ResponseTooLarge
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+
+    from _typeshed import WriteableBuffer
+
+    from config.core.http_client.guard import Deadline
+
+CHUNK = 64 * 1024
+# Smaller pieces for zlib, which copies what it has not consumed at every step.
+ENCODED_CHUNK = 16 * 1024
+# What gzip may add to a body that doesn't shrink. Without a limit on the encoded side, an endless row of
+# empty gzip members would never reach the limit on the decoded side.
+ENCODING_OVERHEAD = 64 * 1024
+MAX_INTERIM_RESPONSES = 8
+
+
+class _Receiver(io.RawIOBase):
+    """What a socket receives; each receive gets only what is left of the deadline.
+
+    A header that drips in is many receives, so a time-out that is set once would hold for each, not for all.
+    """
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        super().__init__()
+        self._sock = sock
+        self._deadline = deadline
+        self.has_received = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        self._sock.settimeout(self._deadline.left())
+        count = self._sock.recv_into(buffer)
+        self.has_received = self.has_received or count > 0
+        return count
+
+    def readall(self) -> bytes:
+        # http.client takes a chunk size of -1 at its word and would read without end into memory.
+        message = "a chunk of negative size"
+        raise http.client.HTTPException(message)
+
+
+class Wire:
+    """A connected socket as http.client reads from it, with every operation under the deadline."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        self._sock = sock
+        self._deadline = deadline
+        self._receiver = _Receiver(sock, deadline)
+        self._reader = io.BufferedReader(self._receiver, CHUNK)
+        self._interim: list[http.client.HTTPResponse] = []
+
+    @property
+    def has_received(self) -> bool:
+        """Any byte at all."""
+        return self._receiver.has_received
+
+    def makefile(self, _mode: str) -> io.BufferedIOBase:
+        """Give http.client the one reader: a second one would lose what the first has buffered."""
+        return self._reader
+
+    def send(self, content: bytes) -> None:
+        view = memoryview(content)
+        try:
+            while view:
+                self._sock.settimeout(self._deadline.left())
+                view = view[self._sock.send(view[:CHUNK]) :]
+        except ConnectionError:
+            # A server may answer (413, 401) and close before it has read everything: the answer still counts.
+            # When there is none, reading it fails in its turn.
+            return
+
+    def receive_head(self, method: str) -> http.client.HTTPResponse:
+        for _ in range(MAX_INTERIM_RESPONSES):
+            # http.client asks a socket for nothing but makefile().
+            response = http.client.HTTPResponse(cast("socket.socket", self), method=method)
+            response.begin()
+            if response.status >= http.HTTPStatus.OK:
+                return response
+            # An interim answer (103 Early Hints) is kept: it would close the reader when it is collected.
+            self._interim.append(response)
+        message = "too many interim answers"
+        raise http.client.HTTPException(message)
+
+
+def read_body(response: http.client.HTTPResponse, *, max_bytes: int, truncate: bool) -> tuple[bytes, bool]:
+    """Return the decoded body and whether it was cut at `max_bytes`; memory stays within the limit."""
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        if not truncate and response.length is not None and response.length > max_bytes:
+            raise _too_large(max_bytes)
+        pieces = _read_plain(response, max_bytes)
+    else:
+        pieces = _read_encoded(response, encoding, max_bytes)
+    body = bytearray()
+    for piece in pieces:
+        body += piece[: max_bytes - len(body) + 1]
+        if len(body) > max_bytes:
+            if truncate:
+                return bytes(body[:max_bytes]), True
+            raise _too_large(max_bytes)
+    return bytes(body), False
+
+
+def _too_large(max_bytes: int) -> ResponseTooLarge:
+    message = f"The response is larger than {max_bytes} bytes."
+    return ResponseTooLarge(message, may_have_reached=True)
+
+
+def _read_plain(response: http.client.HTTPResponse, max_bytes: int) -> Iterator[bytes]:
+    seen = 0
+    # One byte more than allowed is asked for, never a whole chunk, which a slow server might not have.
+    while piece := response.read(min(CHUNK, max_bytes - seen + 1)):
+        seen += len(piece)
+        yield piece
+    _check_complete(response)
+
+
+def _read_encoded(response: http.client.HTTPResponse, encoding: str, max_bytes: int) -> Iterator[bytes]:
+    inflater: _Inflater | None = None
+    seen = 0
+    while piece := response.read(ENCODED_CHUNK):
+        # Made at the first byte: the answer to a HEAD names an encoding and has no body.
+        if inflater is None:
+            inflater = _Inflater(encoding, piece)
+        yield from inflater.feed(piece)
+        seen += len(piece)
+        if seen > max_bytes + ENCODING_OVERHEAD:
+            raise _too_large(max_bytes)
+    _check_complete(response)
+    if inflater is not None:
+        yield inflater.finish()
+
+
+def _check_complete(response: http.client.HTTPResponse) -> None:
+    # When read in pieces, http.client says nothing about a connection that closed before Content-Length.
+    if response.length:
+        nothing = b""
+        raise http.client.IncompleteRead(nothing, response.length)
+
+
+class _Inflater:
+    """Undo gzip or deflate in pieces of bounded size."""
+
+    def __init__(self, encoding: str, first: bytes) -> None:
+        if encoding in ("gzip", "x-gzip"):
+            self._wbits = 16 + zlib.MAX_WBITS
+        elif encoding == "deflate":
+            # By the standard deflate means zlib's format; some servers leave its two header bytes out.
+            is_zlib = first[0] & 15 == zlib.DEFLATED and int.from_bytes(first[:2]) % 31 == 0
+            self._wbits = zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS
+        else:
+            message = "The server used a content encoding that was not offered."
+            raise BadResponse(message, may_have_reached=True)
+        self._engine = zlib.decompressobj(self._wbits)
+        self._is_over = False
+
+    def feed(self, encoded: bytes) -> Iterator[bytes]:
+        while encoded and not self._is_over:
+            if self._engine.eof:
+                # A gzip file may be several in a row; anything else behind the end is padding. Only the first
+                # byte of the mark is looked at, because the second may not have come yet.
+                if not (self._wbits > zlib.MAX_WBITS and encoded.startswith(b"\x1f")):
+                    self._is_over = True
+                    return
+                self._engine = zlib.decompressobj(self._wbits)
+            yield self._engine.decompress(encoded, CHUNK)
+            encoded = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
+
+    def finish(self) -> bytes:
+        # With no input left behind, flush() has no more than the rest of one match to give.
+        rest = self._engine.flush()
+        if not self._engine.eof:
+            message = "compressed data that end too early"
+            raise http.client.HTTPException(message)
+        return rest

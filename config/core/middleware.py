@@ -1,0 +1,281 @@
+"""What every request passes: its id, the pages' own middleware, and the last resort when something fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from http import HTTPStatus
+from tempfile import TemporaryFile
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import structlog
+from csp.middleware import CSPMiddleware
+from django.conf import settings
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, SuspiciousOperation
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
+from django.db import InterfaceError, InternalError, OperationalError
+from django.http import HttpResponse
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.common import CommonMiddleware
+from django.middleware.csrf import CsrfViewMiddleware
+
+from config.core import errors, limits
+from config.core.ids import uuid7
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+    GetResponse = Callable[[HttpRequest], HttpResponseBase]
+    View = TypeVar("View", bound=Callable[..., HttpResponseBase])
+
+log = structlog.get_logger(__name__)
+_SANE_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{8,{limits.REQUEST_ID_CHARACTERS}}}")
+_WITHOUT_BODY: Final = (204, 304)
+_API_PREFIXES: Final = ("/v1/", "/hooks/", "/healthz", "/readyz", "/feeds/", "/media/", "/openapi.json")
+_LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
+_READ_ONLY: Final = "25006"
+"""PostgreSQL's SQLSTATE for a write that it doesn't take."""
+_PATH_LOGGED: Final = 200
+"""Characters of an address that its line in the log shows; its query isn't shown."""
+
+
+def request_id() -> str:
+    """The id of the request, or of the work, that this thread is busy with; empty where there is none."""
+    return str(structlog.contextvars.get_contextvars().get("request_id") or "")
+
+
+class RequestIdMiddleware:
+    """Keeps a sane `X-Request-Id`, or makes one; puts it on every log line and on the answer."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        chosen = given if _SANE_ID.fullmatch(given) else f"req_{uuid7().hex}"
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=chosen)
+        began = monotonic()
+        try:
+            response = self.get_response(request)
+            if request.path.startswith(_LOGGED_PREFIXES):
+                log.info(
+                    "answered",
+                    method=request.method,
+                    path=request.path[:_PATH_LOGGED],
+                    status=response.status_code,
+                    seconds=round(monotonic() - began, 3),
+                )
+            if response.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and is_api(request):
+                _read_what_is_left(request)
+            response["X-Request-Id"] = chosen
+            _tell_length(response)
+            return response
+        finally:
+            structlog.contextvars.clear_contextvars()
+
+
+def _read_what_is_left(request: HttpRequest) -> None:
+    """Of a body that is refused by its length: where it is still on its way when the connection ends, a proxy gives its
+    own 502 in place of our answer. One that is announced as far too long is left alone.
+    """
+    announced = request.META.get("CONTENT_LENGTH") or ""
+    if not announced.isdecimal() or int(announced) > limits.REFUSED_BODY_READ_BYTES:
+        return
+    with suppress(OSError):
+        while request.read(65_536):
+            pass
+
+
+def _tell_length(response: HttpResponseBase) -> None:
+    """Without its length the server would send an answer in chunks."""
+    if isinstance(response, HttpResponse) and response.status_code not in _WITHOUT_BODY:
+        response.headers.setdefault("Content-Length", str(len(response.content)))
+
+
+class LastResortMiddleware:
+    """Every error of the API's addresses has the contract's shape, those from outside our views too."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if (
+            response.status_code >= 400
+            and is_api(request)
+            and not response.get("Content-Type", "").startswith("application/json")
+        ):
+            # A 405 keeps its Allow.
+            allow = {"Allow": response["Allow"]} if "Allow" in response else None
+            return error_response(_code_for(response.status_code), headers=allow)
+        return response
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not is_api(request):
+            return None
+        return exception_response(exception)
+
+
+def pages_only(middleware: type[Any]) -> type[Any]:
+    """The same middleware, passed by on the API's addresses: they have no use for sessions, CSRF or messages."""
+
+    class PagesOnly(middleware):  # type: ignore[misc]  # the parent is an argument
+        def __call__(self, request: HttpRequest) -> HttpResponseBase:
+            if is_api(request):
+                passed_on: HttpResponseBase = self.get_response(request)
+                return passed_on
+            answer: HttpResponseBase = super().__call__(request)
+            return answer
+
+        if hasattr(middleware, "process_view"):
+
+            def process_view(self, request: HttpRequest, *rest: Any) -> HttpResponseBase | None:
+                if is_api(request):
+                    return None
+                answer: HttpResponseBase | None = super().process_view(request, *rest)
+                return answer
+
+    PagesOnly.__name__ = PagesOnly.__qualname__ = f"PagesOnly{middleware.__name__}"
+    return PagesOnly
+
+
+Csp = pages_only(CSPMiddleware)
+Common = pages_only(CommonMiddleware)
+Csrf = pages_only(CsrfViewMiddleware)
+Authentication = pages_only(AuthenticationMiddleware)
+Message = pages_only(MessageMiddleware)
+XFrameOptions = pages_only(XFrameOptionsMiddleware)
+
+
+def body_limit(most: int) -> Callable[[View], View]:
+    """Marks a page whose form may have more than `RAW_BODY_BYTES`: so many bytes, files and all."""
+
+    def mark(view: View) -> View:
+        vars(view)["body_limit"] = most
+        return view
+
+    return mark
+
+
+class BodyLimit:
+    """Refuses a page's body that is announced as too large (413), or not announced (411), before anybody reads it.
+
+    The check of the CSRF token reads a form with all its files, whoever sent it.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], *_rest: Any
+    ) -> HttpResponse | None:
+        if is_api(request):
+            return None
+        length = request.META.get("CONTENT_LENGTH") or ""
+        most = getattr(view, "body_limit", limits.RAW_BODY_BYTES)
+        if length.isdecimal() and limits.RAW_BODY_BYTES < int(length[:20]) <= most:
+            # A file of that size is written to the disk while it comes in.
+            user = getattr(request, "user", None)
+            if user is None or not user.is_authenticated:
+                said = "Log in first, then send the file again."
+                return HttpResponse(f"{said}\n", status=413, content_type="text/plain")
+        if length.isdecimal() and int(length[:20]) > most:
+            said = f"This form may have {most / 2**20:.0f} MiB at most; choose a smaller file, or send less."
+            return HttpResponse(f"{said}\n", status=413, content_type="text/plain")
+        if not length and request.META.get("HTTP_TRANSFER_ENCODING"):
+            said = "Send the form with its Content-Length."
+            return HttpResponse(f"{said}\n", status=411, content_type="text/plain")
+        return None
+
+
+class UnnamedFiles(FileUploadHandler):
+    """Large files of a form, on disk without a name: a process that is killed in the middle of one leaves nothing.
+
+    Django's own have names in the system's folder for temporary files, where nobody would look for what was left.
+    """
+
+    file: UploadedFile[Any]
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self.file = UploadedFile(
+            TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR),  # noqa: SIM115  closed with the form
+            self.file_name,
+            self.content_type,
+            0,
+            self.charset,
+            self.content_type_extra,
+        )
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        del start
+        self.file.write(raw_data)
+
+    def file_complete(self, file_size: int) -> UploadedFile[Any]:
+        self.file.seek(0)
+        self.file.size = file_size
+        return self.file
+
+    def upload_interrupted(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
+
+
+def is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith(_API_PREFIXES) or request.path_info == "/v1"
+
+
+def _code_for(status: int) -> str:
+    for code, known in errors.CODES.items():
+        if known.status == status:
+            return code
+    return "invalid_request" if status < 500 else "internal_error"
+
+
+def _is_read_only(exception: Exception) -> bool:
+    """PostgreSQL's word for a standby, or a database that was made read-only, is an internal error to its driver."""
+    return (
+        isinstance(exception, InternalError) and getattr(exception.__cause__, "sqlstate", None) == _READ_ONLY
+    )
+
+
+def exception_response(exception: Exception) -> HttpResponse:
+    """The contract's answer to an exception that no view foresaw."""
+    if isinstance(exception, errors.AppError):
+        return error_response(exception.code, exception.detail, headers=dict(exception.headers))
+    if isinstance(exception, OperationalError | InterfaceError) or _is_read_only(exception):
+        log.error("database_unavailable", error=str(exception))
+        return error_response("unavailable", headers={"Retry-After": "5"})
+    if isinstance(exception, RequestDataTooBig):
+        return error_response("payload_too_large")
+    if isinstance(exception, DisallowedHost | SuspiciousOperation):
+        return error_response("invalid_request")
+    log.error("unexpected_fault", exc_info=exception)
+    return error_response("internal_error")
+
+
+def error_response(
+    code: str, detail: tuple[errors.Detail, ...] = (), *, headers: dict[str, str] | None = None
+) -> HttpResponse:
+    response = HttpResponse(
+        json.dumps(errors.body(code, detail), ensure_ascii=False),
+        status=errors.CODES[code].status,
+        content_type="application/json",
+        headers=headers,
+    )
+    response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    if code == "unavailable":
+        response.headers.setdefault("Retry-After", "5")
+    return response

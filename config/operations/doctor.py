@@ -1,0 +1,343 @@
+"""What is wrong with this instance, and what to do about it: the checks of `manage.py doctor`."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import requests
+from django.apps import apps
+from django.conf import settings
+from django.core import checks
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from config import pools
+from config.core.encrypted_fields import CannotOpen, SealedTextField, unseal
+from config.core.http_client.guard import Policy, is_allowed
+from config.core.work_queue import database_now
+from config.operations import api_expiry, backup, health, media_sweep, queue_stats, restore_guard
+from pipeline.media import media_folder
+from pipeline.render.typography import scripts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Verdict = Literal["ok", "warn", "FAIL"]
+CLOCK_WARNS_SECONDS: Final = 2.0
+CLOCK_FAILS_SECONDS: Final = 30.0
+"""Half of the default lease: past it, hands of two machines could hold the same row."""
+SEALED_READ_MOST: Final = 1000
+"""Of each field, the newest; the oldest are the ones that a dropped key would lose, so as many of those too."""
+DISK_WARNS_BYTES: Final = 2 * 2**30
+DISK_FAILS_BYTES: Final = 200 * 2**20
+BACKUP_WARNS_AFTER: Final = timedelta(hours=36)
+"""A nightly one that was left out, with some hours for a slow one."""
+NEVER: Final = ("127.0.0.1", "::1", "169.254.169.254", "10.0.0.1")
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    verdict: Verdict
+    said: str
+    advice: str = ""
+
+
+def examine() -> list[Finding]:
+    """Every check, each by itself: one that breaks is a finding and doesn't hide the others."""
+    parts: tuple[tuple[str, Callable[[], Finding]], ...] = (
+        ("settings", _settings),
+        ("database", _database),
+        ("migrations", _migrations),
+        ("connections", _connections),
+        ("broker", _broker),
+        ("clock", _clock),
+        ("restore", _restore),
+        ("media", _media),
+        ("fonts", _fonts),
+        ("disk", _disk),
+        ("backups", _backups),
+        ("outbound", _outbound),
+        ("keys", keys),
+        ("platforms", platforms),
+        ("dispatcher", _dispatcher),
+        ("late rows", _late_rows),
+    )
+    return [*(_safely(name, check) for name, check in parts), *_dead_rows()]
+
+
+def _safely(name: str, check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    # The edge of a check: whatever breaks, the next one must still be heard.
+    except Exception as error:  # noqa: BLE001
+        return Finding(
+            name, "FAIL", f"The check itself broke: {type(error).__name__}.", "See the lines above it."
+        )
+
+
+def _settings() -> Finding:
+    found = [one for one in checks.run_checks() if not one.is_silenced() and one.level >= checks.WARNING]
+    if not found:
+        return Finding("settings", "ok", "They agree with each other.")
+    worst: Verdict = "FAIL" if any(one.is_serious() for one in found) else "warn"
+    return Finding(
+        "settings",
+        worst,
+        " ".join(str(one.msg) for one in found),
+        " ".join(str(one.hint) for one in found if one.hint),
+    )
+
+
+def _database() -> Finding:
+    check = health.writable_database()
+    if not check.ok:
+        if connection.vendor == "sqlite":
+            advice = "Free some space, or let the service's user write to DATA_DIR and the file in it."
+        elif health.database().ok:
+            advice = "Free some space there, or point DATABASE_URL at the server that takes writes."
+        else:
+            advice = "Start it, or mend DATABASE_URL."
+        return Finding("database", "FAIL", check.detail, advice)
+    return Finding("database", "ok", f"{check.detail} answers.")
+
+
+def _migrations() -> Finding:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if not plan:
+        return Finding("migrations", "ok", "All are applied.")
+    names = ", ".join(str(migration) for migration, _ in plan[:5])
+    return Finding(
+        "migrations", "FAIL", f"Not applied: {len(plan)} ({names}).", "Run manage.py migrate --no-input."
+    )
+
+
+def _connections() -> Finding:
+    if connection.vendor != "postgresql":
+        return Finding("connections", "ok", "SQLite has no bound for them.")
+    most, workers = pools.opened_at_most()
+    allowed = pools.allowed()
+    said = f"Web of one machine and {workers} workers may open {most}; PostgreSQL admits {allowed}."
+    if most <= allowed:
+        return Finding("connections", "ok", said)
+    advice = "Raise PostgreSQL's max_connections, or lower WEB_PROCESSES, WEB_THREADS, PUBLISH_THREADS or a worker's -c."
+    return Finding("connections", "warn", said, advice)
+
+
+def _broker() -> Finding:
+    check = health.broker()
+    if not check.ok:
+        return Finding(
+            "broker",
+            "FAIL",
+            check.detail,
+            "Start Redis, or mend REDIS_URL. Nothing is worked meanwhile; what is pushed is kept.",
+        )
+    return Finding("broker", "ok", f"{check.detail}.")
+
+
+def _clock() -> Finding:
+    apart = abs((datetime.now(UTC) - database_now()).total_seconds())
+    if apart < CLOCK_WARNS_SECONDS:
+        return Finding("clock", "ok", f"{apart:.1f} s apart from the database's.")
+    return Finding(
+        "clock",
+        "FAIL" if apart >= CLOCK_FAILS_SECONDS else "warn",
+        f"It is {apart:.0f} s apart from the database's.",
+        "Run a time service (chrony, systemd-timesyncd) on both machines.",
+    )
+
+
+def _media() -> Finding:
+    root = settings.MEDIA_ROOT
+    probe = root / f".doctor-{secrets.token_hex(4)}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"doctor")
+        probe.unlink()
+    except OSError as error:
+        advice = "Let the service's user write there, free some space, or set MEDIA_ROOT."
+        return Finding("media", "FAIL", f"{root} can't be written to: {error.strerror}.", advice)
+    found = media_folder.standing()
+    if found.said:
+        return Finding("media", "FAIL", found.said, media_folder.ADVICE)
+    stopped = media_sweep.stopped()
+    if stopped:
+        return Finding("media", "warn", stopped, media_sweep.APPROVE)
+    return Finding("media", "ok", f"{root} can be written to, and is this database's.")
+
+
+def _fonts() -> Finding:
+    why = scripts.unshown_scripts()
+    names = ", ".join(one.name for one in scripts.SCRIPTS if one not in scripts.missing_scripts())
+    if why is None:
+        return Finding("fonts", "ok", f"Pictures and films show {names}.")
+    return Finding(
+        "fonts",
+        "ok",
+        f"{why.reason} Pushes in them are told so, and get formats without pictures. They show {names}.",
+        f"Install Debian's package {scripts.CJK_PACKAGE}.",
+    )
+
+
+def _restore() -> Finding:
+    if not restore_guard.is_half_restored():
+        return Finding("restore", "ok", "None is under way.")
+    return Finding("restore", "FAIL", restore_guard.SENTENCE, "Run manage.py restore again, to its end.")
+
+
+def _disk() -> Finding:
+    """The worst of the two folders; a full disk stops SQLite and every picture."""
+    advice = "Free some space or enlarge the volume; manage.py backup --keep deletes old backups."
+    found = []
+    for folder in dict.fromkeys((settings.DATA_DIR, settings.MEDIA_ROOT)):
+        usage = shutil.disk_usage(_nearest(folder))
+        found.append((usage.free, f"{folder} has {usage.free / 2**30:.1f} GiB free"))
+    said = f"{', '.join(text for _, text in found)}."
+    least = min(free for free, _ in found)
+    if least < DISK_FAILS_BYTES:
+        return Finding("disk", "FAIL", said, advice)
+    return Finding("disk", "warn" if least < DISK_WARNS_BYTES else "ok", said, advice)
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder itself, or what it would be made in."""
+    return next(one for one in (folder, *folder.parents) if one.exists())
+
+
+def _backups() -> Finding:
+    advice = "Set BACKUP_DIR and run manage.py backup --keep 7 every night; see docs/running.md."
+    if not settings.BACKUP_DIR:
+        verdict: Verdict = "ok" if settings.IS_DEVELOPMENT else "warn"
+        return Finding("backups", verdict, "BACKUP_DIR is not set, so they can't be looked at.", advice)
+    folder = Path(settings.BACKUP_DIR)
+    kept = backup.kept_in(folder) if folder.is_dir() else []
+    if not kept:
+        return Finding("backups", "FAIL", f"{folder} holds no backup.", advice)
+    age = timedelta(seconds=max(time.time() - kept[-1].stat().st_mtime, 0))
+    said = f"{len(kept)}; the newest is {age / timedelta(hours=1):.0f} h old."
+    if age > BACKUP_WARNS_AFTER:
+        return Finding("backups", "warn", said, "Does the nightly backup still run? Its log says why not.")
+    return Finding("backups", "ok", said)
+
+
+def _outbound() -> Finding:
+    policy = Policy(
+        allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,
+        allow_private=settings.OUTBOUND_ALLOW_PRIVATE,
+        user_agent=settings.USER_AGENT,
+    )
+    let = [text for text in NEVER if is_allowed(ip_address(text), policy)]
+    if not let:
+        return Finding("outbound", "ok", "Loopback, private and metadata addresses are refused.")
+    said = f"Users' sources and webhooks can reach {', '.join(let)}."
+    advice = "Leave out OUTBOUND_ALLOW_LOOPBACK and OUTBOUND_ALLOW_PRIVATE."
+    if settings.IS_DEVELOPMENT:
+        return Finding("outbound", "ok", f"{said} That is right for development only.")
+    # Private networks can be meant; this machine's own services can't.
+    return Finding("outbound", "FAIL" if settings.OUTBOUND_ALLOW_LOOPBACK else "warn", said, advice)
+
+
+def keys() -> Finding:
+    opened = 0
+    for table, column, sealed in _sealed_values():
+        try:
+            unseal(sealed)
+        except CannotOpen:
+            return Finding(
+                "keys",
+                "FAIL",
+                f"A value of {table}.{column}, sealed with key {sealed.partition(':')[0]!r}, can't be opened.",
+                "Put the key that sealed it back into FIELD_KEYS, behind the newest.",
+            )
+        opened += 1
+    return Finding("keys", "ok", f"They open what is sealed ({opened} values tried).")
+
+
+def platforms() -> Finding:
+    found = api_expiry.aging()
+    if not found:
+        return Finding("platforms", "ok", "No API that they are asked by ends soon.")
+    return Finding(
+        "platforms", "warn", " ".join(one.said for one in found), " ".join(one.advice for one in found)
+    )
+
+
+def _sealed_values() -> Iterator[tuple[str, str, str]]:
+    """As they are stored: through the ORM they would come opened."""
+    quote = connection.ops.quote_name
+    for model in apps.get_models():
+        for field in model._meta.concrete_fields:
+            if not isinstance(field, SealedTextField):
+                continue
+            table, column = model._meta.db_table, str(field.column)
+            for order in ("DESC", "ASC"):
+                sql = (
+                    f"SELECT {quote(column)} FROM {quote(table)} WHERE {quote(column)} IS NOT NULL "  # noqa: S608
+                    f"ORDER BY id {order} LIMIT {SEALED_READ_MOST}"
+                )
+                with connection.cursor() as cursor:
+                    cursor.execute(sql)
+                    values = [row[0] for row in cursor.fetchall()]
+                for sealed in values:
+                    yield table, column, sealed
+
+
+def _dispatcher() -> Finding:
+    advice = "Start beat and a worker; in the embedded mode, manage.py serve."
+    age = health.seconds_since_run_elsewhere() if settings.REDIS_URL else None
+    if age is None:
+        return _dispatcher_of_embedded(advice)
+    if age > health.RAN_AGE_SECONDS_MOST:
+        said = (
+            "It didn't run within the last hour." if age == float("inf") else f"It last ran {age:.0f} s ago."
+        )
+        return Finding("dispatcher", "FAIL", said, advice)
+    return Finding("dispatcher", "ok", f"{age:.1f} s ago.")
+
+
+def _dispatcher_of_embedded(advice: str) -> Finding:
+    """Only the serving process knows; it is asked as a probe would ask."""
+    with requests.Session() as session:
+        # A proxy of the environment has no business on loopback.
+        session.trust_env = False
+        try:
+            answer: dict[str, Any] = session.get(
+                f"http://127.0.0.1:{settings.PORT}/readyz", timeout=5, allow_redirects=False
+            ).json()
+        except (requests.RequestException, ValueError):
+            return Finding("dispatcher", "warn", f"No service answers at port {settings.PORT}.", advice)
+    ran = next((one for one in answer.get("checks", ()) if one.get("name") == "dispatcher"), None)
+    if ran is None:
+        return Finding("dispatcher", "warn", f"Something else answers at port {settings.PORT}.", advice)
+    return Finding("dispatcher", "ok" if ran["ok"] else "FAIL", ran["detail"], "" if ran["ok"] else advice)
+
+
+def _late_rows() -> Finding:
+    found = queue_stats.waiting()
+    late = [one for one in found if one.is_late]
+    if not late:
+        return Finding("late rows", "ok", "Nothing waits longer than a minute.")
+    said = ", ".join(f"{one.kind}: {one.due} due, the oldest for {one.oldest_seconds:.0f} s" for one in late)
+    return Finding("late rows", "warn", f"{said}.", "Is a worker running? Is WORKER_THREADS large enough?")
+
+
+def _dead_rows() -> list[Finding]:
+    try:
+        counts = queue_stats.dead_counts()
+    except DatabaseError:
+        return [Finding("dead rows", "FAIL", "They could not be counted.", "Mend the database first.")]
+    return [
+        Finding(f"dead {name.replace('_', ' ')}", "warn", f"{count}.", queue_stats.DEAD[name].advice)
+        if count
+        else Finding(f"dead {name.replace('_', ' ')}", "ok", "None.")
+        for name, count in counts.items()
+    ]

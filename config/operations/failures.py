@@ -1,0 +1,147 @@
+"""What failed or is late over a stretch of time, of all workspaces or on one platform: why, and whom it touches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Count, Min
+from django.db.models.fields.json import KeyTextTransform
+
+from accounts.models import Workspace
+from config.operations import queue_stats
+from pipeline.dashboard.counts import LATE_AFTER
+from pipeline.models import Publication
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+
+SHOWN_MOST: Final = 100
+"""Causes, and workspaces, with the most first; each kind is grouped into no more."""
+LATE: Final = "late"
+WHEN: Final[Mapping[str, str]] = {
+    "sources": "failing_since",
+    "raw_items": "updated_at",
+    "generated_items": "updated_at",
+    "persona_drafts": "created_at",
+    "publications": "updated_at",
+    "deliveries": "created_at",
+}
+"""The moment of a dead row of each kind, of those of `rows.DEAD`."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """From `starts_at` to before `ends_at`; `platform` empty for every one."""
+
+    starts_at: datetime
+    ends_at: datetime
+    platform: str = ""
+
+    def narrow(self, name: str, found: QuerySet[Any]) -> QuerySet[Any]:
+        """Dead rows of that kind; with a platform, only publications have any."""
+        if self.platform and name != "publications":
+            return found.none()
+        when = WHEN[name]
+        found = found.filter(**{f"{when}__gte": self.starts_at, f"{when}__lt": self.ends_at})
+        return found.filter(platform=self.platform) if self.platform else found
+
+    def late(self, now: datetime) -> QuerySet[Any]:
+        """Publications that were promised for then and are still not out; what a person has to post isn't ours."""
+        found: QuerySet[Any] = Publication.everywhere.filter(
+            status__in=["scheduled", "publishing"],
+            test=False,
+            due_at__gte=self.starts_at,
+            due_at__lt=min(self.ends_at, now - LATE_AFTER),
+        ).exclude(step=Publication.BY_HAND)
+        return found.filter(platform=self.platform) if self.platform else found
+
+
+@dataclass(frozen=True)
+class Cause:
+    platform: str
+    status: str
+    code: str
+    count: int
+    workspaces: int
+    oldest: datetime
+
+
+@dataclass
+class Affected:
+    """`counts` by kind, `late` among them; `oldest` is the earliest moment of all."""
+
+    workspace: Workspace
+    counts: dict[str, int] = field(default_factory=dict)
+    oldest: datetime | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def causes(stretch: Stretch, now: datetime) -> list[Cause]:
+    """Of publications, by platform, status and the code of the error; three of the same are one line."""
+    code = KeyTextTransform("code", "error")
+    failed = stretch.narrow("publications", queue_stats.DEAD["publications"].rows().filter(test=False))
+    found = [
+        *_grouped(failed.annotate(code=code), "updated_at", "platform", "status", "code"),
+        *_grouped(stretch.late(now).annotate(code=code), "due_at", "platform", "code"),
+    ]
+    told = [
+        Cause(
+            one["platform"],
+            one.get("status", LATE),
+            one["code"] or "",
+            one["count"],
+            one["workspaces"],
+            one["oldest"],
+        )
+        for one in found
+    ]
+    return sorted(told, key=lambda one: -one.count)[:SHOWN_MOST]
+
+
+def affected(stretch: Stretch, kinds: Collection[str], now: datetime) -> list[Affected]:
+    """The workspaces, those with the most first; `kinds` are of `rows.DEAD`, those of publications with what is late."""
+    counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
+    oldest: defaultdict[UUID, list[datetime]] = defaultdict(list)
+    asked = {
+        name: stretch.narrow(name, queue_stats.DEAD[name].rows().filter(**_no_tests(name))) for name in kinds
+    }
+    if "publications" in asked:
+        asked[LATE] = stretch.late(now)
+    for name, found in asked.items():
+        for one in _grouped(found, "due_at" if name == LATE else WHEN[name], "workspace_id"):
+            counts[one["workspace_id"]][name] = one["count"]
+            oldest[one["workspace_id"]].append(one["oldest"])
+    most = sorted(counts, key=lambda key: -sum(counts[key].values()))[:SHOWN_MOST]
+    there = Workspace.everywhere.in_bulk(most)
+    return [Affected(there[key], counts[key], min(oldest[key])) for key in most if key in there]
+
+
+def last_days(days: int, now: datetime) -> tuple[datetime, datetime]:
+    """So many days of UTC up to and with today."""
+    tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return tomorrow - timedelta(days=days), tomorrow
+
+
+def _no_tests(name: str) -> dict[str, bool]:
+    return (
+        {"test": False}
+        if any(one.name == "test" for one in queue_stats.DEAD[name].model._meta.fields)
+        else {}
+    )
+
+
+def _grouped(found: QuerySet[Any], when: str, *columns: str) -> list[dict[str, Any]]:
+    groups = found.order_by().values(*columns)
+    counted = groups.annotate(
+        count=Count("pk"), workspaces=Count("workspace_id", distinct=True), oldest=Min(when)
+    )
+    return list(counted.order_by("-count", *columns)[:SHOWN_MOST])

@@ -1,0 +1,199 @@
+"""/metrics: what waits, how late it is and what is dead, in the text format that Prometheus reads."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import Error
+from django.db.models import Count
+from django.http import HttpResponse
+from django.utils.crypto import constant_time_compare
+
+from config import process_start
+from config.admin_site import work
+from config.core import dispatch, leases, work_queue
+from config.core.clock import utc_now
+from config.core.middleware import error_response
+from config.operations import counters, health, media_sweep, queue_stats
+from pipeline.models import Publication
+from pipeline.switches import kill_switch
+from webhooks.models import Delivery, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+_KIB: Final = 1 if sys.platform == "darwin" else 1024
+"""`ru_maxrss` counts kibibytes on Linux and bytes on macOS."""
+
+
+def metrics(request: HttpRequest) -> HttpResponse:
+    if request.method not in {"GET", "HEAD"}:
+        return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
+    if not _may_see(request):
+        # As if it were not there: what an operator measures is nobody's business.
+        return error_response("not_found")
+    response = HttpResponse(_text(), content_type="text/plain; version=0.0.4; charset=utf-8")
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _may_see(request: HttpRequest) -> bool:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if settings.METRICS_TOKEN and scheme.lower() == "bearer":
+        return constant_time_compare(given.strip(), settings.METRICS_TOKEN)
+    return request.user.is_active and request.user.is_staff
+
+
+def _text() -> str:
+    """Where the database is away, that and what is known without it."""
+    lines: list[str] = []
+    is_up = health.database().ok
+    if is_up:
+        try:
+            lines = list(_of_the_database())
+        # It went away in the middle.
+        except Error:
+            is_up = False
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    lines += [
+        *_gauge("pipeline_database_up", "1 while it answers.", "", {"": int(is_up)}),
+        *_gauge("pipeline_broker_up", "1 while it answers.", "", {"": int(health.broker().ok)}),
+        *_gauge(
+            "process_start_time_seconds",
+            "When the newest of the web processes started.",
+            "",
+            {"": process_start.newest()},
+        ),
+        *_gauge("process_resident_memory_max_bytes", "Its peak.", "", {"": usage.ru_maxrss * _KIB}),
+        *_gauge("process_threads", "Of this web process.", "", {"": threading.active_count()}),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _of_the_database() -> Iterable[str]:
+    now = utc_now()
+    waiting, dead = [*queue_stats.waiting(), *queue_stats.unread_events()], queue_stats.dead_counts()
+    late = {
+        "publications": _lateness(Publication.everywhere.filter(status="scheduled"), now),
+        "deliveries": _lateness(Delivery.everywhere.filter(status="pending"), now),
+    }
+    return [
+        *_gauge("pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}),
+        *_gauge(
+            "pipeline_waiting_rows",
+            "Rows that wait for their time or for a worker.",
+            "kind",
+            {w.kind: w.depth for w in waiting},
+        ),
+        *_gauge(
+            "pipeline_oldest_due_seconds",
+            "For how long the oldest due row has waited.",
+            "kind",
+            {w.kind: w.oldest_seconds for w in waiting},
+        ),
+        *_gauge("pipeline_dead_rows", "Rows that nothing takes up again by itself.", "kind", dead),
+        *_gauge("pipeline_late_seconds", "How far behind its promise the latest one is.", "kind", late),
+        *_gauge(
+            "pipeline_overdue_publications",
+            "Promised for a moment that is past, and not out.",
+            "",
+            {"": Publication.everywhere.filter(status="scheduled", due_at__lt=now).count()},
+        ),
+        *_gauge(
+            "pipeline_slots",
+            "Tasks that the living workers can run at once, of each queue.",
+            "queue",
+            _slots(),
+        ),
+        *_gauge("pipeline_running_tasks", "Tasks that run now, of each kind.", "kind", _running()),
+        *_counters(counters.sums()),
+        *_gauge(
+            "pipeline_webhook_endpoints",
+            "Endpoints of webhooks that aren't removed, by state.",
+            "state",
+            _endpoints(),
+        ),
+        *_gauge("pipeline_stopped", "Switches that stop something.", "", {"": len(kill_switch.standing())}),
+        *_gauge(
+            "pipeline_media_sweep_waits",
+            "1 while the sweep of the media asks before it takes so many files.",
+            "",
+            {"": int(media_sweep.stopped() != "")},
+        ),
+    ]
+
+
+def _slots() -> dict[str, int]:
+    there = leases.slots(work_queue.database_now())
+    return {queue: there[queue] for queue in dispatch.QUEUES if queue != "dispatch"}
+
+
+def _running() -> dict[str, int]:
+    running = Counter(one.job for one in work.held(work_queue.database_now()) if one.state == "running")
+    return {kind: running[kind] for kind in dispatch.jobs()}
+
+
+def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
+    """Of those that wait for a look: the earliest promise, however often it was put off since."""
+    waits = open_rows.filter(wake_at__isnull=False, due_at__lte=now)
+    due_at = waits.order_by("due_at").values_list("due_at", flat=True).first()
+    return max((now - due_at).total_seconds(), 0.0) if due_at else 0.0
+
+
+_BY_KIND: Final = {
+    "attempts": ("pipeline_attempts_total", "Tasks that began and ended."),
+    "work_failed": ("pipeline_work_failed_total", "Of those, how many ended with a fault of our own."),
+    "given_up": ("pipeline_given_up_total", "Of those, how many ended a row after too many tries."),
+    "overdue": ("pipeline_overdue_tasks_total", "Tasks that ran on 30 s after the lease of their row."),
+    "claims_lost": (
+        "pipeline_claims_lost_total",
+        "Writes that came to nothing because the lease was another's.",
+    ),
+    "work_seconds": ("pipeline_work_seconds_total", "How long tasks ran."),
+}
+"""What is counted for every job, by the tally's name."""
+
+
+def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
+    """Of all processes together, since the database was made."""
+    kinds = list(dispatch.jobs())
+    for tally, (name, said) in _BY_KIND.items():
+        values = {kind: sums.get((tally, kind), 0.0) for kind in kinds}
+        yield from _gauge(name, said, "kind", values, type_="counter")
+    outcomes = {one: sums.get(("webhook_attempts", one), 0.0) for one in ("delivered", "failed")}
+    yield from _gauge(
+        "pipeline_webhook_attempts_total", "Attempts of webhooks.", "outcome", outcomes, type_="counter"
+    )
+    summary = "pipeline_webhook_first_wait_seconds"
+    yield f"# HELP {summary} From the moment a delivery may be sent to its first attempt."
+    yield f"# TYPE {summary} summary"
+    yield f"{summary}_sum {sums.get(('webhook_first_wait_seconds', 'all'), 0.0)}"
+    yield f"{summary}_count {sums.get(('webhook_first_attempts', 'all'), 0.0)}"
+
+
+def _endpoints() -> dict[str, int]:
+    there = Endpoint.everywhere.filter(deleted_at=None)
+    found = there.values_list("is_on", "status").annotate(count=Count("pk")).order_by()
+    states = dict.fromkeys(("active", "degraded", "disabled", "paused"), 0)
+    for is_on, status, count in found:
+        states[status if is_on else "paused"] += count
+    return states
+
+
+def _gauge(
+    name: str, said: str, label: str, values: Mapping[str, float], *, type_: str = "gauge"
+) -> Iterable[str]:
+    """Labels are our own names, so nothing in them has to be escaped."""
+    yield f"# HELP {name} {said}"
+    yield f"# TYPE {name} {type_}"
+    for key, value in values.items():
+        yield f'{name}{{{label}="{key}"}} {value}' if label else f"{name} {value}"

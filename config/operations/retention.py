@@ -1,0 +1,158 @@
+"""What is kept how long, per kind, in one table; and the job that forgets the rest, some at a time.
+
+Each `forget` deletes or empties a small batch in one short statement and returns how many it did, 0 when nothing is
+too old. Killed in the middle, what was deleted is deleted, and the next look goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.contrib.sessions.models import Session
+
+from accounts import notices, people
+from accounts.access import counts, idempotency
+from analytics import rollup
+from config.core import dispatch, limits
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.operations import media_sweep
+from pipeline import mailing
+from pipeline.generate.model import batches
+from pipeline.ingest import collect
+from pipeline.ingest.inbound_deliveries import retention
+from pipeline.media import uploads, videos
+from pipeline.outlets import hit_counts, oauth
+from pipeline.personas import drafts
+from pipeline.schedule import planning, recurring, series
+from webhooks import recovery
+from webhooks import retention as webhooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, timedelta
+
+EVERY_SECONDS: Final = 60.0
+AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`how_long` is a span, or a sentence where something else than age ends it. No `forget`: nothing has to be done."""
+
+    what: str
+    how_long: timedelta | str
+    forget: Callable[[datetime], int] | None = None
+
+
+def forget_sessions(now: datetime) -> int:
+    some = list(
+        Session.objects.filter(expire_date__lt=now)
+        .order_by("expire_date")
+        .values_list("pk", flat=True)[:AT_ONCE]
+    )
+    if some:
+        Session.objects.filter(pk__in=some).delete()
+    return len(some)
+
+
+TABLE: Final[tuple[Kept, ...]] = (
+    Kept("answers to an `Idempotency-Key`", limits.IDEMPOTENCY_KEPT, idempotency.forget_expired),
+    Kept("sessions of people who are logged in", "until they expire", forget_sessions),
+    Kept(
+        "sessions in which nobody is logged in, with a form that was sent after a session had ended",
+        limits.STRANGERS_SESSION_KEPT,
+    ),
+    Kept("accounts whose address nobody has proven", limits.UNVERIFIED_KEPT, people.forget_unverified),
+    Kept(
+        "counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended
+    ),
+    Kept(
+        "content of events (the row stays for the counts)", limits.EVENT_PAYLOADS_KEPT, webhooks.empty_events
+    ),
+    Kept("attempts of webhook deliveries", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_attempts),
+    Kept("webhook deliveries that have ended", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_deliveries),
+    Kept("recoveries of webhooks that have ended", limits.DELIVERY_ATTEMPTS_KEPT, recovery.forget),
+    Kept("uploads that no raw item and no persona uses", limits.UPLOADS_KEPT, uploads.forget),
+    Kept(
+        "deliveries to webhook sources; beyond a source's newest 20, and those that failed the verification",
+        limits.INBOUND_DELIVERIES_KEPT,
+        retention.forget_deliveries,
+    ),
+    Kept(
+        "secrets of webhook sources",
+        "until their source is deleted; a rotated one until its time beside the new one is over",
+        retention.forget_secrets,
+    ),
+    Kept("files of media that no served item names any more", limits.MEDIA_LEFT_KEPT, media_sweep.sweep_some),
+    Kept("those files in the trash, unless a row names them again", limits.MEDIA_TRASH_KEPT),
+    Kept("files of what was erased: a workspace, a raw item's uploads, a generated item", "not at all"),
+    Kept("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
+    Kept("working folders of films whose process was killed", limits.RENDER_FOLDERS_KEPT, videos.sweep),
+    Kept("raw and generated items", "until they are deleted; then a tombstone without content"),
+    Kept(
+        "what identifies a raw item (`dedup_key`)",
+        "for good, so that what was deleted isn't taken in again",
+    ),
+    Kept(
+        "entries of a source that nothing was made of, in its log",
+        limits.SOURCE_ENTRIES_KEPT,
+        collect.forget_entries,
+    ),
+    Kept("drafts of personas", limits.PERSONA_DRAFTS_KEPT, drafts.forget),
+    Kept("plans of a week, for their undo; what they scheduled stays", limits.PLANS_KEPT, planning.forget),
+    Kept("series that were ended, and their logs; what they made stays", series.KEPT, series.forget),
+    Kept(
+        "items that have stopped coming back, with their logs; what they made stays",
+        recurring.KEPT,
+        recurring.forget,
+    ),
+    Kept("people on their way to a platform to connect an outlet", limits.OAUTH_ATTEMPT_KEPT, oauth.forget),
+    Kept("hosts that nobody fetches from any more", limits.HOST_SLOTS_KEPT, collect.forget_hosts),
+    Kept(
+        "each recipient's line of a newsletter; the counts stay",
+        limits.MAIL_DELIVERIES_KEPT,
+        mailing.forget_deliveries,
+    ),
+    Kept("subscribers who never confirmed", limits.SUBSCRIBERS_UNCONFIRMED_KEPT, mailing.forget_unconfirmed),
+    Kept(
+        "other subscribers, also unsubscribed and bounced ones, so that nobody mails them again",
+        "until they are removed",
+    ),
+    Kept("clicks and fetches that the service counts itself", limits.HIT_COUNTS_KEPT, hit_counts.forget),
+    Kept("their sums by quarter of an hour and day", limits.HIT_COUNTS_KEPT, rollup.forget_hits),
+    Kept(
+        "short links, which hold an address and nothing of who followed it",
+        "until their workspace is erased, so that what was published leads on",
+    ),
+    Kept("model answers of a run, those of a batch too", "until the run is over"),
+    Kept("batches of calls to a model; their costs stay", limits.MODEL_BATCHES_KEPT, batches.forget),
+    Kept("notices and what became of them", limits.NOTICES_KEPT, notices.forget),
+    Kept("what a model found in a raw item", "until the raw item is deleted"),
+    Kept("a workspace's place in its rate limit", "one row for each workspace"),
+    Kept(
+        "a deleted workspace",
+        "7 days, in which it rests; then everything but ledger, audit log and calls to a model is erased",
+    ),
+    Kept("invitations", "until their workspace is erased; a link works for 7 days"),
+    Kept("ledger, audit log, measurements and their sums, calls to a model", "for good"),
+)
+
+
+def forget_some() -> int:
+    """A batch of everything that is too old; 0 once nothing is left."""
+    now, done = utc_now(), 0
+    for kept in TABLE:
+        if kept.forget is None:
+            continue
+        forgotten = kept.forget(now)
+        if forgotten:
+            crash_point("retention.forgotten")
+        done += forgotten
+    return done
+
+
+dispatch.register(
+    dispatch.BatchJob(name="housekeeping.forget_old_rows", work=forget_some, every_seconds=EVERY_SECONDS)
+)

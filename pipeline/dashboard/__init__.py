@@ -1,0 +1,1 @@
+"""How a workspace is doing, counted for the first page and the digest."""

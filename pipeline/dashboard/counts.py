@@ -1,0 +1,511 @@
+"""How a workspace is doing: what entered, what waits, what is promised, what failed; read for pages and digests.
+
+Every count stops at `COUNTED_MOST`, so that a page costs the same however much a workspace holds. Test items are
+nobody's business here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Count as DatabaseCount
+from django.db.models import Exists, F, Min, OuterRef, Subquery
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import ApiToken, Workspace
+from config.core import limits
+from config.core.ids import encode
+from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, RawItem, Source
+from pipeline.outlets.outlet_client import platform_if_known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
+ROWS: Final = 5
+COUNTED_MOST: Final = 1000
+AHEAD: Final = timedelta(days=1)
+LATE_AFTER: Final = timedelta(minutes=1)
+"""What is due waits for a hand; nobody needs to hear of its seconds."""
+
+
+@dataclass(frozen=True)
+class Overdue:
+    count: int
+    minutes: int
+    """By how much the earliest of them is late."""
+
+
+def in_the_way(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
+    """Why people hold all publishing, and what is late by the clock alone; None where nothing is. One statement."""
+    late = (
+        Publication.everywhere.filter(
+            workspace_id=OuterRef("pk"),
+            status__in=["publishing", "scheduled"],
+            test=False,
+            due_at__lt=now - limits.OVERDUE_TOLD_AFTER,
+        )
+        .exclude(step=Publication.BY_HAND)
+        .order_by()
+        .values("workspace_id")
+    )
+    hold = PublishHold.everywhere.filter(workspace_id=OuterRef("pk"))
+    reason, count, earliest = (
+        Workspace.everywhere.filter(pk=workspace_id)
+        .values_list(
+            Subquery(hold.values("reason")),
+            Subquery(late.annotate(found=DatabaseCount("pk")).values("found")),
+            Subquery(late.annotate(found=Min("due_at")).values("found")),
+        )
+        .get()
+    )
+    minutes = int((now - earliest).total_seconds() // 60) if earliest else 0
+    return reason, Overdue(count, minutes) if count else None
+
+
+@dataclass(frozen=True)
+class Count:
+    number: int
+
+    @property
+    def said(self) -> str:
+        return f"{COUNTED_MOST:,}+" if self.number > COUNTED_MOST else f"{self.number:,}"
+
+    def __bool__(self) -> bool:
+        return bool(self.number)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    count: int
+    said: str
+    oldest_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request of the API, and what a person wants by it."""
+
+    wish: Any
+    method: str
+    path: str
+    body: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing: what it is, when, why if something is wrong with it, and the call that does something about it."""
+
+    title: str
+    at: datetime | None
+    about: str = ""
+    reason: str = ""
+    call: Call | None = None
+    status: str = ""
+    link: str = ""
+
+    @property
+    def badge(self) -> str:
+        label = _BADGES.get(self.status)
+        return str(label[0]) if label else ""
+
+    @property
+    def tone(self) -> str:
+        label = _BADGES.get(self.status)
+        return label[1] if label else ""
+
+
+# A status that needs no word, such as that of what waits for review under that heading, isn't here.
+_BADGES: Final[Mapping[str, tuple[Any, str]]] = {
+    "queued": (_("Queued"), ""),
+    "processing": (_("Being made"), "info"),
+    "waiting_quota": (_("Waits for credits"), "warn"),
+    "skipped": (_("Skipped"), ""),
+    "failed": (_("Failed"), "bad"),
+    "deleted": (_("Deleted"), ""),
+    "unknown": (_("Outcome unknown"), "warn"),
+    "publishing": (_("Being published"), "info"),
+    "failing": (_("Fails"), "warn"),
+    "gone": (_("Gone"), "bad"),
+}
+HOLDS: Final[Mapping[str, Any]] = {
+    "approval_stale": _("It was edited after it was approved; approve it again."),
+    "source_changed": _("Its source has changed since it was made; look at it again."),
+    "source_withdrawn": _("Its source was withdrawn; approve it to publish it all the same."),
+    "instructions_in_source": _("Its source gives orders to a machine; read it, then approve it."),
+}
+"""Why an item is held back, in words, by what holds it."""
+
+FLAGS: Final[Mapping[str, Any]] = {
+    "source_changed": _(
+        "Its source was edited after it was published. Compare the two, correct the post where it stands if it is wrong, "
+        "then approve the item: the mark goes."
+    ),
+    "source_withdrawn": _(
+        "Its source took the entry back after it was published. Decide whether the post may stay, and remove it where it "
+        "stands if not. The mark goes when the source lists the entry again."
+    ),
+}
+"""What is to be done about what is published, in words, by what befell its source."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How far a newcomer is."""
+
+    has_access: bool
+    has_key: bool
+    has_content: bool
+    has_item: bool
+    has_publication: bool
+
+    @property
+    def are_done(self) -> bool:
+        return self.has_access and self.has_content and self.has_item and self.has_publication
+
+
+@dataclass(frozen=True)
+class Overview:
+    entered: Count
+    waiting: Count
+    promised: Count
+    late: Count
+    failed: Count
+    published: Count
+    newest: Sequence[Row]
+    for_review: Sequence[Row]
+    next_ones: Sequence[Row]
+    late_ones: Sequence[Row]
+    by_hand: Sequence[Row]
+    """What a person has to post; their links are below the workspace's own address."""
+    published_ones: Sequence[Row]
+    failed_posts: Sequence[Row]
+    failed_items: Sequence[Row]
+    flagged: Sequence[Row]
+    sources: Sequence[Row]
+    outlets: Sequence[Row]
+    steps: Steps
+
+
+def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overview:
+    """Always the same number of statements."""
+    late_before = now - LATE_AFTER
+    promised = promised_to_platforms(workspace.pk)
+    late, coming = promised.filter(due_at__lt=late_before), promised.filter(due_at__gte=late_before)
+    failed_posts = Publication.objects.of(workspace).filter(
+        status__in=["failed", "unknown"], test=False, updated_at__gte=since
+    )
+    failed_items = GeneratedItem.objects.of(workspace).filter(
+        status="failed", test=False, deleted_at=None, updated_at__gte=since
+    )
+    published = Publication.objects.of(workspace).filter(
+        status="published", test=False, published_at__gte=since
+    )
+    # Ids rise with time, so that the list's own index counts what is new.
+    entered = RawItem.objects.of(workspace).filter(test=False, id__gte=first_id_of(since))
+    waiting = unreviewed(workspace.pk)
+    soon = coming.filter(due_at__lt=now + AHEAD)
+    counts = count_each(entered, waiting, soon, late, failed_posts, failed_items, published)
+    return Overview(
+        entered=counts[0],
+        waiting=counts[1],
+        promised=counts[2],
+        late=counts[3],
+        failed=Count(counts[4].number + counts[5].number),
+        published=counts[6],
+        newest=_newest(workspace.pk),
+        for_review=_for_review(waiting),
+        next_ones=[_publication(row) for row in _with_names(coming.order_by("due_at"))],
+        late_ones=[_publication(row) for row in _with_names(late.order_by("due_at"))],
+        by_hand=_by_hand(workspace.pk),
+        published_ones=[_publication(row) for row in _with_names(published.order_by("-published_at"))],
+        failed_posts=[_publication(row) for row in _with_names(failed_posts.order_by("-updated_at"))],
+        failed_items=_failed_items(failed_items),
+        flagged=_flagged(workspace.pk),
+        sources=_sources(workspace.pk),
+        outlets=_outlets(workspace.pk),
+        steps=_steps(workspace),
+    )
+
+
+def waiting_for_review(workspace_id: UUID) -> Waiting:
+    waiting = unreviewed(workspace_id)
+    (count,) = count_each(waiting)
+    oldest = waiting.order_by("id").values_list("ready_at", flat=True).first()
+    return Waiting(count.number, count.said, oldest)
+
+
+def outlets_to_reconnect(workspace_id: UUID) -> list[str]:
+    """Their names."""
+    return list(_disconnected(workspace_id).order_by("-id").values_list("name", flat=True)[:ROWS])
+
+
+def first_id_of(moment: datetime) -> UUID:
+    """No UUIDv7 that was made at that moment or after it is below this."""
+    return UUID(int=int(moment.timestamp() * 1000) << 80)
+
+
+def count_each(*several: QuerySet[Any]) -> list[Count]:
+    """All of them in one statement: on a busy machine each way to the database and back costs more than the counting."""
+    parts: list[str] = []
+    parameters: list[Any] = []
+    for rows in several:
+        sql, given = rows.order_by().values("pk")[: COUNTED_MOST + 1].query.sql_with_params()
+        parts.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted)")  # noqa: S608  Django's own statement
+        parameters += given
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(parts)}", parameters)
+        return [Count(number) for number in cursor.fetchone()]
+
+
+def unreviewed(workspace_id: UUID) -> QuerySet[Any]:
+    found: QuerySet[Any] = GeneratedItem.objects.of(workspace_id).filter(
+        status="ready", approved_at=None, deleted_at=None, test=False
+    )
+    return found
+
+
+def promised_to_platforms(workspace_id: UUID) -> QuerySet[Any]:
+    """To the platforms. What was handed over waits for a person, and is late by nobody's clock but theirs."""
+    return _open(workspace_id).exclude(step=Publication.BY_HAND)
+
+
+# --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+def _open(workspace_id: UUID) -> QuerySet[Any]:
+    found: QuerySet[Any] = Publication.objects.of(workspace_id).filter(
+        status__in=["publishing", "scheduled"], test=False
+    )
+    return found
+
+
+def _by_hand(workspace_id: UUID) -> list[Row]:
+    rows = _with_names(_open(workspace_id).filter(step=Publication.BY_HAND).order_by("due_at"))
+    return [
+        replace(
+            _publication(row), call=None, status="", link=f"publications/{encode('pub', row['id'])}/package"
+        )
+        for row in rows
+    ]
+
+
+def _disconnected(workspace_id: UUID) -> QuerySet[Any]:
+    found: QuerySet[Any] = Outlet.objects.of(workspace_id).filter(status="needs_reconnect", deleted_at=None)
+    return found
+
+
+def _newest(workspace_id: UUID) -> list[Row]:
+    rows = (
+        RawItem.objects.of(workspace_id)
+        .filter(test=False)
+        .order_by("-id")
+        .values("title", "url", "status", "reason", "created_at", "deleted_at", "source__name")[:ROWS]
+    )
+    return [
+        Row(
+            title=row["title"] or row["url"],
+            at=row["created_at"],
+            about=row["source__name"],
+            reason=(row["reason"] or {}).get("message", ""),
+            status="deleted" if row["deleted_at"] else row["status"],
+        )
+        for row in rows
+    ]
+
+
+def _for_review(waiting: QuerySet[Any]) -> list[Row]:
+    rows = waiting.order_by("-id").values("id", "title", "excerpt", "engine_output", "ready_at", "held")[
+        :ROWS
+    ]
+    return [
+        Row(
+            title=row["title"] or row["excerpt"],
+            at=row["ready_at"],
+            about=row["engine_output"],
+            reason=str(HOLDS.get(row["held"], row["held"])),
+            call=Call(
+                _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
+            ),
+            link=page_of(row["id"]),
+        )
+        for row in rows
+    ]
+
+
+def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
+    found: QuerySet[Any] = rows.annotate(
+        item_title=F("item__title"), item_excerpt=F("item__excerpt"), outlet_name=F("outlet__name")
+    ).values(
+        "id",
+        "item_id",
+        "status",
+        "due_at",
+        "updated_at",
+        "published_at",
+        "url",
+        "error",
+        "item_title",
+        "item_excerpt",
+        "outlet_name",
+    )[:ROWS]
+    return found
+
+
+def page_of(item_id: UUID) -> str:
+    """Below the workspace's own address."""
+    return f"items/{encode('gen', item_id)}"
+
+
+def _publication(row: Any) -> Row:
+    name = encode("pub", row["id"])
+    is_published = row["status"] == "published"
+    calls = {
+        "failed": Call(_("How to retry it"), "POST", f"/v1/publications/{name}/retry"),
+        "unknown": Call(_("How to look it up"), "POST", f"/v1/publications/{name}/reconcile"),
+    }
+    see = Call(_("How to see it"), "GET", f"/v1/publications/{name}")
+    moments = {"failed": row["updated_at"], "unknown": row["updated_at"], "published": row["published_at"]}
+    return Row(
+        title=row["item_title"] or row["item_excerpt"],
+        at=moments.get(row["status"], row["due_at"]),
+        about=row["outlet_name"],
+        reason="" if is_published else (row["error"] or {}).get("message", ""),
+        call=None if is_published else calls.get(row["status"], see),
+        status=row["status"],
+        # Of the platform's own making, so that only what a browser opens safely becomes a link.
+        link=(
+            row["url"]
+            if is_published and row["url"].startswith(("https://", "http://"))
+            else page_of(row["item_id"])
+        ),
+    )
+
+
+def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> Call | None:
+    """None where it says that trying again can't help."""
+    if (error or {}).get("retryable") is False:
+        return None
+    return Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
+
+
+def _failed_items(rows: QuerySet[Any]) -> list[Row]:
+    found = rows.order_by("-updated_at").values(
+        "id", "title", "raw_item__title", "engine_output", "error", "updated_at"
+    )[:ROWS]
+    return [
+        Row(
+            title=row["title"] or row["raw_item__title"] or "",
+            at=row["updated_at"],
+            about=row["engine_output"],
+            reason=(row["error"] or {}).get("message", ""),
+            call=how_to_retry(row["id"], row["error"]),
+            status="failed",
+            link=page_of(row["id"]),
+        )
+        for row in found
+    ]
+
+
+def looked_at(item_id: UUID, flagged: str) -> Call | None:
+    """How a person says that a flagged item was looked at; one whose entry is withdrawn stays flagged."""
+    if flagged != "source_changed":
+        return None
+    return Call(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
+
+
+def _flagged(workspace_id: UUID) -> list[Row]:
+    rows = (
+        GeneratedItem.objects.of(workspace_id)
+        .filter(test=False, deleted_at=None)
+        .exclude(flagged="")
+        .order_by("-id")
+        .values("id", "title", "excerpt", "engine_output", "flagged", "published_at")[:ROWS]
+    )
+    return [
+        Row(
+            title=row["title"] or row["excerpt"],
+            at=row["published_at"],
+            about=row["engine_output"],
+            reason=str(FLAGS[row["flagged"]]),
+            call=looked_at(row["id"], row["flagged"]),
+            link=page_of(row["id"]),
+        )
+        for row in rows
+    ]
+
+
+def _sources(workspace_id: UUID) -> list[Row]:
+    rows = (
+        Source.objects.of(workspace_id)
+        .filter(test=False, deleted_at=None, status__in=["failing", "gone"])
+        .order_by("-id")
+        .values("id", "name", "status", "last_error", "failing_since")[:ROWS]
+    )
+    found = []
+    for row in rows:
+        name = encode("src", row["id"])
+        poll = Call(_("How to poll it now"), "POST", f"/v1/sources/{name}/poll")
+        revive = Call(_("How to switch it on again"), "PATCH", f"/v1/sources/{name}", '{"status": "active"}')
+        found.append(
+            Row(
+                title=row["name"],
+                at=row["failing_since"],
+                reason=(row["last_error"] or {}).get("message", ""),
+                call=revive if row["status"] == "gone" else poll,
+                status=row["status"],
+            )
+        )
+    return found
+
+
+def _outlets(workspace_id: UUID) -> list[Row]:
+    rows = (
+        _disconnected(workspace_id)
+        .order_by("-id")
+        .values("id", "name", "platform", "last_error", "updated_at")[:ROWS]
+    )
+    return [
+        Row(
+            title=row["name"],
+            at=row["updated_at"],
+            about=str(platform.label)
+            if (platform := platform_if_known(row["platform"]))
+            else row["platform"],
+            reason=(row["last_error"] or {}).get("message", ""),
+            call=Call(_("How to see it"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
+            status="needs_reconnect",
+        )
+        for row in rows
+    ]
+
+
+def _steps(workspace: Workspace) -> Steps:
+    """In one statement; each part of it reads one row of a list's index."""
+    own = {"workspace_id": OuterRef("pk"), "test": False}
+    row = Workspace.everywhere.filter(pk=workspace.pk).values_list(
+        Exists(ApiToken.everywhere.filter(workspace_id=OuterRef("pk"), is_test=False, revoked_at=None)),
+        Exists(Source.everywhere.filter(**own, is_push=False, deleted_at=None)),
+        _newest_id(RawItem.everywhere.filter(**own)),
+        _newest_id(GeneratedItem.everywhere.filter(**own)),
+        _newest_id(Publication.everywhere.filter(**own)),
+    )
+    has_key, has_source, raw, item, publication = row.get()
+    return Steps(
+        has_access=workspace.is_whitelisted,
+        has_key=has_key,
+        has_content=has_source or raw is not None,
+        has_item=item is not None,
+        has_publication=publication is not None,
+    )
+
+
+def _newest_id(rows: QuerySet[Any]) -> Subquery:
+    """Without the order a planner may look for one in the table itself, past everybody else's."""
+    return Subquery(rows.order_by("-id").values("id")[:1])

@@ -1,0 +1,133 @@
+"""The picture over an article: its title in the persona's colours, in the size that sites show when it is shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pipeline.engines.shared.picture_parts import at_leading_edge, brand_colours, face, handle_of
+from pipeline.render import colour
+from pipeline.render.plan import Panel, Picture, Words
+from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import DoesNotFit
+from pipeline.render.typography.typeset import typeset
+
+if TYPE_CHECKING:
+    from pipeline.engines.base import PersonaCard
+    from pipeline.render.plan import Item, Media
+    from pipeline.render.typography.blocks import Block
+
+SIZE: Final = (1200, 630)
+"""What Open Graph's readers show whole."""
+LEAST_SIZE: Final = 44
+_LARGEST: Final = 96
+_SIDE: Final = 96
+_TOP: Final = 88
+_BOTTOM: Final = 76
+_PORTRAIT: Final = 72
+_AFTER_PORTRAIT: Final = 22
+_BETWEEN: Final = 40
+_BAR: Final = (96, 10)
+_UNDER_BAR: Final = 36
+_DARK: Final = "#0b0d12"
+
+_TITLE: Final = Style(weight=750, optical=32, line_height=1.14)
+_NAME: Final = Style(weight=600, optical=22, line_height=1.2)
+_HANDLE: Final = Style(weight=450, optical=20, line_height=1.2)
+
+
+def hero(title: str, language: str, persona: PersonaCard, media: Media) -> Picture:
+    """Raises `MissingGlyphs` or `DoesNotFit`."""
+    return _Hero(title, language, persona, media).picture()
+
+
+class _Hero:
+    """A bar, the title, and under it who speaks; mirrored where the title runs from right to left."""
+
+    def __init__(self, title: str, language: str, persona: PersonaCard, media: Media) -> None:
+        self.title = " ".join(title.split())
+        self.language = language
+        self.persona = persona
+        self.media = media
+        self.width, self.height = media.size
+        strong = first_strong_is_rtl(self.title)
+        self.is_rtl = is_rtl_language(language) if strong is None else strong
+        self.room = float(self.width - 2 * _SIDE)
+        self.ground, accent = brand_colours(persona)
+        dark = colour.readable(colour.mix(self.ground, _DARK, 0.9), self.ground)
+        self.ink = max(
+            (colour.WHITE, dark),
+            key=lambda one: colour.contrast(one, self.ground) + (one == colour.WHITE),
+        )
+        if colour.contrast(self.ink, self.ground) < colour.READABLE:
+            self.ink = dark
+        self.faint = colour.readable(colour.mix(self.ink, self.ground, 0.25), self.ground)
+        # A bar that can't be told from the ground is none.
+        self.accent = colour.readable(accent, self.ground, 1.8)
+
+    def picture(self) -> Picture:
+        foot = self.height - _BOTTOM - _PORTRAIT
+        top = _TOP + _BAR[1] + _UNDER_BAR
+        title = self._line(
+            typeset(self.title, self.language),
+            (self.room, foot - _BETWEEN - top),
+            _TITLE,
+            (_LARGEST, LEAST_SIZE),
+            self.language,
+        )
+        x = self.width - _SIDE - _BAR[0] if self.is_rtl else _SIDE
+        items: list[Item] = [
+            Panel(x, _TOP, _BAR[0], _BAR[1], _BAR[1] // 2 - 1, self.accent),
+            self._words(title, _SIDE, top, self.ink),
+            *self._signature(foot),
+        ]
+        name = self.persona.name.strip()
+        return Picture(
+            name=f"article-{self.width}x{self.height}.jpg",
+            role="hero",
+            width=self.width,
+            height=self.height,
+            background=self.ground,
+            items=tuple(items),
+            alt_text=f"{self.title} – {name}" if name else self.title,
+        )
+
+    def _signature(self, y: float) -> list[Item]:
+        name = typeset(" ".join(self.persona.name.split()), self.persona.language)
+        if not name:
+            return []
+        at = self.width - _SIDE - _PORTRAIT if self.is_rtl else _SIDE
+        disc = colour.readable(self.accent, self.ground, 1.8)
+        on_disc = max((colour.WHITE, colour.BLACK), key=lambda one: colour.contrast(one, disc))
+        items = face(
+            self.persona,
+            (at, y),
+            _PORTRAIT,
+            has_portrait=self.media.has_portrait,
+            disc=disc,
+            on_disc=on_disc,
+        )
+        room = self.room - _PORTRAIT - _AFTER_PORTRAIT
+        beside = _SIDE if self.is_rtl else _SIDE + _PORTRAIT + _AFTER_PORTRAIT
+        handle = handle_of(self.persona)
+        try:
+            block = self._line(name, (room, 40), _NAME, (32, 24), self.persona.language)
+        except DoesNotFit:
+            block = self._line(name, (room, _PORTRAIT + 8), _NAME, (26, 12), self.persona.language)
+            handle = ""
+        below = self._line(handle, (room, 40), _HANDLE, (26, 14), "en") if handle else None
+        height = block.height + (below.height if below else 0.0)
+        top = y + (_PORTRAIT - height) / 2
+        items.append(self._words(block, beside, top, self.ink))
+        if below:
+            items.append(self._words(below, beside, top + block.height, self.faint))
+        return items
+
+    def _line(
+        self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
+    ) -> Block:
+        """Text at the leading edge, whichever way it runs itself."""
+        return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
+
+    def _words(self, block: Block, x: float, y: float, ink: str) -> Words:
+        return Words(round(x, 2), round(y, 2), block, ink, self.accent)

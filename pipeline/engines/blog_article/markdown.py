@@ -1,0 +1,368 @@
+"""An article as Markdown: written from plain words, which can't become markup, and taken apart again for the checks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from pipeline.text.language import said_in
+from pipeline.text.normalization import plain_text
+from pipeline.text.sentence_edits import collapse, is_balanced
+from pipeline.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pipeline.engines.base import Claim
+
+BREAK: Final = "\n\n"
+_MARKUP: Final = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])|~~|&(?=#?\w+;)")
+_AT_LINE_START: Final = re.compile(
+    r"^(\s*)(#{1,6}(?=\s)|[-+](?=\s)|=+\s*$|-+\s*$|\|)|^(\s*\d{1,9})([.)])(?=\s)"
+)
+_BULLET: Final = re.compile(r"^[-*\u2022]\s+")
+_ADDRESS: Final = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", " ": "%20", "\\": "%5C"})
+_LONGEST_LINK: Final = 60
+"""Characters of a link's words within a sentence."""
+_FINAL: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]+$")
+_HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
+_ITEM: Final = re.compile(r"^- (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The few words that an article has beside its own."""
+
+    in_short: str
+    sources: str
+    excerpt: str
+    """Of what it is an excerpt, as `{source}`."""
+    read_on: str
+    """Where all of it stands, as `{place}`."""
+
+
+_PHRASES: Final[Mapping[str, Phrases]] = {
+    "en": Phrases(
+        "In short",
+        "Sources",
+        "An excerpt: these sentences are taken word for word from {source}.",
+        "Read all of it on {place}",
+    ),
+    "de": Phrases(
+        "Kurz gesagt",
+        "Quellen",
+        "Ein Auszug: Diese Sätze stehen wörtlich in {source}.",
+        "Alles lesen auf {place}",
+    ),
+    "fr": Phrases(
+        "En bref",
+        "Sources",
+        "Un extrait : ces phrases sont reprises mot pour mot de {source}.",
+        "Tout lire sur {place}",
+    ),
+    "es": Phrases(
+        "En resumen",
+        "Fuentes",
+        "Un extracto: estas frases están tomadas palabra por palabra de {source}.",
+        "Leer todo en {place}",
+    ),
+    "it": Phrases(
+        "In breve",
+        "Fonti",
+        "Un estratto: queste frasi sono tratte parola per parola da {source}.",
+        "Leggi tutto su {place}",
+    ),
+    "pt": Phrases(
+        "Em resumo",
+        "Fontes",
+        "Um excerto: estas frases foram retiradas palavra por palavra de {source}.",
+        "Ler tudo em {place}",
+    ),
+    "nl": Phrases(
+        "Kort gezegd",
+        "Bronnen",
+        "Een uittreksel: deze zinnen staan woord voor woord in {source}.",
+        "Lees alles op {place}",
+    ),
+    "da": Phrases(
+        "Kort fortalt",
+        "Kilder",
+        "Et uddrag: disse sætninger er taget ord for ord fra {source}.",
+        "Læs det hele på {place}",
+    ),
+    "nb": Phrases(
+        "Kort fortalt",
+        "Kilder",
+        "Et utdrag: disse setningene er hentet ord for ord fra {source}.",
+        "Les alt på {place}",
+    ),
+    "pl": Phrases(
+        "W skrócie",
+        "Źródła",
+        "Fragment: te zdania są przytoczone słowo w słowo z {source}.",
+        "Przeczytaj całość na {place}",
+    ),
+    "ru": Phrases(
+        "Коротко",
+        "Источники",
+        "Отрывок: эти предложения взяты дословно из {source}.",
+        "Читать полностью на {place}",
+    ),
+    "sv": Phrases(
+        "I korthet",
+        "Källor",
+        "Ett utdrag: de här meningarna är hämtade ord för ord från {source}.",
+        "Läs allt på {place}",
+    ),
+    "cs": Phrases(
+        "Stručně",
+        "Zdroje",
+        "Úryvek: tyto věty jsou doslova převzaty z {source}.",
+        "Celý text na {place}",
+    ),
+    "fi": Phrases(
+        "Lyhyesti",
+        "Lähteet",
+        "Ote: nämä virkkeet ovat sanasta sanaan lähteestä {source}.",
+        "Lue kaikki: {place}",
+    ),
+    "uk": Phrases(
+        "Коротко",
+        "Джерела",
+        "Уривок: ці речення дослівно взято з {source}.",
+        "Читати повністю на {place}",
+    ),
+    "tr": Phrases(
+        "Kısaca",
+        "Kaynaklar",
+        "Alıntı: bu cümleler kelimesi kelimesine şuradan alınmıştır: {source}.",
+        "Tamamını oku: {place}",
+    ),
+    "ar": Phrases(
+        "باختصار",
+        "المصادر",
+        "مقتطف: هذه الجمل منقولة حرفيًا من {source}.",
+        "اقرأ النص كاملًا على {place}",
+    ),
+    "he": Phrases(
+        "בקצרה",
+        "מקורות",
+        "קטע: המשפטים האלה לקוחים מילה במילה מתוך {source}.",
+        "לקריאה המלאה ב-{place}",
+    ),
+    "ja": Phrases(
+        "要点",
+        "出典",
+        "抜粋：以下の文は{source}からそのまま引用しています。",
+        "全文を読む：{place}",
+    ),
+    "zh": Phrases(
+        "要点",
+        "来源",
+        "节选：以下句子逐字摘自{source}。",
+        "阅读全文：{place}",
+    ),
+    "zh-hant": Phrases(
+        "重點",
+        "來源",
+        "節錄：以下句子逐字摘自{source}。",
+        "閱讀全文：{place}",
+    ),
+    "el": Phrases(
+        "Με λίγα λόγια",
+        "Πηγές",
+        "Απόσπασμα: οι προτάσεις αυτές προέρχονται κατά λέξη από: {source}.",
+        "Διαβάστε ολόκληρο το κείμενο: {place}",
+    ),
+    "hu": Phrases(
+        "Röviden",
+        "Források",
+        "Részlet: ezek a mondatok szó szerint innen származnak: {source}.",
+        "A teljes szöveg itt olvasható: {place}",
+    ),
+    "ro": Phrases(
+        "Pe scurt",
+        "Surse",
+        "Un extras: aceste propoziții sunt preluate cuvânt cu cuvânt din {source}.",
+        "Citiți tot textul pe {place}",
+    ),
+    "ko": Phrases(
+        "요약",
+        "출처",
+        "발췌: 아래 문장은 {source}에서 그대로 옮긴 것입니다.",
+        "전문 읽기: {place}",
+    ),
+    "th": Phrases(
+        "สรุปสั้น ๆ",
+        "แหล่งที่มา",
+        "บางส่วน: ประโยคเหล่านี้คัดมาคำต่อคำจาก {source}",
+        "อ่านทั้งหมดที่ {place}",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    heading: str
+    text: str
+    """Plain words; a blank line parts paragraphs, lines that begin with a hyphen are a list."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An article taken apart; words are plain."""
+
+    headings: tuple[str, ...]
+    """Without that of the sources."""
+    points: tuple[str, ...]
+    """The bullets under "In short"."""
+    words: str
+    """All but the sources."""
+    has_sources: bool
+
+
+def phrases(language: str) -> Phrases:
+    """Those of the language, English for one that has none."""
+    return said_in(_PHRASES, language) or _PHRASES["en"]
+
+
+def escaped(words: str) -> str:
+    """Plain words as Markdown that shows just them."""
+    lines = (_escaped_line(line) for line in words.split("\n"))
+    return "\n".join(lines)
+
+
+def linked(words: str, url: str) -> str:
+    return f"[{escaped(collapse(words))}]({url.translate(_ADDRESS)})"
+
+
+def place_of(url: str) -> str:
+    """The name of the site, as it is spoken of."""
+    return (urlsplit(url).hostname or "").removeprefix("www.")
+
+
+def listed(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)
+
+
+def compose(
+    introduction: str,
+    points: Sequence[str],
+    sections: Sequence[Section],
+    claims: Sequence[Claim],
+    *,
+    source: tuple[str, str],
+    language: str,
+) -> str:
+    """The article's body; `source` is title and address. Each section leads to it once, behind what it rests on there."""
+    said = phrases(language)
+    title, url = source
+    blocks: list[str] = []
+    if introduction.strip():
+        blocks.append(_prose(introduction, claims, url, is_opening=True))
+    if points:
+        blocks += [f"**{said.in_short}**", listed(escaped(point) for point in points)]
+    for section in sections:
+        blocks += [f"## {escaped(section.heading)}", _prose(section.text, claims, url)]
+    if url:
+        blocks += [f"## {said.sources}", listed([linked(title or place_of(url), url)])]
+    return BREAK.join(block for block in blocks if block)
+
+
+def take_apart(body: str, language: str) -> Taken:
+    said = phrases(language)
+    head, mark, _ = body.rpartition(f"{BREAK}## {said.sources}{BREAK}")
+    article = head if mark else body
+    opening = article.partition("\n## ")[0]
+    short = opening.partition(f"**{said.in_short}**")[2]
+    return Taken(
+        headings=tuple(_plain(heading) for heading in _HEADING.findall(article)),
+        points=tuple(_plain(item) for item in _ITEM.findall(short)),
+        words=plain_text(article, "markdown"),
+        has_sources=bool(mark),
+    )
+
+
+def bullets(body: str) -> tuple[str, ...]:
+    """The words of every entry of a list, as they are read."""
+    return tuple(_plain(item) for item in _ITEM.findall(body))
+
+
+def _plain(markdown: str) -> str:
+    return collapse(plain_text(markdown, "markdown"))
+
+
+def _escaped_line(line: str) -> str:
+    marked = _MARKUP.sub(lambda match: "\\" + "\\".join(match.group()), line)
+    return _AT_LINE_START.sub(_escaped_start, marked)
+
+
+def _escaped_start(match: re.Match[str]) -> str:
+    if match[4]:
+        return f"{match[3]}\\{match[4]}"
+    return f"{match[1]}\\{match[2]}"
+
+
+def _prose(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = False) -> str:
+    """Paragraphs and lists; the first claim in them leads to the source.
+
+    The opening names the site behind its sentence; later on the claim's own words are the link, where they are few.
+    """
+    blocks: list[str] = []
+    is_linked = not url
+    for block in re.split(r"\n\s*\n", text.strip()):
+        lines = [collapse(line) for line in block.splitlines() if line.strip()]
+        if lines and all(_BULLET.match(line) for line in lines):
+            blocks.append(listed(escaped(_BULLET.sub("", line)) for line in lines))
+            continue
+        paragraph = " ".join(lines)
+        spans = [] if is_linked else _spans_of_claims(paragraph, claims)
+        short = next((span for span in spans if span[1] - span[0] <= _LONGEST_LINK), None)
+        if not spans:
+            blocks.append(escaped(paragraph))
+            continue
+        if is_opening or short is None:
+            blocks.append(_with_place(paragraph, spans[0], url))
+        else:
+            blocks.append(_as_link(paragraph, short, url))
+        is_linked = True
+    return BREAK.join(block for block in blocks if block)
+
+
+def _spans_of_claims(paragraph: str, claims: Sequence[Claim]) -> list[tuple[int, int]]:
+    """Where claims stand in it, in their order there."""
+    folded = paragraph.casefold()
+    if len(folded) != len(paragraph):
+        return []
+    found = []
+    for claim in claims:
+        words = collapse(claim.text).casefold().rstrip(" .,;:")
+        place = folded.find(words) if words else -1
+        if place != -1:
+            found.append((place, place + len(words)))
+    return sorted(found)
+
+
+def _as_link(paragraph: str, span: tuple[int, int], url: str) -> str:
+    start, end = span
+    before = escaped(paragraph[:start])
+    return f"{before}{linked(paragraph[start:end], url)}{_within_line(paragraph[end:])}"
+
+
+def _with_place(paragraph: str, span: tuple[int, int], url: str) -> str:
+    """Behind the sentence in which the claim ends, the site's name as a link, before the full stop."""
+    # Never within a quotation, whose words have to stay as they are.
+    ends = (end for _, end in split_sentences(paragraph) if end >= span[1] and is_balanced(paragraph[:end]))
+    end = next(ends, len(paragraph))
+    sentence = paragraph[:end]
+    final = _FINAL.search(sentence)
+    cut = final.start() if final else len(sentence)
+    place = linked(place_of(url), url)
+    return f"{escaped(sentence[:cut])} ({place}){_within_line(paragraph[cut:])}"
+
+
+def _within_line(words: str) -> str:
+    """Escaped as what doesn't begin a line."""
+    return escaped(f"x{words}")[1:]

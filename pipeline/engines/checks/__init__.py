@@ -1,0 +1,1 @@
+"""Checks that drafts of several engines must pass."""

@@ -1,0 +1,234 @@
+"""What a persona demands of every draft, where a program can tell: banned words and required structures."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from pipeline.engines.base import Check
+from pipeline.plugins import Refused
+from pipeline.text.links import without_links
+from pipeline.text.normalization import strip_invisible
+from pipeline.text.sentence_edits import count_words, is_question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pipeline.engines.base import Brief, Draft, Engine, PersonaCard
+
+MOST_NAMED: Final = 5
+
+_SPACE: Final = re.compile(r"\s+")
+_HASHTAG: Final = re.compile(r"(?<![\w&/])[#\uff03]\w*[^\W\d_]\w*")
+_TRAILING_TAGS: Final = re.compile(r"(?:\s*[#\uff03]\w+)+\s*$")
+_EMOJI: Final = re.compile(
+    # A flag is two letters; a sequence that is joined to one picture counts once.
+    r"[\U0001f1e6-\U0001f1ff]{2}"
+    r"|[\u2600-\u27bf\u2b50\u2b55\U0001f300-\U0001faff](?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d[\u2600-\u27bf\U0001f300-\U0001faff])*"
+)
+
+
+@dataclass(frozen=True)
+class StructureKind:
+    """One demand that a persona can make. `takes` names the key beside `kind`, None where it has none."""
+
+    label: str
+    takes: Literal["most", "text"] | None = None
+    is_checked: bool = True
+
+
+KINDS: Final[Mapping[str, StructureKind]] = {
+    "ends_with_question": StructureKind("Ends with a question"),
+    "starts_with": StructureKind("Begins with these words", "text"),
+    "ends_with": StructureKind("Ends with these words", "text"),
+    "max_words": StructureKind("At most so many words", "most"),
+    "max_hashtags": StructureKind("At most so many hashtags", "most"),
+    "max_emoji": StructureKind("At most so many emoji", "most"),
+    "other": StructureKind(
+        "In your own words; the model is told, no program checks it", "text", is_checked=False
+    ),
+}
+
+_OF_LONG_WORDS: Final = frozenset({"max_hashtags", "max_emoji"})
+
+
+def banned_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
+    """The persona's banned words and phrases that stand in `words` as whole words, in any case and spacing."""
+    if not persona.banned_words:
+        return ()
+    said = _folded(words)
+    return tuple(banned for banned in persona.banned_words if _stands_in(_folded(banned), said))
+
+
+def missing_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
+    """What the words lack of the persona's required structures, as sentences. Links at their end don't count."""
+    return tuple(
+        fault
+        for structure in persona.required_structures
+        if (fault := _fault(structure, words, _core(words))) is not None
+    )
+
+
+def keeps_rules(words: str, persona: PersonaCard) -> bool:
+    """Whether the persona may say these words as a whole post."""
+    return not banned_in(words, persona) and not missing_in(words, persona)
+
+
+def drafted(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
+) -> tuple[Draft, ...]:
+    """The engine's drafts without a model.
+
+    A question is asked for the answer that follows it, so one is taken only where the persona wants it or there are fewer
+    drafts without. Raises `Refused` as the engine does; where only the persona's rules stand in the way, the message names
+    them.
+    """
+    told = brief if _wants_questions(engine, persona) else _without_questions(brief)
+    answers: tuple[Draft, ...] = ()
+    if told.facts and told != brief:
+        with suppress(Refused):
+            answers = engine.offline(told, persona, variants=variants, seed=seed)
+        if len(answers) == variants:
+            return answers
+    try:
+        drafts = engine.offline(brief, persona, variants=variants, seed=seed)
+    except Refused as refused:
+        if answers:
+            return answers
+        kept_out = kept_out_by(engine, brief, persona, variants=1, seed=seed)
+        if kept_out is None:
+            raise
+        message = f"The source's sentences don't keep the persona's rules as a {engine.name}: {kept_out}"
+        raise Refused(message, code=refused.code) from refused
+    return drafts if len(drafts) > len(answers) else answers
+
+
+def _wants_questions(engine: Engine, persona: PersonaCard) -> bool:
+    return engine.takes_stretches or any(
+        one.get("kind") == "ends_with_question" for one in persona.required_structures
+    )
+
+
+def _without_questions(brief: Brief) -> Brief:
+    return replace(brief, facts=tuple(fact for fact in brief.facts if not is_question(fact.text)))
+
+
+def kept_out_by(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
+) -> str | None:
+    """Which of the persona's rules leaves fewer than `variants` drafts; None where the source has no more without them."""
+    if not persona.banned_words and not persona.required_structures:
+        return None
+    free = replace(persona, banned_words=(), required_structures=())
+    try:
+        drafts = engine.offline(brief, free, variants=variants, seed=seed)
+    except Refused:
+        return None
+    if len(drafts) < variants:
+        return None
+    for draft in drafts:
+        faults = [check.message for check in check_persona(draft, persona) if check.outcome == "failed"]
+        if faults := faults or list(missing_in(draft.body, persona)):
+            return " ".join(faults)
+    return None
+
+
+def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
+    """The checks `banned_words` and `required_structures`; none of a persona that demands nothing.
+
+    Of words that aren't plain text, which are no posts, only their hashtags and emoji are counted.
+    """
+    checks: list[Check] = []
+    if persona.banned_words:
+        slides = draft.content.get("slides") or ()
+        shown = (str(words) for slide in slides if isinstance(slide, dict) for words in slide.values())
+        banned = banned_in("\n|\n".join((draft.title, draft.body, *shown)), persona)
+        message = f"The persona never says: {_named(banned)}."
+        passed = "None of the persona's banned words is said."
+        checks.append(_check("banned_words", passed, message if banned else None))
+    structures = persona.required_structures
+    if draft.body_format != "text":
+        # How a post begins and ends, and how long it is, is nothing to ask of an article or a letter.
+        structures = tuple(one for one in structures if one.get("kind") in _OF_LONG_WORDS)
+    if any(_is_checked(structure) for structure in structures):
+        lacks = missing_in(draft.body, replace(persona, required_structures=structures))
+        passed = "The words have the structures that the persona requires."
+        checks.append(_check("required_structures", passed, " ".join(lacks) or None))
+    return tuple(checks)
+
+
+def count_hashtags(text: str) -> int:
+    return len(_HASHTAG.findall(text))
+
+
+def count_emoji(text: str) -> int:
+    return len(_EMOJI.findall(text))
+
+
+def _check(code: str, passed: str, fault: str | None) -> Check:
+    return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
+
+
+def _is_checked(structure: Mapping[str, object]) -> bool:
+    kind = KINDS.get(str(structure.get("kind")))
+    return kind is not None and kind.is_checked
+
+
+def _fault(structure: Mapping[str, object], words: str, core: str) -> str | None:
+    kind, text = str(structure.get("kind")), str(structure.get("text") or "")
+    said, wanted = _folded(core), _folded(text)
+    if kind == "ends_with_question":
+        return None if is_question(core) else "It has to end with a question."
+    if kind == "starts_with":
+        return None if said.startswith(wanted) else f"It has to begin with \u201c{text}\u201d."
+    if kind == "ends_with":
+        # What is required may itself be a tag or an address.
+        ends = (said, _folded(words))
+        return (
+            None if any(end.endswith(wanted) for end in ends) else f"It has to end with \u201c{text}\u201d."
+        )
+    most = structure.get("most")
+    if kind not in _COUNTED or not isinstance(most, int):
+        return None
+    count_in, name = _COUNTED[kind]
+    count = count_in(words if kind != "max_words" else core)
+    return None if count <= most else f"It has {count} {name}; {most} are the most."
+
+
+_COUNTED: Final[Mapping[str, tuple[Callable[[str], int], str]]] = {
+    "max_words": (count_words, "words"),
+    "max_hashtags": (count_hashtags, "hashtags"),
+    "max_emoji": (count_emoji, "emoji"),
+}
+
+
+def _core(words: str) -> str:
+    """The words without the links and tags at their end, which an engine adds."""
+    return _TRAILING_TAGS.sub("", without_links(words).rstrip()).rstrip()
+
+
+def _folded(words: str) -> str:
+    text = unicodedata.normalize("NFKC", strip_invisible(words)).replace("\u2019", "'")
+    return _SPACE.sub(" ", text.casefold()).strip()
+
+
+def _stands_in(banned: str, said: str) -> bool:
+    """As whole words; in scripts that write without spaces, anywhere."""
+    if not banned:
+        return False
+    before = r"(?<!\w)" if _is_spaced(banned[0]) else ""
+    after = r"(?!\w)" if _is_spaced(banned[-1]) else ""
+    return re.search(f"{before}{re.escape(banned)}{after}", said) is not None
+
+
+def _is_spaced(sign: str) -> bool:
+    return (sign.isalnum() or sign == "_") and not "\u2e80" <= sign <= "\u9fff"
+
+
+def _named(things: tuple[str, ...]) -> str:
+    shown = ", ".join(f"\u201c{one}\u201d" for one in things[:MOST_NAMED])
+    left_out = len(things) - MOST_NAMED
+    return f"{shown} and {left_out} more" if left_out > 0 else shown

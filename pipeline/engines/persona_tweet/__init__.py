@@ -1,0 +1,291 @@
+"""Persona Tweet: the persona's words on a card in the look of a post, postable anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.engines.base import Check, Draft, Engine, judged, variant_schema
+from pipeline.engines.shared.picture_parts import (
+    at_leading_edge,
+    brand_colours,
+    caption_fault,
+    check_glyphs,
+    check_picture_links,
+    face,
+    handle_of,
+    with_url,
+)
+from pipeline.engines.short_post import ShortPost
+from pipeline.plugins import Refused
+from pipeline.render import colour
+from pipeline.render.dates import say_date
+from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Layout, Media, Panel, Picture, Words
+from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import DoesNotFit, layout
+from pipeline.render.typography.typeset import typeset
+from pipeline.text.links import ascii_url, find_links
+from pipeline.text.weighted_length import LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.engines.base import Brief, PersonaCard, SourceText
+    from pipeline.render.plan import Item
+    from pipeline.render.typography.blocks import Block
+
+SIZES: Final = (UPRIGHT, SQUARE)
+LEAST_SIZE: Final = 40
+"""Of the words, in pixels."""
+_LARGEST_SIZE: Final = 84
+_PREFERRED_SHARE: Final = 0.5
+"""Of the picture's height, for the words; the whole card is used only where they would not fit otherwise."""
+
+_INSET: Final = 60
+_PADDING: Final = 68
+_RADIUS: Final = 44
+_PORTRAIT: Final = 112
+_AFTER_PORTRAIT: Final = 28
+_BEFORE_WORDS: Final = 44
+_BEFORE_DATE: Final = 40
+_OPTICAL_CENTRE: Final = 0.47
+"""What stands exactly in the middle looks as if it had slipped."""
+
+_WORDS: Final = Style(weight=450, optical=26, line_height=1.32, hang=_INSET + _PADDING - MARGIN)
+_NAME: Final = Style(weight=700, optical=24, line_height=1.2)
+_HANDLE: Final = Style(weight=450, optical=20, line_height=1.25)
+_DATE: Final = Style(weight=450, optical=18, line_height=1.25)
+
+_SEEN: Final = 1.25
+"""The least contrast at which a coloured disc is seen on the card."""
+_MARKED: Final = re.compile(r"(?<![\w&/@#])[#@\uff03\uff20][^\W_][\w.\-]*\w|(?<![\w&/@#])[#@][^\W\d_]")
+
+_OWN_CHECKS: Final = ("content", "length", "link_count")
+_RULES: Final = f"""\
+A Persona Tweet is one idea from one source, drawn as large words on a picture that stands alone.
+- At most {LIMIT - 20} characters, better 80 to 180: they are read at a glance. An emoji counts as two.
+- The first words say what happened or why it matters. No greeting, no announcement of what follows.
+- Write no link and no address: nobody can follow one in a picture. No hashtags. Mention no account.
+- One or two sentences; a line break only between them.
+"""
+
+
+class PersonaTweet(Engine):
+    """The words are chosen and judged as a Short Post's are; they carry no link, which goes into the caption."""
+
+    kind = "persona_tweet"
+    name = "Persona Tweet"
+    bucket = "image"
+    version = 1
+    credits = 2
+    made_from = ("text", "topic")
+    sizes = SIZES
+
+    def __init__(self) -> None:
+        self._post = ShortPost()
+
+    def why_not(self, source: SourceText) -> str | None:
+        return self._post.why_not(source)
+
+    def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
+        """The best first, whatever the seed, as a Short Post does."""
+        posts = self._post.offline(_without_url(brief), persona, variants=variants, seed=seed)
+        return tuple(_as_card(post, brief) for post in posts)
+
+    def draft_schema(self) -> Mapping[str, Any]:
+        return variant_schema({"text": {"type": "string", "description": "The words on the picture."}})
+
+    def rules(self) -> str:
+        return _RULES
+
+    def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
+        return _as_card(self._post.draft_from(answer, _without_url(brief), persona, angle), brief)
+
+    def check(
+        self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
+    ) -> tuple[Check, ...]:
+        """Short Post's rules for the words, and whether they can be drawn in every size."""
+        as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
+        judged = self._post.check(as_post, brief, source, persona)
+        length = next(check for check in judged if check.code == "length")
+        return (
+            _check_content(draft, brief, source, persona),
+            length,
+            *(check for check in judged if check.code not in _OWN_CHECKS),
+            check_picture_links(draft.body),
+            check_glyphs(draft.body, draft.language, persona),
+            _check_fits(draft, persona),
+        )
+
+    def plan(self, draft: Draft, persona: PersonaCard, media: Media) -> Layout:
+        """One picture. Raises `MissingGlyphs` or `DoesNotFit`; `ValueError` for a size that isn't in `SIZES`."""
+        if media.size not in SIZES:
+            message = f"A Persona Tweet is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
+            raise ValueError(message)
+        return Layout((_Card(draft, persona, media).picture(),))
+
+
+def _without_url(brief: Brief) -> Brief:
+    return dataclasses.replace(brief, url="")
+
+
+def _as_card(post: Draft, brief: Brief) -> Draft:
+    url = ascii_url(brief.url)
+    return dataclasses.replace(post, content={"caption": with_url(post.body, url), "slides": []})
+
+
+def _check_content(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
+    fault = None
+    caption = draft.content.get("caption")
+    if not draft.body.strip():
+        fault = "The picture has no words."
+    elif not isinstance(caption, str) or draft.content.get("slides") != []:
+        fault = "The content of a Persona Tweet is a caption and no slides."
+    else:
+        fault = caption_fault(draft, brief, source, persona)
+    return judged("content", "The picture has words and a caption.", fault)
+
+
+def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
+    fault = None
+    for size in SIZES:
+        try:
+            _Card(draft, persona, Media(size=size)).picture()
+        except Refused as refused:
+            fault = f"At {size[0]} × {size[1]} pixels: {refused.message}"
+            break
+    return judged("fits", f"The words fit into each size at {LEAST_SIZE} pixels or more.", fault)
+
+
+class _Colours:
+    """The card's colours from the persona's two; what is read has a contrast of 4.5 or more."""
+
+    def __init__(self, persona: PersonaCard) -> None:
+        self.ground, self.accent = brand_colours(persona)
+        self.card = colour.WHITE
+        self.words = colour.readable(colour.mix(self.ground, "#0b0d12", 0.88), self.card, 12.0)
+        self.faint = colour.readable(colour.mix(self.words, self.card, 0.42), self.card)
+        self.marked = colour.readable(self.accent, self.card)
+        seen = (one for one in (self.accent, self.ground) if colour.contrast(one, self.card) >= _SEEN)
+        self.disc = next(seen, self.words)
+        self.initials = max(
+            (colour.WHITE, self.words),
+            key=lambda ink: colour.contrast(ink, self.disc) + (ink == colour.WHITE),
+        )
+        if colour.contrast(self.initials, self.disc) < colour.READABLE:
+            self.disc = colour.readable(self.disc, self.initials)
+
+
+class _Card:
+    """One card: a header, the words, a day. Everything is mirrored where the words run from right to left."""
+
+    def __init__(self, draft: Draft, persona: PersonaCard, media: Media) -> None:
+        self.draft = draft
+        self.persona = persona
+        self.media = media
+        self.width, self.height = media.size
+        self.colours = _Colours(persona)
+        strong = first_strong_is_rtl(draft.body)
+        self.is_rtl = is_rtl_language(draft.language) if strong is None else strong
+        self.left = _INSET + _PADDING
+        self.room = self.width - 2 * self.left
+        self.right = self.left + self.room
+
+    def picture(self) -> Picture:
+        name, handle, header = self._header()
+        day = self._day()
+        below = _BEFORE_DATE + day.height if day else 0.0
+        frame = 2 * _PADDING + header + _BEFORE_WORDS + below
+        words = self._words(self.height - 2 * _INSET - frame)
+        height = round(frame + words.height)
+        top = round((self.height - height) * _OPTICAL_CENTRE)
+        colours = self.colours
+        items: list[Item] = [
+            Panel(_INSET, top, self.width - 2 * _INSET, height, _RADIUS, colours.card, has_shadow=True)
+        ]
+        y = top + _PADDING
+        items += self._face(y + (header - _PORTRAIT) / 2)
+        text_top = y + (header - name.height - (handle.height if handle else 0)) / 2
+        beside = self.left if self.is_rtl else self.left + _PORTRAIT + _AFTER_PORTRAIT
+        items.append(self._placed(name, beside, text_top, colours.words))
+        if handle:
+            items.append(self._placed(handle, beside, text_top + name.height, colours.faint))
+        y_words = y + header + _BEFORE_WORDS
+        items.append(self._placed(words, self.left, y_words, colours.words))
+        if day:
+            items.append(self._placed(day, self.left, y_words + words.height + _BEFORE_DATE, colours.faint))
+        return Picture(
+            name=f"persona-tweet-{self.width}x{self.height}.jpg",
+            role="image" if self.media.size == SIZES[0] else "alternative",
+            width=self.width,
+            height=self.height,
+            background=colours.ground,
+            items=tuple(items),
+            alt_text=f"{self.draft.body} – {self.persona.name}",
+        )
+
+    def _placed(self, block: Block, x: float, y: float, ink: str) -> Words:
+        return Words(round(x, 2), round(y, 2), block, ink, self.colours.marked)
+
+    def _line(
+        self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
+    ) -> Block:
+        """Text that stands at the card's leading edge, whichever way it runs itself."""
+        return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
+
+    def _header(self) -> tuple[Block, Block | None, float]:
+        beside = self.room - _PORTRAIT - _AFTER_PORTRAIT
+        language = self.persona.language
+        name = typeset(" ".join(self.persona.name.split()), language)
+        try:
+            name_block = self._line(name, (beside, 52), _NAME, (42, 34), language)
+        except DoesNotFit:
+            name_block = self._line(name, (beside, 132), _NAME, (36, 24), language)
+        handle = handle_of(self.persona)
+        handle_block = self._line(handle, (beside, 84), _HANDLE, (34, 24), "en") if handle else None
+        height = name_block.height + (handle_block.height if handle_block else 0.0)
+        return name_block, handle_block, max(float(_PORTRAIT), height)
+
+    def _day(self) -> Block | None:
+        if self.media.shown_on is None:
+            return None
+        language = self.draft.language or self.persona.language
+        return self._line(say_date(self.media.shown_on, language), (self.room, 60), _DATE, (30, 26), language)
+
+    def _words(self, most: float) -> Block:
+        said = typeset(self.draft.body, self.draft.language)
+        marked = [match.span() for match in _MARKED.finditer(said)]
+        marked += [(link.start, link.end) for link in find_links(said)]
+        height = min(most, self.height * _PREFERRED_SHARE)
+        try:
+            return self._words_in(said, height, marked)
+        except DoesNotFit:
+            return self._words_in(said, most, marked)
+
+    def _words_in(self, said: str, height: float, marked: list[tuple[int, int]]) -> Block:
+        return layout(
+            said,
+            (self.room, height),
+            _WORDS,
+            largest=_LARGEST_SIZE,
+            smallest=LEAST_SIZE,
+            language=self.draft.language,
+            direction="rtl" if self.is_rtl else "ltr",
+            accents=marked,
+        )
+
+    def _face(self, y: float) -> list[Item]:
+        x = self.right - _PORTRAIT if self.is_rtl else self.left
+        return face(
+            self.persona,
+            (x, y),
+            _PORTRAIT,
+            has_portrait=self.media.has_portrait,
+            disc=self.colours.disc,
+            on_disc=self.colours.initials,
+        )
+
+
+PLUGIN = PersonaTweet()

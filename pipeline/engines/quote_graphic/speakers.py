@@ -1,0 +1,392 @@
+"""Who said what: direct speech in a sentence, with the speaker whom the same sentence names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from pipeline.grounding import PAIRED, fold
+from pipeline.text.sentence_edits import collapse, without_gershayim, word_set
+from pipeline.text.sentences import SAYS_IN_CHINESE, TITLE, is_title, signature_in, split_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SAYS: Final = (
+    r"said|says|told|tells|added|adds|explained|explains|wrote|writes|warned|warns|argued|argues|noted|notes|recalled"
+    r"|commented|stated|insisted|insists|replied|remarked|joked|concluded|declared"
+    r"|sagte|sagt|erklärte|erklärt|meinte|meint|schrieb|schreibt|so|erzählte|erzählt|betonte|betont|ergänzte|ergänzt"
+    r"|berichtete|berichtet|warnte|warnt|versicherte|versichert|kritisierte|kritisiert|lobte|lobt"
+    r"|(?:a )?(?:dit|déclaré|affirmé|expliqué|raconté|assuré|souligné|estimé|précisé|confié|ajouté|résumé|indiqué|rappelé)"
+    r"|déclare|affirme|explique|raconte|assure|souligne|estime|précise|confie|ajoute|résume|rappelle"
+    r"|dijo|dice|afirmó|afirma|explicó|explica|cuenta|contó|asegura|aseguró|señala|señaló|añade|añadió|recuerda"
+    r"|declaró|declara|comentó|subrayó|destacó|manifestó|apuntó|indicó|sostuvo|ha (?:dicho|explicado|afirmado|asegurado|declarado)"
+    r"|disse|dichiara|racconta|spiega|afferma|aggiunge|sostiene|commenta|sottolinea"
+    r"|ha (?:detto|spiegato|dichiarato|affermato|aggiunto|raccontato|commentato|sottolineato)"
+    r"|diz|afirmou|explicou|conta|contou|declarou|acrescentou|destacou|comentou"
+    r"|powiedział[ai]?|mówi|mówił[ai]?|dodaje|dodał[ai]?|wyjaśnia|wyjaśnił[ai]?|tłumaczy|opowiada|podkreśla|podkreślił[ai]?"
+    r"|stwierdził[ai]?|zaznaczył[ai]?|zapowiada|zapowiedział[ai]?|przyznał[ai]?|poinformował[ai]?|ocenia"
+    r"|řekl[ai]?|říká|uvedl[ai]?|dodal[ai]?|vysvětlil[ai]?|vysvětluje|popsal[ai]?|sdělil[ai]?|prohlásil[ai]?|doplnil[ai]?"
+    r"|povedal[ai]?|hovorí|uviedol|uviedla|vysvetlil[ai]?|vysvetľuje"
+    r"|zei|zegt|vertelt|vertelde|schreef|aldus|verklaart|verklaarde|benadrukt|säger|sade|berättar|berättade|förklarar|konstaterar"
+    r"|siger|sagde|fortæller|fortalte|forklarer|sier|forteller|sanoo|sanoi|kertoo|kertoi|toteaa|totesi"
+    r"|mondta|mondja|nyilatkozta|közölte|hangsúlyozta|magyarázta|jelentette ki|tette hozzá|emelte ki"
+    r"|a (?:spus|declarat|explicat|adăugat|precizat|afirmat)|spune"
+    r"|(?:rek(?:ao|la)|kaza(?:o|la)|izjavi(?:o|la)|istakn(?:uo|ula)|poruči(?:o|la)|doda(?:o|la)) je|kaže|ističe"
+    r"|δήλωσε|δηλώνει|είπε|λέει|τόνισε|τονίζει|ανέφερε|αναφέρει|πρόσθεσε|εξήγησε|εξηγεί|σημείωσε|υπογράμμισε"
+    r"|сказала?|говорит|рассказала?|рассказывает|объяснила?|объясняет|заявила?|отметила?|считает|пояснила?|добавила?"
+    r"|сообщила?|подчеркнула?|уточнила?|каза|казва|заяви|обясни|добави|посочи|подчерта"
+    r"|сказав|каже|розповіла?|розповів|пояснив|заявив|додала?|додав|зазначила?|зазначив|наголосила?|наголосив"
+    r"|dedi|diyor|diye konuştu|nói|cho biết|kata|ujar|tutur"
+)
+# "powiedział w poniedziałek burmistrz", "a déclaré lundi la maire"; then the article of a Greek name.
+_WHEN: Final = (
+    r"(?:(?:w|we|v|ve|в|во|у)\s(?:poniedziałek|wtorek|środę|czwartek|piątek|sobot[ęu]|niedzielę|pondělí|úterý|středu|čtvrtek|pátek|neděli"
+    r"|понедельник|понеділок|вторник|вівторок|среду|середу|четверг|четвер|пятницу|п.ятницю|субботу|суботу|воскресенье|неділю)\s"
+    r"|(?:on|am)\s\w+(?:day|tag|woch|abend)\s|(?:lun|mar|mercre|jeu|vendre|same)di\s"
+    r"|(?:el|este)\s(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)\s|(?:today|yesterday|heute|gestern|dziś|wczoraj|dnes|včera|ayer|hoy|ieri|oggi)\s)?"
+    r"(?:[οη]\s(?=[Α-ΩΆ-Ώ]))?"
+)
+_VERB_THEN_NAME: Final = re.compile(rf"[\s,\u2013\u2014-]*(?:{_SAYS})\s+{_WHEN}(?P<name>\S.*)$", re.DOTALL)
+_NAME_THEN_VERB: Final = re.compile(rf"[\s,\u2013\u2014-]*(?P<name>\S.*?)\s+(?:{_SAYS})\b")
+_BEFORE_SPEECH: Final = re.compile(
+    rf"^(?P<name>\S.*?)\s+(?:{_SAYS})\b[^\u201c\u201e\u00ab\"]{{0,40}}$", re.DOTALL
+)
+# Scripts without capital letters say by their verbs and particles where a name ends.
+_AFTER_SPEECH_ELSEWHERE: Final = re.compile(
+    rf"\s*[\uff0c,]?\s*(?P<zh>[^\W\d_]{{2,14}}?)(?:{SAYS_IN_CHINESE})"
+    r"|と[、\s]*(?P<ja>[^\s、。「」]{2,24}?)(?:は|が)(?:話|語|述べ|言|説明|明か)"
+    r"|(?:이?라)?고\s+(?P<ko>[^.,]{2,40}?)(?:이|가|은|는)\s*(?:말|밝|전|설명|강조|덧붙)"
+    r"|[\s,]*(?:\u05d0\u05de\u05e8|\u05e1\u05d9\u05e4\u05e8|\u05d4\u05d5\u05e1\u05d9\u05e3|\u05d4\u05e1\u05d1\u05d9\u05e8)\u05d4?\s(?P<he>[\u05d0-\u05ea][^.,:]{2,50})"
+    r"|\s+(?P<th>[\u0e00-\u0e7f]+(?: [\u0e00-\u0e7f]+){0,3}?)\s?(?:กล่าว|บอก|เล่า)"
+)
+_BEFORE_SPEECH_ELSEWHERE: Final = re.compile(
+    rf"(?:.*[。！？])?(?P<zh>[^\W\d_]{{2,14}}?)(?:(?:告诉|告訴)[^，：:]{{1,6}}|{SAYS_IN_CHINESE})[\uff0c,\uff1a:]\s*$"
+    r"|و?(?:قالت?|أضافت?|صر[ّ]?حت?|أكدت?|أوضحت?|يقول|تقول)\s+(?P<ar>[^:،.]{3,60}):\s*$"
+    r"|(?:.*[.!?]\s+)?(?P<he>[\u05d0-\u05ea][^.,:]{2,50}?)\s(?:\u05d0\u05de\u05e8|\u05e1\u05d9\u05e4\u05e8|\u05d4\u05d5\u05e1\u05d9\u05e3|\u05d4\u05e1\u05d1\u05d9\u05e8)\u05d4?\s*[:,]\s*$",
+    re.DOTALL,
+)
+# The name stands before the speech, and the verb that tells it after it.
+_AROUND_SPEECH: Final = (
+    (
+        re.compile(
+            r"(?:.*[\u3002\u3001])?(?P<name>[^\s\u3001\u3002\u300c\u300d]{3,24}?)(?:\u306f|\u304c)\u3001?$",
+            re.DOTALL,
+        ),
+        re.compile(
+            r"\u3068(?:\u8a71|\u8a9e|\u8ff0\u3079|\u8a00|\u8aac\u660e|\u30b3\u30e1\u30f3\u30c8|\u5f37\u8abf|\u632f\u308a\u8fd4)"
+        ),
+    ),
+    (
+        re.compile(
+            r"(?P<name>[\uac00-\ud7af]+(?: [\uac00-\ud7af]+){0,3}?)(?:\uc740|\ub294|\uc774|\uac00)\s*$"
+        ),
+        re.compile(
+            r"\s*(?:\uc774?\ub77c)?\uace0\s*(?:\ub9d0|\ubc1d|\uc804|\uc124\uba85|\uac15\uc870|\ub367\ubd99)"
+        ),
+    ),
+    (
+        re.compile(r"(?P<name>[^\W\d_a-z]\S*(?: \S+){0,5}),\s*$"),
+        re.compile(r"\s*,?\s*(?:dedi|diyor|diye konu\u015ftu|diye a\u00e7\u0131klad\u0131)\b"),
+    ),
+    (
+        re.compile(
+            r"(?:.*[\u0964,])?\s*(?P<name>[\u0900-\u097f]+(?: [\u0900-\u097f]+){1,4}) \u0928\u0947 (?:\u0915\u0939\u093e|\u092c\u0924\u093e\u092f\u093e)(?: \u0915\u093f)?[,:\s]*$",
+            re.DOTALL,
+        ),
+        re.compile(r""),
+    ),
+)
+_ONE_OF_THEM: Final = re.compile(
+    r"\u4e00\u4eba$|\u4eba\u3005$|^[\u5f7c他她它我你您]|\u5ba2$|^\uadf8$|^\uadf8\ub140$|\u090f\u0915 "
+)
+# Who speaks is named in the middle of the speech: "..., — сказала Анна Белова. — ...".
+_WITHIN: Final = re.compile(
+    rf"^(?P<first>[^\u2014]+?),\s*\u2014\s*(?:{_SAYS})\s+(?P<name>(?:\b{TITLE}|[^.,!?\u2014])+)[.,]\s*\u2014\s*(?P<rest>.+)$",
+    re.DOTALL,
+)
+_LONGEST_SPEAKER: Final = 60
+_OPENS_NO_NAME: Final = word_set(
+    "he she it they we i you er sie es wir ich il elle ils elles on nous je ella él ellos yo lei lui noi io он она они мы я "
+    "at on in to for with of about that this am im an auf zu zum zur bei vor nach mit dazu dass à en lors dans nel con para "
+    "que che em no na w z we do в на о об при на что"
+)
+_PARTICLES: Final = word_set("van von de der den del della di da la le al bin ibn of y e")
+_ABBREVIATED: Final = re.compile(rf"{TITLE}|Jr\.")
+_UP_TO_MARK: Final = re.compile(rf"(?:\b{TITLE}|[^.,;:!?\u2026\u2013\u2014(\"])*")
+_NOBODY: Final = word_set(
+    "he she it they we i you this that the a an his her their our my one some many er sie es wir ich il elle ils elles "
+    "on nous je ella \u00e9l ellos nosotros yo lei lui noi io"
+)
+# "Coach Dan Wu", "the fire chief Mary O'Neil", in small letters: what they are and who.
+_TITLED: Final = re.compile(
+    r"(?:the )?(?P<title>[^\W\d_A-Z][\w-]*(?: [^\W\d_A-Z][\w-]*){0,2})"
+    rf"(?: (?:{TITLE}|[^\W\d_a-z](?:\.|[\w'\u2019-]*))(?: (?:van|von|de|der|den|del|di|da|la|le|al|bin|ibn))*){{1,4}}"
+)
+_CLOSES_SPEECH: Final = re.compile(r"[,.!?\u2026].$")
+_NO_TITLES: Final = (
+    _OPENS_NO_NAME
+    | _NOBODY
+    | word_set(
+        "and or but nor not as so yet if than then later earlier soon once today yesterday tonight again also too even only just "
+        "still now here there what which who whom whose when where while because since although though before until by like is was "
+        "were are had has have says said reads read y e et und och og en pero mais aber maar но и а"
+    )
+)
+_APPOSED: Final = re.compile(
+    rf"[^\s,]+(?: [^\s,]+){{1,3}}, (?P<name>(?:{TITLE} )*"
+    r"[^\W\d_a-z][^\s,.;:]+(?: [^\W\d_a-z][^\s,.;:]+| van| von| de| der| del| da| di){1,4})(?=[.,;]|$)"
+)
+_QUOTES: Final = re.compile(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]")
+_SAYS_WORD: Final = re.compile(rf"\b(?:{_SAYS})\b")
+# "Ruth Calloway: ...": two words at least, since one may be a place or a heading.
+_LABEL: Final = re.compile(
+    r"[^\w\n]*(?P<name>[^\W\d_a-z][^\s:,]*(?: (?:[^\W\d_a-z][^\s:,]*|van|von|de|der|den|del|di|da|la|le|al|bin)){1,4})(?:, [^:\n]{2,50})?\s?:\s"
+)
+_PARTED: Final = re.compile(r"\n[^\S\n]*\n")
+_WORDS: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
+_ARTICLES: Final = word_set("the die der das la le el il lo o a les los de het den")
+_FORMS: Final = word_set(
+    "mr mrs ms mx miss dr prof professor sir dame lord lady rev st president minister mayor senator governor captain judge coach chief "
+    "herr frau doktor bürgermeister bürgermeisterin minister ministerin präsident präsidentin "
+    "monsieur madame mme mlle docteur maire ministre président présidente don doña señor señora sr sra alcalde alcaldesa ministro ministra "
+    "presidente presidenta doctor doctora signor signora dott dottor dottoressa sindaco sindaca"
+)
+_LONGEST_NAME: Final = 6
+"""Words, with what stands before a name: "Mayor Ellen van der Berg"."""
+
+
+@dataclass(frozen=True)
+class Speech:
+    """`words` as the sentence has them, without its marks and the comma before the closing one."""
+
+    words: str
+    speaker: str
+
+
+def speech_in(sentence: str) -> Iterator[Speech]:
+    """The quoted stretches of a sentence that also names who said them, in its order."""
+    signature = signature_in(sentence)
+    if signature is not None:
+        words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
+        spoken = PAIRED.fullmatch(without_gershayim(words))
+        yield Speech(_within(spoken, words) if spoken else words, collapse(signature["by"]))
+        return
+    for match in PAIRED.finditer(without_gershayim(sentence)):
+        words = _within(match, sentence).rstrip(",\uff0c").rstrip()
+        within = _WITHIN.match(words)
+        if within is not None:
+            # What was said before the name: with the rest it would be another sentence.
+            words, speaker = within["first"], _name(within["name"], is_whole=True) or _role(within["name"])
+        else:
+            before, after = sentence[: match.start()], sentence[match.end() :]
+            speaker = _speaker(before, after) or (
+                _titled(after) if _CLOSES_SPEECH.search(match.group()) or after[:1] == "," else ""
+            )
+        if words and speaker:
+            yield Speech(words, speaker)
+
+
+def _within(match: re.Match[str], text: str) -> str:
+    """What stands between the marks; no-break spaces before them are typography."""
+    start, end = match.span(match.lastindex or 0)
+    return collapse(text[start:end].strip())
+
+
+def _speaker(before: str, after: str) -> str:
+    for pattern, beside in ((_VERB_THEN_NAME, after), (_NAME_THEN_VERB, after), (_BEFORE_SPEECH, before)):
+        match = pattern.match(beside)
+        # "Speaking on Monday, Cllr. Dan Rowe said".
+        last = match["name"].rpartition(", ")[2] if match and pattern is _BEFORE_SPEECH else ""
+        name = _name(last, is_whole=True)
+        if not name or name != last:
+            name = _name(match["name"], is_whole=pattern is not _VERB_THEN_NAME) if match else ""
+        if not name and match and pattern is _VERB_THEN_NAME:
+            name = _role(match["name"])
+        if name:
+            return name
+    for pattern, beside in ((_AFTER_SPEECH_ELSEWHERE, after), (_BEFORE_SPEECH_ELSEWHERE, before)):
+        match = pattern.match(beside)
+        name = collapse(next(filter(None, match.groups()), "")) if match else ""
+        if name and len(name) <= _LONGEST_SPEAKER and not _ONE_OF_THEM.search(name):
+            return name
+    for named, told in _AROUND_SPEECH:
+        match = named.search(before)
+        if match and told.match(after) and not _ONE_OF_THEM.search(match["name"]):
+            return collapse(match["name"])
+    return ""
+
+
+def _role(words: str) -> str:
+    """Who speaks where the name comes after what they are: "the architect Vera Melnikova", up to the next mark."""
+    match = _UP_TO_MARK.match(words)
+    first = match.group() if match else ""
+    phrase = first.split()
+    # "the mayor, Ivo Prat."
+    apposed = _APPOSED.match(words)
+    if apposed and first.islower() and phrase[0].casefold() not in _OPENS_NO_NAME:
+        return apposed["name"]
+    is_named = any(word[:1].isupper() for word in phrase)
+    if (
+        not is_named
+        or all(map(is_title, phrase))
+        or len(phrase) > _LONGEST_NAME
+        or phrase[0].casefold() in _OPENS_NO_NAME
+    ):
+        return ""
+    return " ".join(phrase)
+
+
+def _titled(after: str) -> str:
+    """Who speaks where what they are comes before the name, and both before the verb; empty for anything else."""
+    told = _NAME_THEN_VERB.match(after)
+    match = _TITLED.fullmatch(told["name"]) if told else None
+    if match is None or any(
+        one in _NO_TITLES or one.endswith(("ly", "ing")) for one in match["title"].split()
+    ):
+        return ""
+    return match.group()
+
+
+def _name(words: str, *, is_whole: bool) -> str:
+    """The capitalised words at the beginning; empty where there are none, or where other words follow a whole name."""
+    taken: list[str] = []
+    tokens = words.split()
+    for token in tokens:
+        bare = token.rstrip(".,;:!?\u2026)")
+        ends = bare != token and not _ABBREVIATED.fullmatch(token)
+        word = bare if ends else token
+        if not (word[:1].isupper() or (taken and (word in _PARTICLES or _ABBREVIATED.fullmatch(token)))):
+            break
+        taken.append(word)
+        if ends or len(taken) == _LONGEST_NAME:
+            break
+    while taken and taken[-1] in _PARTICLES:
+        taken.pop()
+    if all(map(is_title, taken)) or (len(taken) == 1 and taken[0].casefold() in _NOBODY):
+        return ""
+    if is_whole and len(tokens) > 2 and taken[0].casefold() in _OPENS_NO_NAME:
+        # "In May coach Dan Wu said": May says nothing.
+        return ""
+    return (
+        ""
+        if is_whole and len(taken) < len(tokens) and len(tokens) - len(taken) > _LONGEST_NAME
+        else " ".join(taken)
+    )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Whom a text names as the speaker of some words; `is_plain` where a clause with a verb has a name alone."""
+
+    speaker: str
+    is_plain: bool
+
+
+@lru_cache(maxsize=32)
+def who_said(words: str, text: str) -> tuple[Reading, ...]:
+    """Whom the text names for these words, wherever it has them.
+
+    That is the sentence that holds them; where nothing but the speech stands there, the one before that ends with a
+    colon, the one after that tells no other speech, or the speech that it goes on from.
+    """
+    wanted = _comparable(words)
+    if not wanted:
+        return ()
+    spans = split_sentences(text)
+    found: list[Reading] = []
+    for place, (start, end) in enumerate(spans):
+        if not _has(text[start:end], wanted):
+            continue
+        before = text[slice(*spans[place - 1])] if place else ""
+        after = text[slice(*spans[place + 1])] if place + 1 < len(spans) else ""
+        is_parted = place > 0 and _PARTED.search(text, spans[place - 1][1], start) is not None
+        found += _readings(wanted, text[start:end], before, after, is_parted=is_parted)
+    return tuple(dict.fromkeys(found))
+
+
+def _readings(wanted: str, sentence: str, before: str, after: str, *, is_parted: bool) -> list[Reading]:
+    named = _named_for(wanted, sentence)
+    if named:
+        return [Reading(name, is_plain=name[0].isupper()) for name in named]
+    label = _LABEL.match(sentence)
+    if label is not None and _has(sentence[label.end() :], wanted):
+        return [Reading(label["name"], is_plain=False)]
+    if not PAIRED.fullmatch(without_gershayim(sentence.strip())):
+        return []
+    if before.rstrip().endswith(":"):
+        label = _LABEL.fullmatch(f"{before.strip()} ")
+        if label is not None:
+            return [Reading(label["name"], is_plain=False)]
+        return [
+            Reading(name, is_plain=name[0].isupper()) for name in _named_for(wanted, f"{before} {sentence}")
+        ]
+    if _SAYS_WORD.search(after) and not _QUOTES.search(after):
+        named = _named_for(wanted, f"{sentence} {after}")
+        if named:
+            return [Reading(name, is_plain=False) for name in named]
+    if is_parted:
+        return []
+    return [
+        Reading(one.speaker, is_plain=False)
+        for one in speech_in(collapse(before))
+        if not _is_role(one.speaker)
+    ][-1:]
+
+
+def _named_for(wanted: str, sentence: str) -> list[str]:
+    """Speakers of the sentence's speech that holds the words, or is most of them."""
+    return [
+        one.speaker
+        for one in speech_in(collapse(sentence))
+        if wanted in (said := _comparable(one.words)) or (said in wanted and 2 * len(said) >= len(wanted))
+        if not _is_role(one.speaker)
+    ]
+
+
+def _is_role(speaker: str) -> bool:
+    """Whether it is only what somebody is: "die Bürgermeisterin", "the party's leader"."""
+    words = speaker.split()
+    return words[0] in _ARTICLES and (len(words) == 2 or words[-1][0].islower())
+
+
+def _has(sentence: str, wanted: str) -> bool:
+    return wanted in _comparable(sentence)
+
+
+def _comparable(words: str) -> str:
+    return fold(words).casefold().strip(" .,;:!?\u2026\"'")
+
+
+def is_same_person(one: str, other: str, text: str) -> bool:
+    """Whether two names may be one person's: a surname, a title before it, or what the text has in one run."""
+    ours, theirs = (_name_words(name) for name in (one, other))
+    if not ours or not theirs:
+        return True
+    if not any(sign.isupper() for sign in one + other):
+        # Scripts without capital letters, some of which write a name and what it belongs to as one.
+        bare = [collapse(name).replace(" ", "") for name in (one, other)]
+        return bare[0] in bare[1] or bare[1] in bare[0] or bool(set(ours) & set(theirs))
+    if set(ours) <= set(theirs) or set(theirs) <= set(ours):
+        return True
+    if ours[-1] != theirs[-1]:
+        return False
+    both = set(ours) | set(theirs)
+    run = rf"(?:(?:{'|'.join(map(re.escape, sorted(both)))})\b\.?\s*){{{len(both)}}}"
+    return any(
+        set(_WORDS.findall(match.group().casefold())) == both
+        for match in re.finditer(rf"(?<!\w){run}", text, re.IGNORECASE)
+    )
+
+
+def _name_words(name: str) -> list[str]:
+    """The words of a name in small letters, without forms of address, and without what is said after a comma."""
+    words = _WORDS.findall(name.split(",", maxsplit=1)[0])
+    is_cased = any(word[0].isupper() for word in words)
+    return [
+        word.casefold()
+        for word in words
+        if word.casefold() not in _FORMS and (word[0].isupper() or not is_cased)
+    ]

@@ -1,0 +1,71 @@
+"""What carousels and films say by themselves: a few fixed words, in the language of their draft."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.text.language import said_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """`follow` takes the persona's handle."""
+
+    swipe: str
+    recap: str
+    read_on: str
+    follow: str
+
+
+_ENGLISH: Final = Fixed("Swipe", "In short", "Read the whole story", "Follow {}")
+_BY_LANGUAGE: Final[Mapping[str, Fixed]] = {
+    "en": _ENGLISH,
+    "de": Fixed("Weiter", "Kurz gesagt", "Die ganze Geschichte lesen", "{} folgen"),
+    "fr": Fixed("Suite", "En bref", "Lire tout l\u2019article", "Suivez {}"),
+    "es": Fixed("Desliza", "En resumen", "Lee la historia completa", "Sigue a {}"),
+    "it": Fixed("Scorri", "In breve", "Leggi tutta la storia", "Segui {}"),
+    "pt": Fixed("Deslize", "Em resumo", "Leia a hist\u00f3ria completa", "Siga {}"),
+    "nl": Fixed("Veeg verder", "In het kort", "Lees het hele verhaal", "Volg {}"),
+    "pl": Fixed("Przesu\u0144", "W skr\u00f3cie", "Przeczytaj ca\u0142o\u015b\u0107", "Obserwuj {}"),
+    "sv": Fixed("Svep", "I korthet", "Läs hela artikeln", "Följ {}"),
+    "da": Fixed("Swipe", "Kort sagt", "Læs hele historien", "Følg {}"),
+    "nb": Fixed("Sveip", "Kort sagt", "Les hele saken", "Følg {}"),
+    "cs": Fixed("Dále", "Stručně", "Přečtěte si celý text", "Sledujte {}"),
+    "fi": Fixed("Pyyhkäise", "Lyhyesti", "Lue koko juttu", "Seuraa: {}"),
+    "ru": Fixed("Листайте", "Коротко", "Читать полностью", "Подписывайтесь: {}"),
+    "uk": Fixed("Гортайте", "Коротко", "Читати повністю", "Підписуйтесь: {}"),
+    "tr": Fixed("Kaydır", "Kısaca", "Haberin tamamını oku", "Takip et: {}"),
+    "el": Fixed("Σύρετε", "Με λίγα λόγια", "Διαβάστε όλο το άρθρο", "Ακολουθήστε: {}"),
+    "hu": Fixed("Lapozz", "Röviden", "Olvasd el a teljes cikket", "Kövesd: {}"),
+    "ro": Fixed("Glisați", "Pe scurt", "Citiți tot articolul", "Urmăriți: {}"),
+    "ja": Fixed("スワイプ", "要点", "全文を読む", "{} をフォロー"),
+    "zh": Fixed("滑动", "要点", "阅读全文", "关注 {}"),
+    "zh-hant": Fixed("滑動", "重點", "閱讀全文", "追蹤 {}"),
+    "ko": Fixed("넘기기", "요약", "전문 읽기", "{} 팔로우"),
+    "th": Fixed("เลื่อน", "สรุปสั้น ๆ", "อ่านเรื่องเต็ม", "ติดตาม {}"),
+    "ar": Fixed(
+        "\u0627\u0633\u062d\u0628",
+        "\u0628\u0627\u062e\u062a\u0635\u0627\u0631",
+        "\u0627\u0642\u0631\u0623 \u0627\u0644\u0642\u0635\u0629 \u0643\u0627\u0645\u0644\u0629",
+        "\u062a\u0627\u0628\u0639\u0648\u0627 {}",
+    ),
+    "he": Fixed(
+        "\u05d4\u05d7\u05dc\u05d9\u05e7\u05d5",
+        "\u05d1\u05e7\u05e6\u05e8\u05d4",
+        "\u05dc\u05e1\u05d9\u05e4\u05d5\u05e8 \u05d4\u05de\u05dc\u05d0",
+        "\u05e2\u05e7\u05d1\u05d5 \u05d0\u05d7\u05e8\u05d9 {}",
+    ),
+}
+
+
+def fixed_words(language: str) -> Fixed:
+    """English for a language that isn't known."""
+    return known_words(language) or _ENGLISH
+
+
+def known_words(language: str) -> Fixed | None:
+    return said_in(_BY_LANGUAGE, language)

@@ -1,0 +1,248 @@
+"""Short Post: one idea in at most 280 weighted characters, with the source's address where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.checks.allow_list import (
+    check_accounts,
+    check_addresses,
+    check_contacts,
+    check_suspicion,
+    is_allowed,
+    strange_tags,
+    title_of,
+)
+from pipeline.engines.checks.grounded import check_numbers, check_quotations
+from pipeline.engines.checks.persona_rules import missing_in
+from pipeline.engines.checks.posts import (
+    MAX_LINKS,
+    check_characters,
+    check_claims,
+    check_hashtags,
+    check_link_count,
+    check_one_part,
+)
+from pipeline.engines.shared.verbatim import (
+    MAX_HASHTAGS,
+    THREAD_MARK,
+    angle_of,
+    are_alike,
+    fitted,
+    is_postable,
+    says_anything,
+    words_of,
+)
+from pipeline.grounding import fold
+from pipeline.plugins import Refused
+from pipeline.text.anaphora import points_back
+from pipeline.text.links import ascii_url, find_links
+from pipeline.text.sentence_edits import (
+    collapse,
+    drop_asides,
+    first_words,
+    is_self_contained,
+    trim_conjunction,
+)
+from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
+
+_TITLE_LENGTH = 60
+
+# The room that is left beside the source's address, its line break and a little for miscounting.
+_RULES = f"""\
+A Short Post is one idea from one source, for readers who scroll past quickly.
+- At most {LIMIT - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
+- The first words say what happened or why it matters. No greeting, no announcement of what follows.
+- Write no link: the source's address is added on a line of its own.
+- At most {MAX_HASHTAGS} hashtags, none is better. Mention no account.
+- A single post: no numbering and no thread sign.
+"""
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """A sentence as it can be posted; `fact` None where it is the source's title."""
+
+    sentence: str
+    body: str
+    fact: Fact | None
+
+
+def _said_links(sentence: str, url: str) -> str | None:
+    """What has to follow the sentence: the source's address, or nothing where it names an address itself.
+
+    None where the sentence can't be posted for the addresses in it.
+    """
+    links = find_links(sentence)
+    if any(link.has_scheme for link in links) or len(links) > MAX_LINKS:
+        return None
+    return "" if links else url
+
+
+def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
+    """The body with the fewest edits that bring it under the limit; None where none does."""
+    tail = _said_links(sentence, url)
+    if tail is None:
+        return None
+    ending = f"\n{tail}" if tail else ""
+    words = fitted(sentence, LIMIT - weighted_length(ending), may_cut=may_cut)
+    return None if words is None else words + ending
+
+
+def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
+    """The sentences that stand alone, best first: those that fit, then cut ones; without any, the others.
+
+    None that begins with what another sentence said: without it, it says something else.
+    """
+    url = ascii_url(brief.url)
+    sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
+    usable = [(one, fact) for one, fact in sentences if is_postable(one) and not points_back(one)]
+    found = False
+    # Whether it has to stand alone, whether it may be cut.
+    for must_stand_alone, may_cut in ((True, False), (True, True), (False, False), (False, True)):
+        if found and not must_stand_alone:
+            return
+        for sentence, fact in usable:
+            if is_self_contained(sentence) is not must_stand_alone:
+                continue
+            body = _fit(sentence, url, may_cut=may_cut)
+            if body is not None and is_allowed(body, brief, persona) and not missing_in(body, persona):
+                found = True
+                yield _Wording(sentence, body, fact)
+
+
+def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
+    title = collapse(brief.title)
+    if not is_postable(title) or not is_allowed(title, brief, persona):
+        return None
+    url = ascii_url(brief.url)
+    body = _fit(title, url, may_cut=True)
+    if body is None and _said_links(title, url) is not None:
+        # Half the limit in code points fits whatever they weigh, with room for an address.
+        body = _fit(first_words(title, LIMIT // 2 - _TITLE_LENGTH // 2), url, may_cut=False)
+    return None if body is None or missing_in(body, persona) else _Wording(title, body, None)
+
+
+def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
+    words = wording.body.partition("\n")[0]
+    fact = wording.fact
+    claims = () if fact is None else (Claim(text=words, quote=fact.quote, start=fact.start, end=fact.end),)
+    return Draft(
+        title=title_of(brief, persona, words),
+        body=wording.body,
+        body_format="text",
+        content={"parts": [wording.body]},
+        claims=claims,
+        language=brief.language,
+        angle=angle_of(words),
+    )
+
+
+class ShortPost(Engine):
+    kind = "short_post"
+    name = "Short Post"
+    bucket = "text"
+    version = 1
+    credits = 1
+    made_from = ("text", "topic")
+
+    def why_not(self, source: SourceText) -> str | None:
+        if says_anything(source.text) or says_anything(source.title):
+            return None
+        if source.url:
+            return "This item has only an address: without a title or any words there is nothing to say."
+        return "This item has no title and no words, so there is nothing to say."
+
+    def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
+        """The best first, whatever the seed: for a further variant ask for one more and take the last."""
+        del seed
+        chosen: list[_Wording] = []
+        said: list[frozenset[str]] = []
+        for wording in _wordings(brief, persona):
+            if len(chosen) >= variants:
+                break
+            words = words_of(wording.sentence)
+            if not any(are_alike(words, other) for other in said):
+                chosen.append(wording)
+                said.append(words)
+        if not chosen:
+            title = _title_wording(brief, persona)
+            if title is None:
+                message = "The source holds no sentence and no title that could stand as a post of its own."
+                raise Refused(message, code="nothing_to_say")
+            chosen.append(title)
+        return tuple(_draft(wording, brief, persona) for wording in chosen[: max(1, variants)])
+
+    def check(
+        self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
+    ) -> tuple[Check, ...]:
+        body = draft.body
+        links = find_links(body)
+        # A sign that no number and no address goes across.
+        shown = f"{draft.title}\n|\n{body}"
+        return (
+            check_one_part(draft, is_empty=not says_anything(body)),
+            _check_length(body),
+            check_link_count(len(links)),
+            check_addresses(shown, brief, persona, url=source.url),
+            check_hashtags(body, strange_tags(body, brief, persona), most=MAX_HASHTAGS),
+            check_accounts(shown, persona),
+            check_contacts(shown, brief, persona, url=source.url),
+            _check_thread_mark(body),
+            check_characters(body),
+            check_numbers((body,), draft, source, persona),
+            check_quotations((body,), source),
+            check_claims(draft, source, needs_claim=not _is_title(body, source.title)),
+            check_suspicion(brief),
+        )
+
+    def draft_schema(self) -> Mapping[str, Any]:
+        return variant_schema({"text": {"type": "string", "description": "The words of the post."}})
+
+    def rules(self) -> str:
+        return _RULES
+
+    def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
+        """The source's address is added here: a model neither sees nor writes it."""
+        words = "\n".join(line for line in map(collapse, answer["text"].splitlines()) if line)
+        url = ascii_url(brief.url)
+        # An address of the persona's own is the one link that fits.
+        body = words if not url or find_links(words) else f"{words}\n{url}"
+        return Draft(
+            title=title_of(brief, persona, words),
+            body=body,
+            body_format="text",
+            content={"parts": [body]},
+            claims=claims_of(answer, brief),
+            language=persona.language or brief.language,
+            angle=angle,
+        )
+
+
+def _check_length(body: str) -> Check:
+    length = weighted_length(body)
+    faults = None
+    if length > LIMIT:
+        faults = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
+    return judged("length", f"The post counts {length} of {LIMIT} characters.", faults)
+
+
+def _check_thread_mark(body: str) -> Check:
+    faults = "The post announces a thread, and it is a single post." if THREAD_MARK in body else None
+    return judged("thread_mark", "The post doesn't announce a thread.", faults)
+
+
+def _is_title(body: str, title: str) -> bool:
+    words = fold(body.partition("\n")[0]).rstrip(".\u2026 ")
+    titles = (fold(title), fold(drop_asides(collapse(title))))
+    return bool(words) and any(whole.startswith(words) for whole in titles)
+
+
+PLUGIN = ShortPost()

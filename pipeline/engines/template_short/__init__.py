@@ -1,0 +1,278 @@
+"""Template Short: a title, three points and an end card on the screen, 6 to 20 seconds, without a voice."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
+from pipeline.engines.checks.allow_list import is_allowed
+from pipeline.engines.shared.film_words import (
+    FROM_SHORT_POST,
+    TAGS_MOST,
+    TITLE_MOST,
+    alt_text_of,
+    caption_of,
+    captioned,
+    cast_of,
+    check_content,
+    check_film_links,
+    check_fits,
+    check_glyphs,
+    end_of,
+    tags_of,
+    title_from,
+)
+from pipeline.engines.short_post import ShortPost
+from pipeline.plugins import Refused
+from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.typeset import typeset
+from pipeline.render.video.storyboard import SIZE
+from pipeline.render.video.templates import points
+from pipeline.render.video.templates.points import POINTS, SLOTS, Values
+from pipeline.text.links import ascii_url, find_links
+from pipeline.text.sentence_edits import collapse, drawn_length, is_clean, is_self_contained, trim_conjunction
+from pipeline.text.sentences import statements_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
+    from pipeline.render.plan import Media
+    from pipeline.render.video.storyboard import Storyboard
+
+SECONDS: Final = (6.0, 20.0)
+_LIKENESS: Final = 0.5
+"""Two sentences that share this much of their words are one point twice."""
+_WORD: Final = re.compile(r"\w+")
+_RULES: Final = f"""\
+A Template Short is a silent film of about 15 seconds: a title, three points that come one after the other, an end card.
+- The title: at most {SLOTS["title"].characters - 12} characters. It says what happened or why it matters; no question that the points don't answer.
+- Exactly {POINTS} points, each at most {SLOTS["point"].characters - 15} characters, better 40 to 80: each is read in four seconds. Each is one whole sentence, understood without the others, and says one thing.
+- The description: one or two sentences for the text under the film.
+- At most {TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
+- Write no link and no address, mention no account, use no emoji on the screen.
+- The end card names the source; it is added.
+"""
+
+
+class TemplateShort(Engine):
+    """What is on the screen is the body, line by line: title, points, end card. So an edit of it is filmed again."""
+
+    kind = "template_short"
+    name = "Template Short"
+    bucket = "video"
+    version = 1
+    credits = 5
+    made_from = ("text", "topic")
+    sizes = (SIZE,)
+    least_lines = POINTS
+
+    def __init__(self) -> None:
+        self._post = ShortPost()
+
+    def why_not(self, source: SourceText) -> str | None:
+        usable = [
+            sentence
+            for start, end in statements_in(source.text)
+            if _is_usable(sentence := _as_point(source.text[start:end]))
+        ]
+        if len(usable) >= POINTS:
+            return None
+        most = SLOTS["point"].characters
+        return f"A Template Short needs {POINTS} sentences of at most {most} characters; this item has {len(usable)}."
+
+    def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
+        """Each variant has three points of its own, best first, in the order of the source, whatever the seed."""
+        del seed
+        usable = _points(brief, persona)
+        title = _title(brief, persona, usable)
+        drafts = []
+        for number in range(variants):
+            chosen = usable[number * POINTS : (number + 1) * POINTS]
+            if len(chosen) < POINTS or title is None:
+                break
+            chosen = sorted(chosen, key=lambda one: one[1].start)
+            drafts.append(_draft(brief, persona, title, chosen))
+        if not drafts:
+            message = (
+                f"Beside what stands on its first card, a Template Short needs {POINTS} sentences that are short enough for "
+                f"a film and stand alone; the source has {len(usable)}."
+                if len(usable) < POINTS
+                else "Neither the source's title nor a sentence of it fits on the first card of a Template Short."
+            )
+            raise Refused(message, code="nothing_to_say")
+        return tuple(drafts)
+
+    def draft_schema(self) -> Mapping[str, Any]:
+        texts = {"type": "array", "items": {"type": "string"}}
+        return variant_schema(
+            {
+                "title": {"type": "string", "description": "What stands on the first card."},
+                "points": {**texts, "description": f"The {POINTS} points, in order."},
+                "description": {"type": "string", "description": "The text under the film."},
+                "tags": {**texts, "description": "One word each; an empty list for none."},
+            }
+        )
+
+    def rules(self) -> str:
+        return _RULES
+
+    def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
+        """The end card and the source's address are added here: a model neither sees nor writes them."""
+        said = [line for one in answer["points"] if (line := collapse(one.replace("\n", " ")))]
+        title = collapse(answer["title"].replace("\n", " "))
+        language = persona.language or brief.language
+        values = Values(title, tuple(said), end_of(brief, persona, language))
+        return _as_draft(
+            values,
+            brief,
+            claims=claims_of(answer, brief),
+            language=language,
+            angle=angle,
+            tags=tags_of(answer),
+            caption=caption_of(answer),
+        )
+
+    def check(
+        self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
+    ) -> tuple[Check, ...]:
+        """Short Post's rules for the words, and whether they can be filmed."""
+        as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
+        as_judged = self._post.check(as_post, brief, source, persona)
+        return (
+            check_content(draft, brief, source, persona, what=self.name),
+            *(check for check in as_judged if check.code in FROM_SHORT_POST),
+            _check_slots(draft),
+            check_film_links(draft.body),
+            check_glyphs(draft, persona),
+            _check_fits(draft, persona),
+        )
+
+    def film(self, draft: Draft, persona: PersonaCard, media: Media) -> Storyboard:
+        """Raises `MissingGlyphs`, `DoesNotFit`, or `Refused` for a body that isn't title, points and end card."""
+        return points.plan(
+            values_of(draft),
+            cast_of(persona, has_portrait=media.has_portrait),
+            language=draft.language,
+            alt_text=alt_text_of(draft),
+        )
+
+
+def values_of(draft: Draft) -> Values:
+    """The slots of a body, one a line. Raises `Refused` where there are too few or too many."""
+    lines = [line for one in draft.body.splitlines() if (line := one.strip())]
+    if len(lines) != POINTS + 2:
+        message = (
+            f"The film shows {POINTS + 2} cards, one for each line of the text: the title, {POINTS} points and the end "
+            f"card. There are {len(lines)} lines."
+        )
+        raise Refused(message, code="wrong_count")
+    return Values(lines[0], tuple(lines[1:-1]), lines[-1])
+
+
+def _as_point(sentence: str) -> str:
+    return trim_conjunction(collapse(sentence.replace("\n", " ")))
+
+
+def _is_usable(sentence: str) -> bool:
+    return (
+        drawn_length(sentence) <= SLOTS["point"].characters
+        and _WORD.search(sentence) is not None
+        and is_clean(sentence)
+        and not find_links(sentence)
+        and is_self_contained(sentence)
+    )
+
+
+def _points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
+    """The sentences that can be points, best first, none like another or like the title."""
+    found: list[tuple[str, Fact]] = []
+    said = [_words(brief.title)]
+    for fact in brief.facts:
+        sentence = _as_point(fact.quote)
+        words = _words(sentence)
+        if (
+            _is_usable(sentence)
+            and not missing(typeset(sentence, brief.language))
+            and is_allowed(sentence, brief, persona)
+            and not any(_is_alike(words, other) for other in said)
+        ):
+            found.append((sentence, fact))
+            said.append(words)
+    return found
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one and other) and len(one & other) >= _LIKENESS * len(one | other)
+
+
+def _title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -> str | None:
+    """The source's title; where it is too long or isn't there, the best short sentence, which then is no point."""
+    title = title_from(brief, persona, [said for said, _ in usable], most=SLOTS["title"].characters)
+    place = next((place for place, (said, _) in enumerate(usable) if said == title), None)
+    if place is not None:
+        del usable[place]
+    return title
+
+
+def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tuple[str, Fact]]) -> Draft:
+    values = Values(title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language))
+    claims = tuple(Claim(sentence, fact.quote, fact.start, fact.end) for sentence, fact in chosen)
+    caption = captioned(values.title, "\n".join(values.points), persona)
+    return _as_draft(
+        values, brief, claims=claims, language=brief.language, angle="", tags=[], caption=caption
+    )
+
+
+def _as_draft(
+    values: Values,
+    brief: Brief,
+    *,
+    claims: tuple[Claim, ...],
+    language: str,
+    angle: str,
+    tags: list[str],
+    caption: str,
+) -> Draft:
+    body = "\n".join((values.title, *values.points, values.end))
+    url = ascii_url(brief.url)
+    return Draft(
+        title=values.title[:TITLE_MOST],
+        body=body,
+        body_format="text",
+        content={"caption": f"{caption}\n{url}" if url else caption, "tags": tags, "script": body},
+        claims=claims,
+        language=language,
+        angle=angle,
+    )
+
+
+def _check_slots(draft: Draft) -> Check:
+    fault = None
+    try:
+        values = values_of(draft)
+    except Refused as refused:
+        fault = refused.message
+    else:
+        fault = points.too_long(values)
+        seconds = points.seconds_of(values)
+        if fault is None and not SECONDS[0] <= seconds <= SECONDS[1]:
+            fault = f"The film is {seconds:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
+    return judged("slots", "Title, three points and end card have the length that a film takes.", fault)
+
+
+def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
+    return check_fits(
+        lambda: points.plan(values_of(draft), cast_of(persona, has_portrait=False), language=draft.language),
+        # How many lines there are is told by the check of slots.
+        told_elsewhere=frozenset({"wrong_count"}),
+    )
+
+
+PLUGIN = TemplateShort()

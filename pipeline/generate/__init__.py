@@ -1,0 +1,23 @@
+"""Make generated items: brief, draft, check, draw, write; every stored answer is kept until the run is over."""
+
+from pipeline.generate.checkpoint import cost_so_far, draft_of
+from pipeline.generate.persona_cards import persona_card
+from pipeline.generate.recheck import recheck
+from pipeline.generate.rendering import queue_of_rendering, turns_of_films
+from pipeline.generate.run import give_up, work, writer_for
+from pipeline.generate.save import excerpt_of
+from pipeline.generate.topics.run import hand_on
+
+__all__ = [
+    "cost_so_far",
+    "draft_of",
+    "excerpt_of",
+    "give_up",
+    "hand_on",
+    "persona_card",
+    "queue_of_rendering",
+    "recheck",
+    "turns_of_films",
+    "work",
+    "writer_for",
+]

@@ -1,0 +1,113 @@
+"""Autopilot: what passes its four gates goes out without a person; what doesn't waits, with the reason among its checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import F
+
+from config.core.errors import AppError
+from pipeline import publish
+from pipeline.engines.base import Check
+from pipeline.models import GeneratedItem, Generation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from pipeline.engines.base import Draft, PersonaCard
+
+PREFIX: Final = "gate_"
+FACTS: Final = frozenset(
+    {"numbers", "quotations", "names", "support", "derived", "claims", "attribution", "reading"}
+)
+SAFETY: Final = frozenset(
+    {
+        "banned_words",
+        "required_structures",
+        "mentions",
+        "contacts",
+        "link_origin",
+        "instructions",
+        "characters",
+        "repetition",
+        "copying",
+    }
+)
+"""What could harm the persona's name; whatever is neither of the facts nor in this list is of the platform's format."""
+_PASSED: Final[Mapping[str, str]] = {
+    "persona": "A persona speaks.",
+    "platform": "The words keep to the format of what they are; each outlet keeps its own pace.",
+    "facts": "What it says is anchored in the source.",
+    "safety": "Nothing in it could harm the persona's name.",
+}
+
+
+def gates_of(
+    draft: Draft, persona: PersonaCard, checks: Sequence[Mapping[str, Any]], *, is_suspect: bool
+) -> tuple[Check, ...]:
+    """One check for each gate, in the order of `_PASSED`; a closed one is a warning that names what closed it.
+
+    `is_suspect` tells that the source reads like orders to a model. The outlets' own rules and pace are the publishing
+    stage's: what they refuse is told when it is asked for.
+    """
+    closed: dict[str, list[str]] = {name: [] for name in _PASSED}
+    if not persona.name.strip():
+        closed["persona"].append("No persona speaks.")
+    if not any(claim.quote for claim in draft.claims):
+        closed["facts"].append("It names no place in the source that says what it says.")
+    if is_suspect:
+        closed["safety"].append("The source reads like orders to a model.")
+    for check in checks:
+        if check["outcome"] != "passed":
+            closed[_gate_of(check["code"])].append(check["message"])
+    return tuple(
+        Check(
+            f"{PREFIX}{name}",
+            "warning",
+            f"Autopilot leaves it to a person: {' '.join(dict.fromkeys(reasons))}",
+        )
+        if (reasons := closed[name])
+        else Check(f"{PREFIX}{name}", "passed", passed)
+        for name, passed in _PASSED.items()
+    )
+
+
+def _gate_of(code: str) -> str:
+    return "facts" if code in FACTS else "safety" if code in SAFETY else "platform"
+
+
+def are_open(checks: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether all four gates were looked at, and let it through."""
+    found = {check["code"]: check["outcome"] for check in checks if check["code"].startswith(PREFIX)}
+    return found == {f"{PREFIX}{name}": "passed" for name in _PASSED}
+
+
+def publish_automatically(generation: Generation, made: Sequence[GeneratedItem], now: datetime) -> None:
+    """Autopilot publishes the best of a group: the first variant that passed its four gates; else none of them.
+
+    Not where a person demands to approve first, and not where the group has one on its way already: a further
+    variant that somebody asked for is theirs to decide about.
+    """
+    source = made[0].source if made else None
+    if source is None or not source.autopilot or source.deleted_at is not None or made[0].held:
+        return
+    if generation.workspace.requires_approval or _is_out(made[0]):
+        return
+    best = next((item for item in made if are_open(item.present_checks)), None)
+    if best is None:
+        return
+    try:
+        # A savepoint: what autopilot can't publish must not undo the words.
+        with transaction.atomic():
+            publish.request(best, publish.Wish(), by="autopilot", now=now)
+    except AppError as error:
+        GeneratedItem.everywhere.filter(pk=best.pk).update(
+            error={"code": "autopilot", "message": str(error), "stage": "publish"}, version=F("version") + 1
+        )
+
+
+def _is_out(item: GeneratedItem) -> bool:
+    group = GeneratedItem.everywhere.filter(variant_group=item.variant_group, deleted_at=None)
+    return group.filter(status__in=publish.PUBLISHING_STATUSES).exists()

@@ -1,0 +1,246 @@
+"""How a run begins and ends: the statuses of its items and its raw item, its credits, and the events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+
+from accounts import credits as credit_account
+from config.core import states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.database.compiled_queries import Prepared
+from pipeline import events, payloads, publish
+from pipeline.generate import outcomes, retry_rules
+from pipeline.generate.checkpoint import EARLIER
+from pipeline.generate.model import account, batches
+from pipeline.generate.topics.run import conclude
+from pipeline.media import pictures
+from pipeline.models import GeneratedItem, Generation, Persona, RawItem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from pipeline.engines.base import Engine
+
+_RAW_ITEM: Final[Prepared[RawItem]] = Prepared(
+    lambda pk: RawItem.everywhere.select_for_update().filter(pk=pk)
+)
+_VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda pk: Persona.everywhere.filter(pk=pk).values("version")
+)
+_ITEMS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda generation: (
+        GeneratedItem.everywhere.filter(generation_id=generation)
+        .order_by("id")
+        .values("variant_group", "variant_index", "hint", "deleted_at")
+    )
+)
+_RUNS: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda raw_item: Generation.everywhere.filter(raw_item_id=raw_item).values("status")
+)
+_MADE: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda raw_item: (
+        GeneratedItem.everywhere.filter(raw_item_id=raw_item).exclude(status="failed").values("id")[:1]
+    )
+)
+REDRAW: Final = "redraw"
+"""Where a run that only draws keeps what a person has said with the words: the next try needs it."""
+
+
+def start(generation: Generation) -> None:
+    if generation.status != "queued":
+        return
+    if REDRAW in generation.answers:
+        # Its persona's version is that of the words.
+        states.move(generation, "running", under_lease=True)
+        return
+    with transaction.atomic():
+        raw = lock_raw_item(generation)
+        # Which version speaks is settled at the start: the persona may change between two stages.
+        persona = _VERSION.ask(pk=generation.persona_id) if generation.persona_id else []
+        version = persona[0]["version"] if persona else None
+        states.move(generation, "running", under_lease=True, persona_version=version)
+        for item in items_of(generation):
+            if item.status == "queued":
+                states.move(item, "generating")
+        if raw is None:
+            return
+        if raw.status == "queued":
+            states.move(raw, "processing")
+        if raw.content_version != generation.raw_version:
+            # It was revised while it waited: the newest content is what is made into something.
+            generation.raw_version = raw.content_version
+            Generation.everywhere.filter(pk=generation.pk).update(raw_version=raw.content_version)
+
+
+def lock_raw_item(generation: Generation) -> RawItem | None:
+    """It is locked before the items made from it, everywhere."""
+    if generation.raw_item_id is None:
+        return None
+    (raw,) = _RAW_ITEM.ask(pk=generation.raw_item_id)
+    return raw
+
+
+def items_of(generation: Generation) -> list[GeneratedItem]:
+    """Its own items; their whole groups are locked, as by everybody who publishes one of a group."""
+    groups = dict.fromkeys(item["variant_group"] for item in _ITEMS.ask(generation=generation.pk))
+    return [
+        item
+        for item in publish.lock_groups(list(groups))
+        if item.generation_id == generation.pk and item.deleted_at is None
+    ]
+
+
+def wanted(generation: Generation) -> tuple[int, str]:
+    """How many variants: up to the highest index among its items, as a further one must differ from those before it.
+
+    And what was asked of it when somebody wanted another one; empty for nearly all.
+    """
+    items = _ITEMS.ask(generation=generation.pk)
+    hints = (item["hint"] for item in items if item["deleted_at"] is None)
+    return max((item["variant_index"] for item in items), default=0) + 1, next(filter(None, hints), "")
+
+
+def end(generation: Generation, now: datetime, *, is_broken: bool = False) -> None:
+    """`is_broken` where it drew nothing, though it ended as it should."""
+    states.move(
+        generation,
+        "done",
+        under_lease=True,
+        wake_at=None,
+        attempts=0,
+        finished_at=now,
+        error=None,
+        # They quote the source, which may be erased while what was made of it stays.
+        answers=_kept_of(generation, REDRAW, EARLIER) if is_broken else _kept_of(generation, EARLIER),
+    )
+    _let_go(generation)
+
+
+def _let_go(generation: Generation) -> None:
+    if generation.batch_until is not None:
+        batches.let_go([generation.pk])
+
+
+def _kept_of(generation: Generation, *names: str) -> dict[str, Any]:
+    return {name: generation.answers[name] for name in names if name in generation.answers}
+
+
+def fail_item(
+    generation: Generation,
+    item: GeneratedItem,
+    code: str,
+    message: str,
+    now: datetime,
+    *,
+    checks: Sequence[Mapping[str, Any]] | None = None,
+    stage: str = "",
+) -> None:
+    """`checks` are those of the draft that it failed with; without any, those of its words stay."""
+    error = _error_of(generation, code, message, stage)
+    if item.revision:
+        # Its words stand and were drawn before: a person who has edited them must be able to go on.
+        error |= {"retryable": True, "action": retry_rules.TRY_AGAIN}
+    judged: dict[str, Any] = (
+        {} if checks is None else {"checks": list(checks), "checks_revision": item.revision}
+    )
+    title = item.title or _named_after(item)
+    states.move(item, "failed", title=title, error=error, updated_at=now, **judged)
+    tell(generation, item, "generated.failed", now)
+
+
+def _named_after(item: GeneratedItem) -> str:
+    """What people know it by while it has no words of its own: the title of what it was to be made of."""
+    raw, topic = item.raw_item, item.topic
+    if raw is not None and raw.deleted_at is None:
+        return raw.title
+    return str(topic.title) if topic is not None else ""
+
+
+def _error_of(generation: Generation, code: str, message: str, stage: str = "") -> dict[str, Any]:
+    has_model = account.has_key(generation)
+    return retry_rules.error_of(code, message, stage or generation.stage, has_model=has_model)
+
+
+def fail(generation: Generation, code: str, message: str) -> None:
+    """End the run without a word made; the reservation goes back."""
+    now = utc_now()
+    error = _error_of(generation, code, message)
+    with transaction.atomic():
+        raw = lock_raw_item(generation)
+        states.move(
+            generation,
+            "failed",
+            under_lease=True,
+            wake_at=None,
+            attempts=0,
+            finished_at=now,
+            error=error,
+            answers=_kept_of(generation, REDRAW, EARLIER),
+        )
+        _let_go(generation)
+        for item in items_of(generation):
+            if item.status in {"queued", "generating"}:
+                fail_item(generation, item, code, message, now)
+        if raw is not None:
+            finish_raw_item(raw, now)
+        else:
+            conclude(generation, (), now, reason=error)
+        settle(generation, None, 0, now)
+        crash_point("generate.written")
+
+
+def settle(generation: Generation, engine: Engine | None, made: int, now: datetime) -> None:
+    if not generation.credits_reserved:
+        return
+    if engine is not None and made:
+        credit_account.settle(generation.workspace_id, generation.pk, used=made * engine.credits, now=now)
+    else:
+        credit_account.release(generation.workspace_id, generation.pk, now=now, reason="Nothing was made.")
+
+
+def finish_raw_item(raw: RawItem, now: datetime) -> None:
+    """`processed` or `failed` once its last run is over; the raw item's lock makes two last ones take turns."""
+    is_under_way = any(run["status"] in {"queued", "running"} for run in _RUNS.ask(raw_item=raw.pk))
+    if raw.status not in {"queued", "processing"} or is_under_way:
+        return
+    if _MADE.ask(raw_item=raw.pk):
+        states.move(raw, "processed", reason=None, updated_at=now)
+        return
+    last = Generation.everywhere.filter(raw_item=raw).order_by("-id").first()
+    item = GeneratedItem.everywhere.filter(raw_item=raw, status="failed").order_by("-id").first()
+    reason = (
+        (last.error if last else None) or (item.error if item else None) or {"code": "failed", "message": ""}
+    )
+    states.move(raw, "failed", reason=reason, updated_at=now)
+    events.record(
+        "raw.failed",
+        workspace_id=raw.workspace_id,
+        test=raw.test,
+        data={"raw_item": outcomes.shown(raw)},
+        raw_item_id=raw.pk,
+        source_id=raw.source_id,
+        request=raw.request_id,
+        now=now,
+    )
+
+
+def tell(generation: Generation, item: GeneratedItem, event_type: str, now: datetime) -> None:
+    events.record(
+        event_type,
+        workspace_id=item.workspace_id,
+        test=item.test,
+        data={
+            "generated_item": payloads.generated_item(
+                payloads.row_of(item), assets=pictures.files_of(item), now=now
+            )
+        },
+        generated_item_id=item.pk,
+        raw_item_id=item.raw_item_id,
+        source_id=item.source_id,
+        request=generation.request_id,
+        now=now,
+    )

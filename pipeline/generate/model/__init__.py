@@ -1,0 +1,1 @@
+"""Asking a model: the client, whose account pays, batches, costs."""

@@ -1,0 +1,196 @@
+"""A run that may wait asks a batch: it sleeps until its answer is there, and asks by itself when its time is up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import IntegrityError, transaction
+
+from config.core import dispatch, limits, states
+from config.core.clock import utc_now
+from config.core.errors import Detail
+from pipeline.models import BatchedCall, Generation, ModelBatch
+from pipeline.writers.base import CallRecord
+from pipeline.writers.model_calls import Ask, Awaited, Reply
+from pipeline.writers.prices import Tokens, cost_micro_usd
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+
+    from pipeline.writers.model_calls import ModelChoice, ModelClient
+
+AWAITED: Final = "model_batch_awaited"
+"""The code in `error` of a run that sleeps until its batch is answered."""
+SETTING: Final = "batch_hours"
+"""The key of a source's `config` that says how many hours its runs may wait for the cheaper answer."""
+_CHARACTERS_OF_TOKEN: Final = 2
+"""Fewer than any language of ours has on average: what a call costs at most is counted by it."""
+_TOLD: Final = ("step", "model", "prompt_version", "variants")
+
+
+def patience(config: Mapping[str, Any], now: datetime) -> datetime | None:
+    """Until when the runs of a source with this `config` may wait; None where they don't."""
+    hours = config.get(SETTING)
+    return now + timedelta(hours=hours) if hours else None
+
+
+def is_patient(run: Generation, now: datetime) -> bool:
+    return run.batch_until is not None and now < run.batch_until
+
+
+@dataclass
+class PatientClient:
+    """Answers from the run's batches; `live` asks at once where the run's time is up or its batch gave no answer."""
+
+    run: Generation
+    live: ModelClient
+    is_own_key: bool
+
+    @property
+    def choice(self) -> ModelChoice:
+        return self.live.choice
+
+    def ask(self, ask: Ask) -> Reply:
+        """Raises `Awaited` while a batch has the call. Asking the same again finds the same call; a repair is the
+        same whatever it says, because the checks that it quotes may say something else by the time of the answer.
+        """
+        key = _key(ask)
+        call = BatchedCall.everywhere.filter(generation=self.run, key=key).first()
+        if call is not None and call.reply is not None:
+            return replace(_reply(call.reply), variants=tuple(call.asked.get("variants", ())))
+        now = utc_now()
+        if not is_patient(self.run, now) or (call is not None and call.outcome):
+            self._ask_no_more(now)
+            return self.live.ask(ask)
+        if call is None:
+            _put_in(self.run, ask, key, is_own_key=self.is_own_key, now=now)
+        assert self.run.batch_until is not None  # noqa: S101  is_patient
+        message = (
+            "It waits for the model's answer, which costs half in a batch. It is asked at once when the time for it "
+            "is up."
+        )
+        raise Awaited(message, code=AWAITED, after=self.run.batch_until - now)
+
+    def _ask_no_more(self, now: datetime) -> None:
+        """From here on this run asks by itself, so that no call of it is in two places."""
+        if not is_patient(self.run, now) and is_decided(self.run):
+            return
+        with transaction.atomic():
+            BatchedCall.everywhere.filter(generation=self.run, outcome="").update(is_late=True)
+            if not self.run.under_lease().update(batch_until=now):
+                gone = Detail("lease_token", "changed_meanwhile", "Another hand has the run.")
+                raise states.Overtaken(gone)
+        self.run.batch_until = now
+
+
+def client_for(run: Generation, client: ModelClient | None, *, is_own_key: bool) -> ModelClient | None:
+    """The one that asks batches for a run that was allowed to wait, else the same."""
+    return client if client is None or run.batch_until is None else PatientClient(run, client, is_own_key)
+
+
+def is_decided(run: Generation) -> bool:
+    """Whether nothing that the run has put into batches is still open."""
+    return not BatchedCall.everywhere.filter(generation=run, outcome="", is_late=False).exists()
+
+
+def let_go(runs: Any) -> None:
+    """Forget what these runs (a queryset) asked and were answered: they are over, or their source was erased.
+
+    What is on its way stays as a row that quotes nothing, because it is paid for when it comes.
+    """
+    calls = BatchedCall.everywhere.filter(generation__in=runs)
+    calls.update(reply=None, is_late=True)
+    for call in calls.only("pk", "asked"):
+        if "messages" in call.asked:
+            BatchedCall.everywhere.filter(pk=call.pk).update(asked=told(call.asked))
+
+
+def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
+    """Those of them that sleep until something of these codes comes look at once."""
+    now = utc_now()
+    if runs.filter(status="running", attempts=0, wake_at__gt=now, error__code__in=codes).update(wake_at=now):
+        dispatch.wake()
+
+
+def told(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the books need of a call: nothing that anybody wrote."""
+    return {name: asked[name] for name in _TOLD if name in asked}
+
+
+def ask_of(asked: Mapping[str, Any]) -> Ask:
+    """The call as it was put in; without its words where they were let go."""
+    return Ask(
+        step=asked["step"],
+        model=asked["model"],
+        system=tuple(asked.get("system", ())),
+        messages=tuple(asked.get("messages", ())),
+        schema=asked.get("schema", {}),
+        max_tokens=asked.get("max_tokens", 0),
+        effort=asked.get("effort", ""),
+        prompt_version=asked["prompt_version"],
+        variants=tuple(asked.get("variants", ())),
+    )
+
+
+def reply_json(reply: Reply) -> dict[str, Any]:
+    return asdict(reply)
+
+
+def _reply(kept: Mapping[str, Any]) -> Reply:
+    return Reply(**{**kept, "record": CallRecord(**kept["record"])})
+
+
+def _key(ask: Ask) -> str:
+    """Of all that is asked; of a repair without its last words and its variants, for it comes once after an answer."""
+    opening, *following = ask.messages
+    asked = asdict(replace(ask, messages=(opening, *following[:-1])))
+    del asked["variants"]
+    words = json.dumps(asked, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+def _most(ask: Ask) -> int:
+    words = len(json.dumps([ask.system, ask.messages, ask.schema], ensure_ascii=False))
+    tokens = Tokens(cache_write_1h=words // _CHARACTERS_OF_TOKEN, output=ask.max_tokens)
+    return cost_micro_usd(tokens, ask.model, "batch")
+
+
+def _put_in(run: Generation, ask: Ask, key: str, *, is_own_key: bool, now: datetime) -> None:
+    """Into the batch that gathers, under its lock, so that it isn't sent meanwhile."""
+    with transaction.atomic():
+        batch = gathering(run.workspace_id, is_own_key=is_own_key, now=now)
+        call = BatchedCall(
+            workspace_id=run.workspace_id,
+            batch=batch,
+            generation=run,
+            key=key,
+            asked=json.loads(json.dumps(asdict(ask))),
+            most_micro_usd=_most(ask),
+            created_at=now,
+        )
+        BatchedCall.everywhere.bulk_create([call], ignore_conflicts=True)
+
+
+def gathering(workspace_id: UUID, *, is_own_key: bool, now: datetime) -> ModelBatch:
+    """The batch that takes calls in, locked for the caller's transaction."""
+    which = {"workspace_id": workspace_id, "is_own_key": is_own_key, "status": "waiting"}
+    rows = ModelBatch.everywhere.select_for_update(of=("self",))
+    found: ModelBatch | None = rows.filter(**which).first()
+    if found is None:
+        sent_at = now + limits.BATCH_GATHER
+        try:
+            with transaction.atomic():
+                ModelBatch.everywhere.create(**which, due_at=sent_at, wake_at=sent_at, created_at=now)
+        except IntegrityError:
+            # Another run began it at the same moment.
+            pass
+        found = rows.get(**which)
+    return found

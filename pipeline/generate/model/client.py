@@ -1,0 +1,444 @@
+"""The client that writers ask a model with: the official package, without its retries, its waits and its traces."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from config.core.clock import utc_now
+from pipeline.generate.model.call_timeout import CallLimit
+from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from pipeline.writers.base import Accounted, CallRecord, accounted
+from pipeline.writers.model_calls import Ask, ModelChoice, Reply
+from pipeline.writers.prices import Mode, Tokens, cost_micro_usd, is_priced, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from anthropic import Anthropic, APIStatusError
+
+TIMEOUT_SECONDS: Final = 120.0
+"""Of one whole call, from the first byte to the last: the lease of who asks is renewed for so long before each."""
+CONNECT_SECONDS: Final = 10.0
+"""Of reaching one address of the service."""
+RETRY_AFTER_MOST: Final = timedelta(hours=24)
+"""What a server may make us wait; the package itself would sleep for whatever it is told."""
+
+_NO_MONEY: Final = frozenset(
+    {
+        "contract_spend_limit_reached",
+        "enforced_spend_limit_reached",
+        "linked_organization_spend_limit_reached",
+    }
+)
+"""Error codes that say so whatever their status is."""
+# Gateways answer 400 for what the vendor has statuses of its own for; their sentences are those in LiteLLM's issues,
+# read on 25 November 2026.
+_SPEAKS_OF_MONEY: Final = re.compile(
+    r"credit balance|budget[ _](?:has been )?exceeded|insufficient[ _](?:funds|credits?|quota|balance)",
+    re.IGNORECASE,
+)
+_SPEAKS_OF_KEY: Final = re.compile(
+    r"\bauth(?:entication|orization)?[ _]error\b|\bunauthori[sz]ed\b|\b(?:virtual|proxy|access)[ _]key\b"
+    r"|\b(?:invalid|incorrect|expired|missing|unknown|no|wrong)\b[^.\n]{0,40}\b(?:api[ _-]?key|x-api-key|token(?! (?:count|limit|budget|number))|credentials?)\b"
+    r"|\bapi[ _-]?key\b[^.\n]{0,40}\b(?:invalid|incorrect|expired|missing|required|not (?:valid|found|provided))\b",
+    re.IGNORECASE,
+)
+_SPEAKS_OF_MODEL: Final = re.compile(
+    r"\b(?:invalid|unknown|unrecogni[sz]ed|no such) ['\"]?model\b|\bmodel_not_found\b|\bkey_model_access_denied\b"
+    r"|\bno ['\"\\]*model_name\b|\bLLM provider not provided\b"
+    r"|\bmodel\b[^\n]{0,80}\b(?:not found|does(?:n't| not) exist|is(?:n't| not) (?:available|allowed|valid|found))\b",
+    re.IGNORECASE,
+)
+_READ_OF_REFUSAL: Final = 4_000
+_VENDOR_WORDS: Final = 200
+_NO_ASK: Final = Ask("", "", (), (), {}, 0, "", "")
+Cache = Literal["5m", "1h"] | None
+Owner = Literal["workspace", "operator"]
+"""Whose key it is: who is told what to do about it."""
+_WHOSE: Final = {"workspace": "the workspace's own key", "operator": "this service's key"}
+_KEY_REFUSED: Final = {
+    "workspace": "The workspace's own key for the model was refused. Replace it with a valid one, then retry.",
+    "operator": "This service's key for the model was refused. Its operator has to replace it; retry afterwards.",
+}
+_UNPAID: Final = {
+    "workspace": "The account behind the workspace's own key for the model has no money left. Top it up, then retry.",
+    "operator": "The account behind this service's key for the model has no money left. Its operator has to top it "
+    "up; retry afterwards.",
+}
+_ANOTHER_MODEL: Final = {
+    "workspace": "Use a key that may ask it, then retry.",
+    "operator": "The operator has to choose another one; retry afterwards.",
+}
+_OUTCOMES: Final = {
+    "refusal": "refused",
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "too_long",
+}
+
+
+@dataclass
+class Client:
+    """Asks one model account. The package (76 MB, a second to import) is loaded at the first call, not before."""
+
+    api_key: str = field(repr=False)
+    base_url: str | None
+    owner: Owner
+    choice: ModelChoice
+    timeout: float
+    before_call: Callable[[], None] | None
+    after_call: Callable[[CallRecord], None] | None
+    _sdk: Anthropic | None = field(default=None, repr=False)
+    _limit: CallLimit = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._limit = CallLimit(self.timeout)
+
+    def ask(self, ask: Ask) -> Reply:
+        """One call and its record. Raises the writers' three failures; `before_call` may raise them too."""
+        if self.before_call is not None:
+            try:
+                self.before_call()
+            except (TryLater, Refused, NeedsReconnect) as error:
+                raise accounted(error, ()) from error
+        started = time.monotonic()
+        try:
+            reply = self._send(ask, started)
+        except Accounted as error:
+            self._tell(error.calls)
+            raise
+        self._tell((reply.record,))
+        return reply
+
+    def close(self) -> None:
+        if self._sdk is not None:
+            self._sdk.close()
+            self._sdk = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _tell(self, calls: tuple[CallRecord, ...]) -> None:
+        if self.after_call is not None:
+            for call in calls:
+                self.after_call(call)
+
+    def send_batch_call(self, method: Literal["GET", "POST"], path: str, body: Any = None) -> str:
+        """One call to the batches of this account and the words of its answer; the same failures as `ask`, without
+        records: what a batch costs is known by its results alone. `before_call` may raise too.
+        """
+        import anthropic  # noqa: PLC0415 - see _ready
+        import httpx2  # noqa: PLC0415 - see _ready
+
+        if self.before_call is not None:
+            self.before_call()
+        started = time.monotonic()
+        sdk = self._ready()
+        try:
+            with self._limit.running():
+                answer: httpx2.Response = (
+                    sdk.get(path, cast_to=httpx2.Response)
+                    if method == "GET"
+                    else sdk.post(path, body=body or {}, cast_to=httpx2.Response)
+                )
+        except anthropic.APIConnectionError as error:
+            if self._limit.is_over or isinstance(error, anthropic.APITimeoutError):
+                message = "The model's service took too long to answer."
+                raise accounted(TryLater(message, code="model_timeout"), ()) from error
+            message = "The model's service couldn't be reached."
+            raise accounted(TryLater(message, code="model_unreachable"), ()) from error
+        except anthropic.APIStatusError as error:
+            raise _status_failure(_NO_ASK, error, started, self.owner, keeps_record=False) from error
+        return answer.text
+
+    def _ready(self) -> Anthropic:
+        if self._sdk is None:
+            import anthropic  # noqa: PLC0415 - a second and 76 MB that the web process never needs
+
+            self._sdk = anthropic.Anthropic(
+                api_key=self.api_key,
+                base_url=self.base_url,
+                timeout=anthropic.Timeout(self.timeout, connect=min(CONNECT_SECONDS, self.timeout)),
+                http_client=anthropic.DefaultHttpxClient(
+                    verify=_tls_context(), event_hooks={"request": [self._limit.follow]}
+                ),
+                # The package would sleep as long as `retry-after` says, and hold our slot meanwhile.
+                max_retries=0,
+                open_telemetry={"traces": False, "propagation": False},
+            )
+        return self._sdk
+
+    def _send(self, ask: Ask, started: float) -> Reply:
+        import anthropic  # noqa: PLC0415 - see _ready
+
+        request = request_of(ask)
+        # Built before the clock runs: loading certificates takes a while.
+        sdk = self._ready()
+        try:
+            with self._limit.running():
+                raw = sdk.messages.with_raw_response.create(**request)
+        except anthropic.APIConnectionError as error:
+            if self._limit.is_over or isinstance(error, anthropic.APITimeoutError):
+                message = "The model took too long to answer."
+                record = _failed(ask, "timed_out", started)
+                raise accounted(TryLater(message, code="model_timeout"), (record,)) from error
+            message = "The model's service couldn't be reached."
+            record = _failed(ask, "unreachable", started)
+            raise accounted(TryLater(message, code="model_unreachable"), (record,)) from error
+        except anthropic.APIStatusError as error:
+            raise _status_failure(ask, error, started, self.owner) from error
+        request_id = raw.headers.get("request-id") or ""
+        return read_reply(
+            ask, raw.text(), raw.status_code, request_id, latency_ms=_milliseconds_since(started)
+        )
+
+
+@cache
+def _tls_context() -> Any:
+    """An `ssl.SSLContext`; each client would make one for itself, and load the certificates (some 50 ms) anew."""
+    import httpx2  # noqa: PLC0415 - see _ready
+
+    return httpx2.create_ssl_context()
+
+
+def request_of(ask: Ask, *, cache: Cache = "5m") -> dict[str, Any]:
+    """What is sent for one call, live or in a batch. `cache` is how long the service may keep the marked prefix,
+    None for not at all.
+    """
+    output_config: dict[str, Any] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
+    if ask.effort:
+        output_config["effort"] = ask.effort
+    return {
+        "model": ask.model,
+        "max_tokens": ask.max_tokens,
+        "system": [_kept(block, cache) for block in ask.system],
+        "messages": [dict(message) for message in ask.messages],
+        "output_config": output_config,
+    }
+
+
+def _kept(block: Mapping[str, Any], cache: Cache) -> dict[str, Any]:
+    """Five minutes are what a mark without a time stands for."""
+    if cache is None:
+        return {name: value for name, value in block.items() if name != "cache_control"}
+    if cache == "5m" or "cache_control" not in block:
+        return dict(block)
+    return {**block, "cache_control": {**block["cache_control"], "ttl": cache}}
+
+
+def connect(
+    *,
+    api_key: str,
+    base_url: str = "",
+    owner: Owner = "operator",
+    choice: ModelChoice | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    before_call: Callable[[], None] | None = None,
+    after_call: Callable[[CallRecord], None] | None = None,
+) -> Client:
+    """A client for one key; nothing is loaded and nobody is called yet. Close it, or use it in a `with`.
+
+    `before_call` runs before each call, to stop it where money or a switch says so: it raises `TryLater` or
+    `Refused`. `after_call` is given each call's record as soon as it is known, before anybody reads the answer, so
+    that a hand which is killed next has lost no money from the books. Without a `base_url` the package's own
+    setting, `ANTHROPIC_BASE_URL`, holds. Raises `NeedsReconnect` without a key: the package would look for
+    credentials in the environment and on disk, and fail much later.
+    """
+    if not api_key.strip():
+        message = "There is no key for the model. Enter one, or let the workspace write without AI."
+        raise NeedsReconnect(message, code="model_key_missing")
+    return Client(
+        api_key=api_key.strip(),
+        base_url=base_url.strip() or None,
+        owner=owner,
+        choice=choice or ModelChoice(),
+        timeout=timeout,
+        before_call=before_call,
+        after_call=after_call,
+    )
+
+
+def _status_failure(
+    ask: Ask, error: APIStatusError, started: float, owner: Owner, *, keeps_record: bool = True
+) -> Exception:
+    """Told by status, type and code. The vendor's sentences change, so they are looked into only for a 400, by which
+    gateways mean keys, models and money too.
+    """
+    status = error.status_code
+    said = error.response.text[:_READ_OF_REFUSAL] if status == 400 else ""
+    after = _retry_after(error.response.headers)
+    outcome = "failed"
+    failure: TryLater | Refused | NeedsReconnect
+    if (
+        status == 402
+        or error.type == "billing_error"
+        or error.error_code in _NO_MONEY
+        or _SPEAKS_OF_MONEY.search(said)
+    ):
+        message = _UNPAID[owner]
+        failure = NeedsReconnect(message, code="model_unpaid", platform_status=status)
+    elif status in {401, 403} or _SPEAKS_OF_KEY.search(said):
+        message = _KEY_REFUSED[owner]
+        failure = NeedsReconnect(message, code="model_key_refused", platform_status=status)
+    elif status == 404 or _SPEAKS_OF_MODEL.search(said):
+        message = f"The model {ask.model} isn't there for {_WHOSE[owner]}. {_ANOTHER_MODEL[owner]}"
+        failure = NeedsReconnect(message, code="model_unknown", platform_status=status)
+    elif status == 413:
+        outcome = "too_long"
+        message = "The source is too long for the model."
+        failure = Refused(message, code="too_long", platform_status=status)
+    elif status == 429:
+        outcome = "rate_limited"
+        message = "The model's account has asked too often. It is asked again when its limit allows."
+        failure = TryLater(message, code="model_rate_limited", after=after, platform_status=status)
+    elif status in {408, 409} or status >= 500:
+        message = "The model's service is overloaded or out of order."
+        failure = TryLater(message, code="model_unavailable", after=after, platform_status=status)
+    else:
+        reason = " ".join((error.api_message or "no reason given").split())[:_VENDOR_WORDS]
+        message = f"The model's service declined the request with status {status}: {reason.rstrip('.')}."
+        failure = Refused(message, code="model_request_declined", platform_status=status)
+    record = _failed(ask, outcome, started, error.request_id or "", status)
+    return accounted(failure, (record,) if keeps_record else ())
+
+
+def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
+    """What the server asks for, between nothing and `RETRY_AFTER_MOST`; None where it doesn't say."""
+    said = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(said)
+        except ValueError:
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        seconds = (moment - utc_now()).total_seconds()
+    most = RETRY_AFTER_MOST.total_seconds()
+    # "nan" is a float to Python and a wait to nobody.
+    return timedelta(seconds=min(max(seconds, 0.0), most)) if seconds == seconds else None  # noqa: PLR0124
+
+
+def _failed(
+    ask: Ask, outcome: str, started: float, request_id: str = "", http_status: int | None = None
+) -> CallRecord:
+    return unanswered(ask, outcome, request_id, http_status, latency_ms=_milliseconds_since(started))
+
+
+def unanswered(
+    ask: Ask,
+    outcome: str,
+    request_id: str = "",
+    http_status: int | None = None,
+    *,
+    latency_ms: int = 0,
+    mode: Mode = "live",
+) -> CallRecord:
+    """The record of a call that no answer came of."""
+    return CallRecord(
+        step=ask.step,
+        provider="anthropic",
+        asked_model=ask.model,
+        model="",
+        prompt_version=ask.prompt_version,
+        outcome=outcome,
+        request_id=request_id,
+        http_status=http_status,
+        mode=mode,
+        price_table=table().id,
+        latency_ms=latency_ms,
+    )
+
+
+def read_reply(
+    ask: Ask, body: str, status: int, request_id: str, *, latency_ms: int, mode: Mode = "live"
+) -> Reply:
+    """Read by hand: the package's own reading loses the usage where the words don't fit its types."""
+    answer = _object(body)
+    usage = _mapping(answer.get("usage"))
+    if answer.get("type") != "message" or not usage:
+        message = "The model's service answered with something that isn't an answer."
+        record = unanswered(ask, "unreadable", request_id, status, latency_ms=latency_ms, mode=mode)
+        raise accounted(TryLater(message, code="model_unreadable", platform_status=status), (record,))
+    tokens = _tokens(usage)
+    model = _text(answer.get("model")) or ask.model
+    stop_reason = _text(answer.get("stop_reason"))
+    record = CallRecord(
+        step=ask.step,
+        provider="anthropic",
+        asked_model=ask.model,
+        model=model,
+        prompt_version=ask.prompt_version,
+        outcome=_OUTCOMES.get(stop_reason, "answered"),
+        request_id=request_id,
+        http_status=status,
+        stop_reason=stop_reason,
+        mode=mode,
+        input_tokens=tokens.input,
+        cache_write_5m_tokens=tokens.cache_write_5m,
+        cache_write_1h_tokens=tokens.cache_write_1h,
+        cache_read_tokens=tokens.cache_read,
+        output_tokens=tokens.output,
+        thinking_tokens=tokens.thinking,
+        service_tier=_text(usage.get("service_tier")),
+        price_table=table().id,
+        is_price_known=is_priced(model),
+        cost_micro_usd=cost_micro_usd(tokens, model, mode),
+        latency_ms=latency_ms,
+    )
+    content = answer.get("content")
+    blocks = [_mapping(block) for block in content] if isinstance(content, list) else []
+    text = "".join(_text(block.get("text")) for block in blocks if block.get("type") == "text")
+    category = _text(_mapping(answer.get("stop_details")).get("category"))
+    return Reply(text=text, stop_reason=stop_reason, refusal_category=category, record=record)
+
+
+def _tokens(usage: Mapping[str, Any]) -> Tokens:
+    """Cache writes whose lifetime isn't told are five-minute ones: those of an hour are told apart."""
+    written = _count(usage.get("cache_creation_input_tokens"))
+    split = _mapping(usage.get("cache_creation"))
+    hour = _count(split.get("ephemeral_1h_input_tokens"))
+    return Tokens(
+        input=_count(usage.get("input_tokens")),
+        cache_write_5m=max(written - hour, _count(split.get("ephemeral_5m_input_tokens"))),
+        cache_write_1h=hour,
+        cache_read=_count(usage.get("cache_read_input_tokens")),
+        output=_count(usage.get("output_tokens")),
+        thinking=_count(_mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
+    )
+
+
+def _object(body: str) -> Mapping[str, Any]:
+    try:
+        return _mapping(json.loads(body))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _milliseconds_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

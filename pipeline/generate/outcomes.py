@@ -1,0 +1,158 @@
+"""What came of each engine and variant that a raw item was asked for: pending, made, skipped or failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from config.core.ids import encode
+from pipeline import payloads
+from pipeline.generate import retry_rules
+from pipeline.models import GeneratedItem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.models import Workspace
+    from pipeline.models import RawItem
+
+PENDING, MADE, SKIPPED, FAILED = "pending", "made", "skipped", "failed"
+_RAW_FIELDS: Final = ("id", "engines", "variants", "skipped", "status", "reason", "deleted_at")
+_OPEN: Final = frozenset({"queued", "processing", "waiting_quota"})
+_UNDER_WAY: Final = frozenset({"queued", "generating"})
+_FIELDS: Final = (
+    "id",
+    "raw_item_id",
+    "engine_output",
+    "variant_index",
+    "status",
+    "revision",
+    "error",
+    "deleted_at",
+)
+_DELETED: Final = {"code": "deleted", "message": "Somebody deleted it before it was made.", "stage": "push"}
+_UNKNOWN: Final = {
+    "code": "not_kept",
+    "message": "It was left out when this was pushed; an earlier release didn't keep why.",
+    "stage": "push",
+}
+
+
+def read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:
+    """The outcomes of raw items of one workspace, given as rows, by id; one statement for all of them.
+
+    A second one is asked only where something failed for good, since that may have changed meanwhile.
+    """
+    asked = GeneratedItem.objects.of(workspace).filter(raw_item__in=[row["id"] for row in rows])
+    items = list(asked.order_by("id").values(*_FIELDS)) if rows else []
+    failed = {item["id"]: item["error"] for item in items if item["status"] == "failed"}
+    errors = retry_rules.current_errors(workspace, failed)
+    of_row: dict[UUID, list[Mapping[str, Any]]] = {}
+    for item in items:
+        item["error"] = errors.get(item["id"], item["error"])
+        of_row.setdefault(item["raw_item_id"], []).append(item)
+    return {row["id"]: outcomes_of(row, of_row.get(row["id"], ())) for row in rows}
+
+
+def read_one(raw: RawItem) -> list[dict[str, Any]]:
+    return read(raw.workspace, [payloads.row_of(raw)])[raw.pk]
+
+
+def shown(raw: RawItem) -> dict[str, Any]:
+    """A raw item as the API and its events show it."""
+    return shown_each(raw.workspace, [payloads.row_of(raw)])[0]
+
+
+def shown_each(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of raw items of one workspace, as the API shows them."""
+    told = read(workspace, rows)
+    return [
+        payloads.raw_item(
+            {**row, "reason": current_reason(row["reason"], told[row["id"]])}, outcomes=told[row["id"]]
+        )
+        for row in rows
+    ]
+
+
+def current_reasons(workspace: Workspace, raws: Sequence[RawItem]) -> dict[UUID, Any]:
+    """Why raw items of one workspace failed, by id, as it holds now. Asks nothing where none says that no try helps."""
+    final = [
+        {name: getattr(raw, name) for name in _RAW_FIELDS} for raw in raws if retry_rules.is_final(raw.reason)
+    ]
+    told = read(workspace, final)
+    return {
+        raw.pk: current_reason(raw.reason, told[raw.pk]) if raw.pk in told else raw.reason for raw in raws
+    }
+
+
+def current_reason(
+    reason: Mapping[str, Any] | None, outcomes: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Why a raw item failed, as it holds now: it can be tried again where one of its items can."""
+    if retry_rules.is_final(reason) and any(
+        one["outcome"] == FAILED and one["retryable"] for one in outcomes
+    ):
+        return {**(reason or {}), "retryable": True, "action": retry_rules.TRY_AGAIN}
+    return reason
+
+
+def shown_new(raw: RawItem, items: Iterable[GeneratedItem]) -> dict[str, Any]:
+    """The same of a raw item of which all that counts is in memory: what was just planned of it. Asks nothing."""
+    row = payloads.row_of(raw)
+    made = [{name: getattr(item, name) for name in _FIELDS} for item in items]
+    return payloads.raw_item(row, outcomes=outcomes_of(row, made))
+
+
+def outcomes_of(row: Mapping[str, Any], items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One for each engine and variant that was asked for, in their order. `items` are its items, oldest first."""
+    newest = {(item["engine_output"], item["variant_index"]): item for item in items}
+    skipped = {(one["engine_output"], one["variant"]): one for one in row["skipped"]}
+    found = []
+    for name in row["engines"]:
+        for variant in range(row["variants"]):
+            key = (name, variant)
+            # What the last plan left out isn't made, whatever became of it before.
+            outcome = _of_skipped(skipped[key]) if key in skipped else _of_item(row, newest.get(key))
+            found.append({"engine_output": name, "variant": variant, **outcome})
+    return found
+
+
+def _outcome(
+    outcome: str,
+    *,
+    reason: Mapping[str, Any] | None = None,
+    retryable: bool | None = None,
+    item: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    is_there = item is not None and item["deleted_at"] is None
+    return {
+        "outcome": outcome,
+        "reason": None if reason is None else {name: reason.get(name, "") for name in _REASON},
+        "retryable": retryable,
+        "generated_item": encode("gen", item["id"]) if is_there and item is not None else None,
+    }
+
+
+_REASON: Final = ("code", "message", "stage")
+
+
+def _of_skipped(kept: Mapping[str, Any]) -> dict[str, Any]:
+    return _outcome(SKIPPED, reason={**kept, "stage": "push"}, retryable=False)
+
+
+def _of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> dict[str, Any]:
+    if item is None:
+        if row["deleted_at"] is None and row["status"] in _OPEN:
+            return _outcome(PENDING)
+        # The raw item as a whole was left out; whoever retries it has it made.
+        reason = row["reason"] if row["status"] == "skipped" else None
+        is_retryable = reason is not None and row["deleted_at"] is None
+        return _outcome(SKIPPED, reason=reason or _UNKNOWN, retryable=is_retryable)
+    if item["status"] == "failed":
+        is_final = retry_rules.is_final(item["error"]) or item["deleted_at"] is not None
+        return _outcome(FAILED, reason=item["error"] or {}, retryable=not is_final, item=item)
+    if item["revision"] or item["status"] not in _UNDER_WAY:
+        return _outcome(MADE, item=item)
+    if item["deleted_at"] is not None:
+        return _outcome(SKIPPED, reason=_DELETED, retryable=False)
+    return _outcome(PENDING, item=item)

@@ -1,0 +1,50 @@
+"""A persona as writers and engines see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from config.core.database.compiled_queries import Prepared
+from pipeline.engines.base import PersonaCard
+from pipeline.models import Persona, PersonaVersion
+from pipeline.models.persona import CONTENT
+from pipeline.text.sentence_edits import collapse
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+_PERSONA: Final[Prepared[Persona]] = Prepared(
+    lambda pk: Persona.everywhere.select_related("workspace").filter(pk=pk)
+)
+_VERSION: Final[Prepared[PersonaVersion]] = Prepared(
+    lambda persona, number: PersonaVersion.everywhere.filter(persona_id=persona, number=number)
+)
+
+
+def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
+    """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
+    personas = _PERSONA.ask(pk=persona_id) if persona_id else []
+    if not personas:
+        return PersonaCard(name="")
+    (persona,) = personas
+    kept = _VERSION.ask(persona=persona.pk, number=version) if version is not None else []
+    content = kept[0].content if kept else persona_content(persona)
+    return PersonaCard(
+        name=content["name"],
+        handle=content["handle"],
+        language=content["language"],
+        links=tuple(content["links"]),
+        who_you_are=content["who_you_are"],
+        voice=content["voice"],
+        banned_words=tuple(content["banned_words"]),
+        required_structures=tuple(content["required_structures"]),
+        reference_posts=tuple(content["reference_posts"]),
+        approved_lines=tuple(content["approved_lines"]),
+        brand=content["brand"],
+        is_brand=collapse(content["name"]) == collapse(persona.workspace.name),
+    )
+
+
+def persona_content(persona: Persona) -> dict[str, Any]:
+    """What a version keeps, by the names of `CONTENT`."""
+    return {name: getattr(persona, name) for name in CONTENT}

@@ -1,0 +1,180 @@
+"""Which failures of a run another try can mend, and what helps where none can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from config.core.errors import Conflict
+from pipeline import plugins
+from pipeline.engines.base import Engine
+from pipeline.generate.model import account
+from pipeline.models import GeneratedItem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.models import Workspace
+
+TRY_AGAIN: Final = "Try it again."
+_OTHER_WORDS: Final = "Push the item again with more text, or give the workspace a key for a model, which writes in words of its own."
+_OTHER_FILES: Final = "Upload the files again in a format that is listed, and push the item with them."
+_OUR_FAULT: Final = "Without a model the same words are made each time. Make another variant, or another format of it; where none goes well, tell the operator."
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a person can do about a failure. `retryable` says whether another try by the same writer can end otherwise;
+    `with_model` the same for a model, whose words differ each time.
+    """
+
+    action: str
+    retryable: bool = False
+    with_model: bool = False
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    # Of the words: without a model they are the same each time.
+    "nothing_to_say": Rule(_OTHER_WORDS, with_model=True),
+    "no_more_variants": Rule(_OTHER_WORDS, with_model=True),
+    "checks_failed": Rule(_OUR_FAULT, with_model=True),
+    "too_few_stories": Rule("Have the series make it again when there are more stories.", with_model=True),
+    "too_near": Rule("Add topics or angles to the lane, or give them more notes.", with_model=True),
+    "needs_ai": Rule("Give the workspace a key for a model, or the persona approved lines.", with_model=True),
+    **dict.fromkeys(
+        (
+            "bad_film",
+            "bad_storyboard",
+            "does_not_fit",
+            "nothing_said",
+            "wrong_count",
+            "wrong_length",
+            "words_beyond_the_film",
+            "words_out_of_order",
+            "words_too_fast",
+        ),
+        Rule(_OUR_FAULT, with_model=True),
+    ),
+    # Of what it is made of.
+    "source_deleted": Rule("Push the content again: it was deleted."),
+    "no_source": Rule("Push the content again: what it was to be made of was deleted."),
+    "topic_deleted": Rule("Choose another topic: this one was deleted."),
+    "persona_deleted": Rule("Choose another persona for the source: this one was deleted."),
+    **dict.fromkeys(
+        (
+            "no_footage",
+            "no_sound",
+            "no_transcript",
+            "no_video",
+            "transcript_too_long",
+            "unusable_asset",
+            "unusable_picture",
+        ),
+        Rule(_OTHER_FILES),
+    ),
+    # Of the instance: it may be set right at any time, and nothing here would learn of it.
+    "missing_glyphs": Rule(
+        "Ask the operator to install a font for this script, then try again.", retryable=True
+    ),
+    **dict.fromkeys(
+        ("model_key_missing", "model_key_refused", "model_unknown", "model_unpaid"),
+        Rule("Set the model's key right, or ask the operator to, then try again.", retryable=True),
+    ),
+    "model_request_declined": Rule(
+        "Try it again. Where that doesn't help, the operator has to choose another model or gateway.",
+        retryable=True,
+    ),
+    "too_long": Rule(
+        "Push it again with less text, or ask the operator for a model that takes more, then try again.",
+        retryable=True,
+    ),
+    "no_space": Rule("Ask the operator to free disk space, then try again.", retryable=True),
+}
+"""By error code; what isn't here may go well another time."""
+_PASSING: Final = Rule(TRY_AGAIN, retryable=True, with_model=True)
+
+
+def error_of(code: str, message: str, stage: str, *, has_model: bool) -> dict[str, Any]:
+    """A failure as it is kept and shown: what happened, at which stage, and what a person can do about it."""
+    rule = RULES.get(code, _PASSING)
+    is_retryable = is_mendable(code, has_model=has_model)
+    return {
+        "code": code,
+        "message": message,
+        "stage": stage,
+        "retryable": is_retryable,
+        "action": TRY_AGAIN if is_retryable and not rule.retryable else rule.action,
+    }
+
+
+def is_mendable(code: str, *, has_model: bool) -> bool:
+    """True where another try can end otherwise."""
+    rule = RULES.get(code, _PASSING)
+    return rule.retryable or (has_model and rule.with_model)
+
+
+def is_final(error: Mapping[str, Any] | None) -> bool:
+    """True of a failure that says that no try helps; one of an earlier release says nothing, and may be tried."""
+    return error is not None and error.get("retryable") is False
+
+
+def current_errors(workspace: Workspace, failed: Mapping[UUID, Any]) -> dict[UUID, Any]:
+    """The errors of failed items, by id, as they hold now: what has changed since may have taken the reason away.
+
+    That is a revised source, a changed persona, a newer engine, or a model where there was none. Asks nothing where no
+    error is final.
+    """
+    final = {key: error for key, error in failed.items() if is_final(error)}
+    if not final:
+        return dict(failed)
+    has_model = account.has_key_of(workspace)
+    changed = set(_changed_since(final))
+    current = dict(failed)
+    for key, error in final.items():
+        if key in changed or (has_model and is_mendable(error["code"], has_model=True)):
+            current[key] = {**error, "retryable": True, "action": TRY_AGAIN}
+    return current
+
+
+def _changed_since(keys: Iterable[UUID]) -> list[UUID]:
+    versions = {engine.name: engine.version for engine in plugins.every("engines", Engine)}
+    rows = GeneratedItem.everywhere.filter(pk__in=list(keys)).values_list(
+        "pk",
+        "engine_output",
+        "engine_version",
+        "generation__raw_version",
+        "raw_item__content_version",
+        "generation__persona_version",
+        "persona__version",
+    )
+    return [
+        key
+        for key, name, engine, raw, raw_now, persona, persona_now in rows
+        if raw != raw_now or (persona is not None and persona != persona_now) or engine != versions.get(name)
+    ]
+
+
+def with_current_errors(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows of generated items with their errors as `current_errors` has them."""
+    current = current_errors(
+        workspace, {row["id"]: row["error"] for row in rows if row["status"] == "failed"}
+    )
+    return [{**row, "error": current[row["id"]]} if row["id"] in current else row for row in rows]
+
+
+def current_error(workspace: Workspace, item: GeneratedItem) -> dict[str, Any] | None:
+    """The error of one item as `current_errors` has it; None where it hasn't failed."""
+    return current_errors(workspace, {item.pk: item.error})[item.pk] if item.status == "failed" else None
+
+
+def can_variant_differ(error: Mapping[str, Any] | None) -> bool:
+    """True of a final failure of the words alone: another variant says other things of the same source."""
+    return error is not None and is_final(error) and RULES.get(error["code"], _PASSING).action == _OUR_FAULT
+
+
+def refuse_final(error: Mapping[str, Any] | None) -> None:
+    """Raises `Conflict` with what would help, for an error that says that no try does."""
+    if error is not None and is_final(error):
+        message = f"Trying again would end the same: {error['message']} {error.get('action', '')}".strip()
+        raise Conflict.because(code="not_retryable", message=message)

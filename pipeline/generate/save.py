@@ -1,0 +1,232 @@
+"""The words become items: revision, checks, cost and event in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+
+from config.core import states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.database.compiled_queries import Prepared
+from pipeline import plugins
+from pipeline.engines.base import Brief, Check, Draft, Engine
+from pipeline.generate import multi_source
+from pipeline.generate.acceptance import NO_MORE_SENTENCES
+from pipeline.generate.autopilot import gates_of, publish_automatically
+from pipeline.generate.checkpoint import EARLIER, as_json, draft_from
+from pipeline.generate.checks import judge_shown
+from pipeline.generate.lifecycle import end, fail_item, finish_raw_item, items_of, lock_raw_item, settle, tell
+from pipeline.generate.topics.run import conclude
+from pipeline.holds.source_changes import standing_of
+from pipeline.media import pictures
+from pipeline.models import GeneratedItem, Generation, RawItem, Revision, Source
+from pipeline.text.normalization import plain_text
+from pipeline.writers.base import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from pipeline.generate.checkpoint import Run
+
+EXCERPT_CHARACTERS: Final = 300
+_SOURCE: Final[Prepared[dict[str, Any]]] = Prepared(
+    lambda pk: Source.everywhere.filter(pk=pk).values("autopilot")
+)
+
+
+def write(run: Run) -> Run:
+    """Write every variant's words, settle the credits and end the run, in one transaction."""
+    generation, engine, persona = run.generation, run.engine, run.persona
+    brief, source = run.rests_on.brief, run.rests_on.source
+    drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
+    usage = _total(Usage(**generation.answers["brief_usage"]), Usage(**generation.answers["draft_usage"]))
+    checked = [
+        (
+            draft,
+            judge_shown(engine, draft, brief, source, persona, own_words=run.own_words)
+            if draft is not None
+            else (),
+        )
+        for draft in drafts
+    ]
+    drawn_by_index = generation.answers.get("pictures", {})
+    now = utc_now()
+    with transaction.atomic():
+        raw = lock_raw_item(generation)
+        multi_source.lock_told(brief)
+        end(generation, now)
+        items = items_of(generation)
+        made: list[GeneratedItem] = []
+        is_flown = _is_on_autopilot(items)
+        for item in items:
+            if item.status != "generating":
+                continue
+            drawn = drawn_by_index.get(str(item.variant_index))
+            draft, checks = checked[item.variant_index] if item.variant_index < len(checked) else (None, ())
+            if draft is None:
+                fail_item(
+                    generation,
+                    item,
+                    "no_more_variants",
+                    _no_more(raw, brief),
+                    now,
+                )
+            elif any(check.outcome == "failed" for check in checks):
+                stopped = _stopped(checks, is_offline=usage.offline)
+                fail_item(generation, item, "checks_failed", stopped, now, checks=[asdict(c) for c in checks])
+            elif drawn is not None and drawn["error"]:
+                error = drawn["error"]
+                shown = [asdict(check) for check in checks]
+                fail_item(
+                    generation,
+                    item,
+                    error["code"],
+                    error["message"],
+                    now,
+                    checks=shown,
+                    stage=error.get("stage", ""),
+                )
+            else:
+                made_by = _generator(generation, engine, usage)
+                shown = [asdict(check) for check in checks]
+                if drawn is not None:
+                    shown += drawn["checks"]
+                    pictures.replace_files(item, drawn, now=now)
+                if is_flown:
+                    gates = gates_of(draft, persona, shown, is_suspect=brief.is_suspect)
+                    shown += [asdict(gate) for gate in gates]
+                _ready(
+                    generation, item, draft, checks=shown, generator=made_by, raw=raw, now=now, brief=brief
+                )
+                made.append(item)
+        if raw is None:
+            conclude(generation, made, now)
+        else:
+            finish_raw_item(raw, now)
+        if is_flown:
+            publish_automatically(generation, made, now)
+        # Credits are locked last, everywhere.
+        settle(generation, engine, len(made), now)
+        crash_point("generate.written")
+    return run
+
+
+def _ready(
+    generation: Generation,
+    item: GeneratedItem,
+    draft: Draft,
+    *,
+    checks: Sequence[Mapping[str, Any]],
+    generator: Mapping[str, Any],
+    raw: RawItem | None,
+    now: datetime,
+    brief: Brief,
+) -> None:
+    """`generating → ready`, once; the first revision and the event stand in the same transaction."""
+    Revision.everywhere.create(
+        workspace_id=item.workspace_id,
+        item=item,
+        number=item.revision + 1,
+        title=draft.title[:500],
+        body=draft.body,
+        body_format=draft.body_format,
+        content=as_json(dict(draft.content)),
+        overrides=item.overrides,
+        made_by=generator["model"],
+        created_at=now,
+    )
+    states.move(
+        item,
+        "ready",
+        revision=item.revision + 1,
+        title=draft.title[:500],
+        body=draft.body,
+        body_format=draft.body_format,
+        content=as_json(dict(draft.content)),
+        excerpt=excerpt_of(draft.body, draft.body_format),
+        language=draft.language[:35],
+        angle=draft.angle[:20],
+        claims=multi_source.placed(draft.claims, brief)
+        if brief.stories
+        else [asdict(claim) for claim in draft.claims],
+        checks=list(checks),
+        checks_revision=item.revision + 1,
+        error=None,
+        raw_version=generation.raw_version,
+        persona_version=generation.persona_version,
+        engine_version=plugins.get("engines", generation.engine, Engine).version,
+        held=_held(generation, raw, brief),
+        raw_items=[key.hex for key in multi_source.told_in(brief)],
+        generator=dict(generator),
+        ready_at=now,
+        updated_at=now,
+    )
+    tell(generation, item, "generated.ready", now)
+
+
+def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
+    source_id = items[0].source_id if items else None
+    return source_id is not None and any(one["autopilot"] for one in _SOURCE.ask(pk=source_id))
+
+
+def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
+    """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile, or gives orders."""
+    found = ""
+    if brief.stories:
+        found = standing_of(generation.pk, multi_source.told_in(brief))
+    elif raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None):
+        found = "source_withdrawn"
+    elif raw is not None and raw.content_version != generation.raw_version:
+        found = "source_changed"
+    return found or ("instructions_in_source" if brief.is_suspect else "")
+
+
+def _no_more(raw: RawItem | None, brief: Brief) -> str:
+    if brief.stories:
+        return "The stories hold no further sentences of their own."
+    if raw is not None:
+        return NO_MORE_SENTENCES
+    return "There was nothing more to say about the topic that the persona hasn't said in the last 90 days."
+
+
+def _stopped(checks: Sequence[Check], *, is_offline: bool) -> str:
+    """Whose words they are that fail: a check compares with the source, which must not read as if it were at fault."""
+    faults = " ".join(check.message for check in checks if check.outcome == "failed")
+    by = "What was put together here" if is_offline else "What the model wrote"
+    return f"{by} was stopped: {faults}"
+
+
+def _total(brief: Usage, draft: Usage) -> Usage:
+    """What both answers cost; who gave them is the drafter."""
+    return replace(
+        draft,
+        input_tokens=brief.input_tokens + draft.input_tokens,
+        output_tokens=brief.output_tokens + draft.output_tokens,
+        cost_micro_usd=brief.cost_micro_usd + draft.cost_micro_usd,
+    )
+
+
+def _generator(generation: Generation, engine: Engine, usage: Usage) -> dict[str, Any]:
+    """Who made it and for how much, the tries before included; the run's cost is shared by its variants."""
+    earlier = generation.answers.get(EARLIER, {})
+    cost = usage.cost_micro_usd // max(generation.variants, 1) + earlier.get("cost_micro_usd", 0)
+    return {
+        "provider": usage.provider,
+        "model": usage.model,
+        "offline": usage.offline,
+        "prompt_version": usage.prompt_version,
+        "input_tokens": usage.input_tokens + earlier.get("input_tokens", 0),
+        "output_tokens": usage.output_tokens + earlier.get("output_tokens", 0),
+        "cost_usd": f"{cost / 1_000_000:.6f}",
+        "credits": 0 if generation.test else engine.credits,
+    }
+
+
+def excerpt_of(body: str, body_format: str) -> str:
+    """The first words in plain text, for lists."""
+    words = " ".join(plain_text(body, body_format).split())
+    return words if len(words) <= EXCERPT_CHARACTERS else words[: EXCERPT_CHARACTERS - 1].rstrip() + "…"

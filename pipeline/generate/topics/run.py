@@ -1,0 +1,300 @@
+"""A run without a source document: its topic, what it may say, and another topic where its words were said before."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import F
+
+from accounts.models import Workspace
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from pipeline import plugins
+from pipeline.engines.base import Check, Engine, SourceText
+from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
+from pipeline.generate.model.account import LostLease
+from pipeline.generate.topics import eligibility, select
+from pipeline.generate.topics.similarity import Memory
+from pipeline.models import BrandPick, GeneratedItem, Generation, GenerationStage, Source, Topic
+from pipeline.plugins import Refused
+from pipeline.writers.approved_lines import REPETITION
+from pipeline.writers.base import Usage
+from pipeline.writers.topic_brief import brief_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from pipeline.engines.base import Draft
+    from pipeline.generate.checkpoint import Material, Run
+    from pipeline.generate.topics.similarity import Nearest
+    from pipeline.writers.base import Judge
+
+TOO_NEAR: Final = "too_near"
+
+
+def find_material(run: Run) -> None:
+    """What may be said of the topic, which is asked of nobody. Raises `Refused` where nothing may."""
+    generation, writer = run.generation, run.writer
+    pick = pick_of(generation)
+    topic = pick.topic if pick is not None else None
+    if pick is None or topic is None or topic.deleted_at is not None:
+        message = "The topic that it was to speak of was deleted."
+        raise Refused(message, code="topic_deleted")
+    brief, source = brief_of(select.subject_of(topic, pick.angle, _titles(generation)), run.persona)
+    if not brief.facts and not writer.offline:
+        message = (
+            "There is nothing that may be said about this topic. Give it notes or evidence, or say in the persona who "
+            "you are."
+        )
+        raise Refused(message, code="nothing_to_say")
+    spent = generation.answers.get("spent")
+    free = Usage(provider="offline", model="", offline=writer.offline, prompt_version=writer.prompt_version)
+    store(
+        generation,
+        run.then,
+        brief=asdict(brief),
+        brief_usage=spent or asdict(free),
+        text=source.text,
+        language=source.language,
+    )
+
+
+def read_material(run: Run) -> Material:
+    """Of drafts that aren't new the run turns to another topic, and its stage is the first one again.
+
+    Raises `Refused` where there is no further one.
+    """
+    generation = run.generation
+    brief = brief_from(generation.answers["brief"])
+    source = SourceText(
+        title=brief.title, text=generation.answers["text"], language=generation.answers["language"]
+    )
+    material = run.resting_on(brief, source)
+    if generation.stage != GenerationStage.DRAFT:
+        if not generation.answers.get("is_new"):
+            _keep_what_is_new(generation)
+    elif run.writer.offline:
+        return replace(material, judge=_with_memory(material.judge, _memory(generation)))
+    return material
+
+
+def _persona_id(generation: Generation) -> UUID:
+    found: UUID | None = generation.persona_id
+    if found is None:
+        message = "The persona that was to speak was deleted."
+        raise Refused(message, code="persona_deleted")
+    return found
+
+
+def _titles(generation: Generation) -> tuple[str, ...]:
+    """What the persona has made last, so that a model doesn't begin in the same way again."""
+    rows = GeneratedItem.objects.of(generation.workspace_id).filter(
+        persona_id=_persona_id(generation), test=generation.test, revision__gt=0, deleted_at=None
+    )
+    newest = rows.order_by("-id").values_list("excerpt", flat=True)[: limits.LANE_TITLES_SHOWN]
+    return tuple(" ".join(one.split()[:12]) for one in newest)
+
+
+def _with_memory(judge: Judge, memory: Memory) -> Judge:
+    """What was said of late fails too: who repeats lines word for word chooses among them by it."""
+
+    def decide(written: Draft) -> tuple[Check, ...]:
+        checks = judge(written)
+        nearest = memory.nearest(written.body)
+        if nearest is None or nearest.likeness < limits.LANE_LIKENESS:
+            return checks
+        return (*checks, Check(REPETITION, "failed", _say(nearest)))
+
+    return decide
+
+
+def _memory(generation: Generation) -> Memory:
+    pick = pick_of(generation)
+    slot_id = pick.slot_id if pick is not None else None
+    together = BrandPick.everywhere.filter(slot_id=slot_id).values_list("generation_id", flat=True)
+    return Memory(
+        workspace_id=generation.workspace_id,
+        persona_id=_persona_id(generation),
+        test=generation.test,
+        without={generation.pk, *(one for one in together if one is not None)},
+        now=utc_now(),
+    )
+
+
+def _keep_what_is_new(generation: Generation) -> None:
+    """Where no item's draft is far enough from what was said, the run turns to another topic.
+
+    Every draft keeps its place, for an item finds its own by it: what is too near leaves a gap. A run of a further
+    variant is given the drafts before it too; those aren't compared. Raises `Refused` after the last topic that it may take, with every discard written down.
+    """
+    memory = _memory(generation)
+    drafts = generation.answers["drafts"]
+    items = GeneratedItem.everywhere.filter(generation=generation, deleted_at=None)
+    own = [place for place in set(items.values_list("variant_index", flat=True)) if place < len(drafts)]
+    compared = {place: memory.nearest(draft_from(drafts[place]).body) for place in own}
+    near = {
+        place: nearest
+        for place, nearest in compared.items()
+        if nearest is not None and nearest.likeness >= limits.LANE_LIKENESS
+    }
+    if len(near) < len(own) or not own:
+        kept = [None if place in near else one for place, one in enumerate(drafts)]
+        store(generation, generation.stage, drafts=kept, is_new=True)
+        return
+    place, nearest = max(near.items(), key=lambda pair: pair[1].likeness)
+    if not _turn_to_another(generation, drafts[place]["body"], nearest):
+        message = (
+            f"{_say(nearest)} No further topic gave anything new; add topics or angles, or give them more notes. What "
+            "was discarded stands in the source's log."
+        )
+        raise Refused(message, code=TOO_NEAR)
+
+
+def _say(nearest: Nearest) -> str:
+    return (
+        f"It is too near to {nearest.public_id}, which the persona said in the last 90 days: "
+        f"{nearest.likeness:.0%} of their runs of three words are the same."
+    )
+
+
+def _turn_to_another(generation: Generation, words: str, nearest: Nearest) -> bool:
+    """Write the discard down and take the next topic, in one transaction; False where there is none to take."""
+    pick = pick_of(generation)
+    if pick is None:
+        return False
+    now = utc_now()
+    with transaction.atomic():
+        # The same locks in the same order as a slot that is picked: two runs don't take one topic.
+        source = Source.everywhere.select_for_update().get(pk=pick.slot.source_id)
+        Workspace.everywhere.select_for_update(no_key=True).get(pk=generation.workspace_id)
+        if not generation.under_lease().exists():
+            raise LostLease
+        BrandPick.everywhere.filter(pk=pick.pk).update(
+            decision=TOO_NEAR,
+            reason={
+                "code": TOO_NEAR,
+                "message": _say(nearest),
+                "likeness": nearest.likeness,
+                "near": nearest.public_id,
+            },
+            words=words,
+            decided_at=now,
+        )
+        choice = _next_choice(generation, source, pick)
+        if choice is not None:
+            _begin_again(generation, pick, choice)
+        crash_point("brand.discarded")
+    return choice is not None
+
+
+def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> select.Choice | None:
+    tried = list(
+        BrandPick.everywhere.filter(generation=generation, decision=TOO_NEAR).values_list(
+            "topic_id", flat=True
+        )
+    )
+    if len(tried) > limits.LANE_FURTHER_TOPICS:
+        return None
+    found = select.candidates(source, _persona_id(generation), pick.used_on)
+    engine = plugins.get("engines", generation.engine, Engine)
+    without = set(tried)
+    while (
+        choice := select.choose(found, seed=f"{generation.pk.hex}:{len(tried)}", without=without)
+    ) is not None:
+        if eligibility.makeable(source, [engine], choice, generation.persona_id)[0]:
+            break
+        without.add(choice.topic.pk)
+    return choice
+
+
+def _begin_again(generation: Generation, pick: BrandPick, choice: select.Choice) -> None:
+    BrandPick.everywhere.create(
+        workspace_id=generation.workspace_id,
+        slot_id=pick.slot_id,
+        generation=generation,
+        topic=choice.topic,
+        title=choice.topic.title,
+        angle=choice.angle,
+        used_on=pick.used_on,
+    )
+    GeneratedItem.everywhere.filter(generation=generation, deleted_at=None).update(
+        topic=choice.topic, version=F("version") + 1
+    )
+    earlier = {EARLIER: generation.answers[EARLIER]} if EARLIER in generation.answers else {}
+    answers = {"spent": _spent(generation), **earlier}
+    begins = {"stage": GenerationStage.BRIEF, "topic": choice.topic}
+    if not generation.under_lease().update(**begins, answers=as_json(answers)):
+        raise LostLease
+    generation.topic = choice.topic
+    generation.stage = GenerationStage.BRIEF
+    generation.answers = answers
+
+
+def _spent(generation: Generation) -> dict[str, Any]:
+    """What the words that were discarded cost: it is the item's cost as well."""
+    before, last = (Usage(**generation.answers[name]) for name in ("brief_usage", "draft_usage"))
+    return {
+        **asdict(last),
+        "input_tokens": before.input_tokens + last.input_tokens,
+        "output_tokens": before.output_tokens + last.output_tokens,
+        "cost_micro_usd": before.cost_micro_usd + last.cost_micro_usd,
+    }
+
+
+# --- The topic -------------------------------------------------------------------------------------------------------
+
+
+def pick_of(generation: Generation) -> BrandPick | None:
+    """The one that the run works on; None for a run of a raw item, or one that is over."""
+    found: BrandPick | None = (
+        BrandPick.everywhere.filter(generation=generation, decision="taken")
+        .select_related("topic", "slot")
+        .order_by("-id")
+        .first()
+    )
+    return found
+
+
+def conclude(
+    generation: Generation,
+    made: Sequence[GeneratedItem],
+    now: datetime,
+    *,
+    reason: Mapping[str, Any] | None = None,
+) -> None:
+    """The run is over, in the caller's transaction: its topic was used, or nothing came of it for that reason."""
+    pick = pick_of(generation)
+    if pick is None:
+        return
+    open_pick = BrandPick.everywhere.filter(pk=pick.pk, decision="taken")
+    if made:
+        open_pick.update(decision="used", item=made[0], decided_at=now)
+        Topic.everywhere.filter(pk=pick.topic_id).update(last_used_at=now)
+        return
+    told = reason or {"code": "checks_failed", "message": "No draft kept to the rules; its items say which."}
+    open_pick.update(
+        decision="failed", reason={name: told[name] for name in ("code", "message")}, decided_at=now
+    )
+
+
+def hand_on(old: Generation, new: Generation, now: datetime) -> bool:
+    """A further run of the same item speaks of the same topic from the same angle; False where that isn't kept."""
+    last = BrandPick.everywhere.filter(generation=old).select_related("topic").order_by("-id").first()
+    if last is None or last.topic is None:
+        return False
+    BrandPick.everywhere.create(
+        workspace_id=last.workspace_id,
+        slot_id=last.slot_id,
+        generation=new,
+        topic=last.topic,
+        title=last.topic.title,
+        angle=last.angle,
+        used_on=last.used_on,
+        created_at=now,
+    )
+    return True

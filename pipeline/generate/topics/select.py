@@ -1,0 +1,133 @@
+"""Which topic a lane takes: those that may be taken, and a choice by weight and time since use that can be repeated."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import Q
+
+from config.core import limits
+from config.core.ids import decode
+from pipeline.models import BrandPick, Topic
+from pipeline.sources.brand import is_in_season
+from pipeline.writers.topic_brief import Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+
+    from pipeline.models import Source
+
+NEVER_USED_DAYS: Final = 90
+"""What was never used counts as if it had rested so long, and no rest counts for more."""
+_COUNTED: Final = ("taken", "used")
+_RESTING: Final = ("taken", "used", "too_near")
+"""A topic and angle that came out too near would do so again tomorrow: they rest as if they had been used."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A topic was taken with an angle; `is_counted` where something came of it, or may still come."""
+
+    slot_id: UUID
+    angle: str
+    on: date
+    is_counted: bool
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A topic that may be taken, with the angles that don't rest, the longest rested first."""
+
+    topic: Topic
+    angles: tuple[str, ...]
+    rested_days: int
+
+    @property
+    def chance(self) -> int:
+        return int(self.topic.weight * max(self.rested_days, 1))
+
+
+@dataclass(frozen=True)
+class Choice:
+    topic: Topic
+    angle: str
+
+
+def pool_of(source: Source, persona_id: UUID | None) -> QuerySet[Topic]:
+    """The topics that the lane may take, resting ones too; a list of its own only as far as it is stored."""
+    pool: QuerySet[Topic] = Topic.objects.of(source.workspace_id).filter(
+        test=source.test, is_active=True, deleted_at=None
+    )
+    if source.config.get("topics"):
+        return pool.filter(source_id=source.pk)
+    pool = pool.filter(Q(persona=None) | Q(persona_id=persona_id), source=None)
+    if source.config.get("pool"):
+        pool = pool.filter(pk__in=[decode("top", one) for one in source.config["pool"]])
+    return pool
+
+
+def candidates(source: Source, persona_id: UUID | None, today: date) -> list[Candidate]:
+    """Every topic of the lane's pool that may be taken on that day, in the order of ids; two statements."""
+    topics = list(pool_of(source, persona_id).order_by("id"))
+    uses = _uses([topic.pk for topic in topics], today)
+    found = (_candidate(topic, uses[topic.pk], today) for topic in topics)
+    return [one for one in found if one is not None]
+
+
+def choose(found: Sequence[Candidate], *, seed: str, without: Collection[UUID] = ()) -> Choice | None:
+    """By weight times days of rest; the same seed over the same candidates chooses the same. None where none is left."""
+    left = [one for one in found if one.topic.pk not in without]
+    if not left:
+        return None
+    chance = random.Random(seed)  # noqa: S311  repeatable, not secret
+    one = chance.choices(left, weights=[each.chance for each in left])[0]
+    return Choice(one.topic, one.angles[0])
+
+
+def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[Use]]:
+    since = today - timedelta(days=max(limits.TOPIC_COOLDOWN_DAYS, NEVER_USED_DAYS))
+    rows = BrandPick.everywhere.filter(topic_id__in=topic_ids, used_on__gte=since, decision__in=_RESTING)
+    uses: defaultdict[UUID, list[Use]] = defaultdict(list)
+    for topic_id, slot_id, angle, on, decision in rows.values_list(
+        "topic_id", "slot_id", "angle", "used_on", "decision"
+    ):
+        uses[topic_id].append(Use(slot_id, angle, on, decision in _COUNTED))
+    return uses
+
+
+def _candidate(topic: Topic, uses: Sequence[Use], today: date) -> Candidate | None:
+    if not is_in_season(today.strftime("%m-%d"), topic.season_from, topic.season_to):
+        return None
+    # The engines of one slot speak of its topic together, which is one use.
+    month = {use.slot_id for use in uses if use.is_counted and use.on >= today.replace(day=1)}
+    if topic.max_per_month is not None and len(month) >= topic.max_per_month:
+        return None
+    last = {use.angle: max(each.on for each in uses if each.angle == use.angle) for use in uses}
+    rested = {
+        angle: NEVER_USED_DAYS if angle not in last else (today - last[angle]).days
+        for angle in topic.angles or [""]
+    }
+    awake = [
+        angle
+        for angle, days_since in rested.items()
+        if angle not in last or days_since >= topic.cooldown_days
+    ]
+    if not awake:
+        return None
+    # Sorting keeps the person's own order among those that rested equally long.
+    awake.sort(key=lambda angle: -rested[angle])
+    since = min(((today - on).days for on in last.values()), default=NEVER_USED_DAYS)
+    return Candidate(topic, tuple(awake), min(since, NEVER_USED_DAYS))
+
+
+def subject_of(topic: Topic, angle: str, said: tuple[str, ...] = ()) -> Subject:
+    """The topic as a writer is told of it; `said` are the newest titles of the persona."""
+    evidence = tuple(one["text"] for one in topic.evidence if one["text"])
+    return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, said=said)

@@ -1,0 +1,94 @@
+"""Whether words say again what the persona has said: shared runs of three words, against the last 90 days."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from config.core import limits
+from config.core.ids import encode
+from pipeline.models import GeneratedItem
+from pipeline.text.links import without_links
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from uuid import UUID
+
+RUN: Final = 3
+MOST_WORDS: Final = 2000
+"""What is compared of one text; a post has a few dozen."""
+_WORD: Final = re.compile(r"[^\W_]+")
+_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """What is most like a text: `likeness` is the Jaccard index of both sets of runs, from 0 to 1."""
+
+    likeness: float
+    item_id: UUID
+
+    @property
+    def public_id(self) -> str:
+        return encode("gen", self.item_id)
+
+
+def runs(text: str) -> frozenset[tuple[str, ...]]:
+    """The runs of three words, without links, case and marks; of a text with fewer words, the words together."""
+    folded = unicodedata.normalize("NFKC", without_links(text)).casefold()
+    words: list[str] = []
+    for word in _WORD.findall(folded):
+        # Scripts that write without spaces are compared sign by sign.
+        words += list(word) if _UNSPACED.search(word) else [word]
+        if len(words) >= MOST_WORDS:
+            break
+    if not words:
+        return frozenset()
+    if len(words) < RUN:
+        return frozenset({tuple(words)})
+    return frozenset(tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
+
+
+def likeness(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
+    together = len(one | other)
+    return len(one & other) / together if together else 0.0
+
+
+class Memory:
+    """What a persona has said in the last 90 days, read once for all drafts of a run."""
+
+    def __init__(
+        self,
+        *,
+        workspace_id: UUID,
+        persona_id: UUID,
+        test: bool,
+        without: Collection[UUID],
+        now: datetime,
+    ) -> None:
+        """`without` are the generations that tell of the same slot: its engines speak of one topic together."""
+        self._said: list[tuple[UUID, frozenset[tuple[str, ...]]]] = [
+            (key, runs(body))
+            for key, body in (
+                GeneratedItem.objects.of(workspace_id)
+                .filter(
+                    persona_id=persona_id,
+                    test=test,
+                    created_at__gte=now - limits.LANE_MEMORY,
+                    revision__gt=0,
+                    deleted_at=None,
+                )
+                .exclude(generation_id__in=list(without))
+                .values_list("id", "body")
+            )
+        ]
+
+    def nearest(self, text: str) -> Nearest | None:
+        """The most alike, the newest of equals; None where nothing was said yet."""
+        said = runs(text)
+        found = ((likeness(said, other), key) for key, other in self._said)
+        best = max(found, default=None)
+        return None if best is None else Nearest(round(best[0], 3), best[1])

@@ -1,0 +1,1 @@
+"""What happens to items whose source changes or is withdrawn."""

@@ -1,0 +1,91 @@
+"""`/hooks/<token>`: what a bridge POSTs to a webhook source's own address becomes a raw item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.db import OperationalError
+from django.http import JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
+from redis import RedisError
+from rest_framework.request import Request
+
+from accounts.access.authentication import sender
+from config.core import limits
+from config.core.api.jsonio import raw_body
+from config.core.clock import utc_now
+from config.core.errors import AppError, Detail, NotFound
+from config.core.ids import encode
+from config.core.middleware import error_response
+from pipeline.ingest.inbound_deliveries import receive
+from pipeline.models import Source
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+log = structlog.get_logger(__name__)
+_STATUSES: Final = {"new": 202, "failed": 202}
+"""Of an answer: taken in, or kept for somebody to look at. Everything else was there, or is nothing to keep."""
+
+
+class TooManyCalls(AppError):
+    code = "rate_limited"
+
+
+@csrf_exempt
+def inbound(request: HttpRequest, token: str) -> HttpResponse:
+    """202 for a new raw item, 200 for one already there; nobody but the source's own sender may push."""
+    if request.method != "POST":
+        return error_response("method_not_allowed", headers={"Allow": "POST"})
+    source = (
+        Source.everywhere.select_related("workspace__plan")
+        .filter(inbound_token=token, deleted_at=None)
+        .first()
+    )
+    _refuse_too_many(request, source)
+    if source is None or not source.workspace.is_at_work:
+        raise NotFound
+    body = raw_body(Request(request), most=limits.BODY_BYTES)
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    received = receive.receive(source, receive.Incoming(body, headers), now=utc_now())
+    if received.outcome == "challenge":
+        return JsonResponse({"challenge": received.challenge})
+    if received.problem is not None and received.is_told:
+        raise received.problem
+    return JsonResponse(_shown(received), status=_STATUSES.get(received.outcome, 200))
+
+
+def _shown(received: receive.Received) -> dict[str, Any]:
+    raw_item, delivery = received.raw_item_id, received.delivery
+    shown: dict[str, Any] = {
+        "id": encode("raw", raw_item) if raw_item else None,
+        "outcome": received.outcome,
+        "delivery": encode("ind", delivery.pk) if delivery else None,
+    }
+    if delivery is not None and delivery.reason:
+        shown["reason"] = delivery.reason
+    return shown
+
+
+def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
+    """A source is counted by itself, whoever sends: many workspaces share a bridge's few addresses. Guesses are
+    counted by their sender.
+    """
+
+    def counted_by(group: str, request: HttpRequest) -> str:
+        del group
+        return str(source.pk) if source else sender(request)
+
+    try:
+        is_over = is_ratelimited(
+            request, group="pipeline.inbound", key=counted_by, rate=limits.INBOUND_CALLS, increment=True
+        )
+    # Without the cache nobody can be counted; the address itself is the guard.
+    except (RedisError, OSError, OperationalError) as error:
+        log.warning("inbound_not_counted", error=str(error))
+        return
+    if is_over:
+        message = f"More than {limits.INBOUND_CALLS} calls came to this address; wait a minute."
+        raise TooManyCalls(Detail(None, "rate_limited", message), headers={"Retry-After": "60"})

@@ -1,0 +1,57 @@
+"""Register sources and poll them: every entry is taken in once, or kept with the reason why not."""
+
+from pipeline.ingest.collect.crud import (
+    CHANGEABLE,
+    POLLED,
+    SourceSettings,
+    change,
+    checked,
+    delete,
+    poll_now,
+    register,
+    restore,
+)
+from pipeline.ingest.collect.dry_run import Preview, Previewed, preview
+from pipeline.ingest.collect.entry_log import forget as forget_entries
+from pipeline.ingest.collect.task import DELISTED_WAIT, MESSAGE_CHARACTERS, give_up, interval_of, poll
+from pipeline.ingest.collect.validation import (
+    SourcesExceeded,
+    as_meant,
+    check_interval,
+    check_references,
+    clean_config,
+    kind_of,
+    written,
+)
+from pipeline.outlets.references import check_outlets
+from pipeline.switches.host_slots import forget as forget_hosts
+
+__all__ = [
+    "CHANGEABLE",
+    "DELISTED_WAIT",
+    "MESSAGE_CHARACTERS",
+    "POLLED",
+    "Preview",
+    "Previewed",
+    "SourceSettings",
+    "SourcesExceeded",
+    "as_meant",
+    "change",
+    "check_interval",
+    "check_outlets",
+    "check_references",
+    "checked",
+    "clean_config",
+    "delete",
+    "forget_entries",
+    "forget_hosts",
+    "give_up",
+    "interval_of",
+    "kind_of",
+    "poll",
+    "poll_now",
+    "preview",
+    "register",
+    "restore",
+    "written",
+]

@@ -1,0 +1,186 @@
+"""Take in what a poll brought: every entry once, and each with its line in the log, in one transaction with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts import credits as credit_account
+from config.core.crash_points import crash_point
+from pipeline.holds import source_changes
+from pipeline.ingest import push
+from pipeline.ingest.collect import entry_log, withdrawals
+from pipeline.ingest.collect.classify import judge, notes_on
+from pipeline.models import SourceEntry, WorkspaceDefaults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+    from typing import Any
+    from uuid import UUID
+
+    from accounts.models import Workspace
+    from pipeline.ingest.collect.classify import Judged
+    from pipeline.models import Source
+    from pipeline.sources.base import Fetch, Note
+
+PORTION: Final = 25
+"""Entries that are stored together: fewer statements each, and on SQLite no long hold of the only write lock."""
+
+
+def take_in(
+    source: Source, workspace: Workspace, fetch: Fetch, now: datetime
+) -> tuple[bool, Mapping[str, Any] | None, tuple[Note, ...]]:
+    """Whether anything was new or had changed, what the list is compared with next time, and what is to be known of it.
+
+    Oldest first, so that the newest is the newest in every list. A poll that is killed meets on its second way what
+    it took in on the first.
+    """
+    if fetch.not_modified:
+        return False, _confirm_missing(source, now), ()
+    judged = judge(source, fetch.entries, now=now)
+    logged = entry_log.read(source, [one.key for one in judged])
+    news = [one for one in reversed(judged) if entry_log.is_news(one, logged)]
+    fresh = [one for one in reversed(judged) if one.content is not None and one.there is None]
+    defaults = WorkspaceDefaults.everywhere.get(workspace=workspace) if fresh else None
+    for portion in _portions(fresh):
+        _store(source, workspace, portion, defaults, now)
+    for one in reversed(judged):
+        if one.there is not None and not one.is_repeated:
+            _follow_up(source, workspace, one, now)
+    rest = [(one, one.there.id if one.there else None) for one in news if one.content is None]
+    entry_log.write(source, rest, now=now)
+    kept = _compare(source, judged, now) if fetch.is_window and judged else None
+    is_new = any(one.decision in {"new", "revised", "over_burst"} for one in judged)
+    return is_new, kept, notes_on(judged)
+
+
+def _portions(judged: Sequence[Judged]) -> Iterator[Sequence[Judged]]:
+    for start in range(0, len(judged), PORTION):
+        yield judged[start : start + PORTION]
+
+
+def _store(
+    source: Source,
+    workspace: Workspace,
+    portion: Sequence[Judged],
+    defaults: WorkspaceDefaults | None,
+    now: datetime,
+) -> None:
+    if defaults is None:
+        return
+    wanted = [push.Wanted(one.content, one.skip) for one in portion if one.content is not None]
+    prepared = push.prepare(workspace, source, wanted, defaults=defaults, now=now)
+    try:
+        with transaction.atomic():
+            push.push_portion(
+                workspace,
+                source,
+                prepared,
+                defaults=defaults,
+                beside=lambda ids: entry_log.write(source, zip(portion, ids, strict=True), now=now),
+                now=now,
+            )
+            crash_point("collect.stored")
+    except (IntegrityError, credit_account.QuotaExceeded):
+        # Another source had one of them first, or the credits do for some only: each stands for itself.
+        for one in portion:
+            _store_alone(source, workspace, one, defaults, now)
+    crash_point("collect.committed")
+
+
+def _store_alone(
+    source: Source, workspace: Workspace, one: Judged, defaults: WorkspaceDefaults, now: datetime
+) -> None:
+    if one.content is None:
+        return
+
+    def note(raw_item_id: UUID, outcome: push.Outcome) -> None:
+        # Where somebody was faster by a moment, the next poll judges it anew.
+        said = one if outcome == "new" else _met_meanwhile(one)
+        entry_log.write(source, [(said, raw_item_id)], now=now)
+
+    push.push(
+        workspace,
+        source,
+        one.content,
+        defaults=defaults,
+        when_short="wait",
+        skip=one.skip,
+        beside=note,
+        now=now,
+    )
+
+
+def _met_meanwhile(one: Judged) -> Judged:
+    message = _("It is there already: it came in from elsewhere at the same moment.")
+    return replace(one, decision="unchanged", code="met", message=message)
+
+
+def _follow_up(source: Source, workspace: Workspace, one: Judged, now: datetime) -> None:
+    """What an entry that is there already changes: a new version, taken back, or there again."""
+    there = one.there
+    if there is None or there.source_id != source.pk or there.is_deleted:
+        return
+    if one.decision == "withdrawn":
+        if not there.is_withdrawn:
+            source_changes.withdraw(there.id, now)
+        return
+    if there.is_withdrawn and one.decision in {"unchanged", "revised"}:
+        source_changes.restore(there.id, now)
+    if one.decision == "revised" and one.content is not None:
+        defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
+
+        def note(raw_item_id: UUID, outcome: push.Outcome) -> None:
+            # Nothing where it was erased, or came in with the same words, a moment ago.
+            if outcome == "revised":
+                entry_log.write(source, [(one, raw_item_id)], now=now)
+
+        push.push(workspace, source, one.content, defaults=defaults, when_short="wait", beside=note, now=now)
+        crash_point("collect.committed")
+
+
+def _compare(source: Source, judged: Sequence[Judged], now: datetime) -> dict[str, Any]:
+    # What a document says was deleted isn't in its list, and would stand below everything that still is.
+    listed = [
+        (one.key, one.entry.published_at) for one in judged if not one.is_repeated and not one.entry.withdrawn
+    ]
+    seen = withdrawals.compare(source.window, listed)
+    _take_back(source, seen.gone, now)
+    return seen.state
+
+
+def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
+    """The same document again: what was missing from it was missing at two polls in a row."""
+    seen = withdrawals.confirm(source.window)
+    if seen is None:
+        return source.window
+    _take_back(source, seen.gone, now)
+    return seen.state
+
+
+def _take_back(source: Source, gone: frozenset[str], now: datetime) -> None:
+    if not gone:
+        return
+    rows = SourceEntry.everywhere.filter(source=source, raw_item__isnull=False).exclude(decision="withdrawn")
+    entries = [
+        one
+        for one in rows.only("id", "key", "raw_item_id").order_by("-id")[:2000]
+        if withdrawals.name_of(one.key) in gone
+    ]
+    owned = set(
+        rows.filter(pk__in=[one.pk for one in entries], raw_item__source=source).values_list("pk", flat=True)
+    )
+    for one in entries:
+        if one.pk in owned:
+            _withdraw(one.raw_item_id, now)
+    message = _("The source doesn't list it any more, though it lists older ones.")
+    entry_log.note_withdrawn(entries, message, now=now)
+
+
+def _withdraw(raw_item_id: UUID | None, now: datetime) -> None:
+    if raw_item_id is not None:
+        source_changes.withdraw(raw_item_id, now)

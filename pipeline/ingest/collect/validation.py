@@ -1,0 +1,139 @@
+"""Whether what a person says of a source can be: its settings, what it refers to, the plan."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from accounts import credits as credit_account
+from accounts.models import Workspace
+from config.core import limits
+from config.core.errors import AppError, Detail, Invalid
+from config.core.ids import decode, encode
+from pipeline import personas, plugins
+from pipeline.ingest import push
+from pipeline.models import Persona, Source, Topic
+from pipeline.outlets.references import check_outlets
+from pipeline.plugins import ConfigInvalid
+from pipeline.sources.base import Source as SourceKind
+from pipeline.switches import availability
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+
+_LONGEST_SHOWN: Final = 300
+
+
+class SourcesExceeded(AppError):
+    """The plan's number of active sources is used up."""
+
+    code = "quota_exceeded"
+
+
+def kind_of(source_type: str) -> SourceKind:
+    return plugins.get("sources", source_type, SourceKind)
+
+
+def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return kind.clean_config(config)
+    except ConfigInvalid as error:
+        raise Invalid(
+            *(Detail(problem.field, problem.code, problem.message) for problem in error.problems)
+        ) from error
+
+
+def as_meant(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that somebody means by these, without what means none; not always such as would be taken."""
+    known = kind.config_schema["properties"]
+    return {name: value for name, value in kind.meant(config).items() if name in known}
+
+
+def written(settings: Mapping[str, Any]) -> str:
+    """Settings as JSON for a sentence. What is long, and what may hold a secret, is left open."""
+    shown = {name: value if _is_short(value) else "…" for name, value in settings.items()}
+    return json.dumps(shown, ensure_ascii=False).replace('"…"', "…")
+
+
+def _is_short(value: object) -> bool:
+    listed = value if isinstance(value, list) else [value]
+    is_plain = all(isinstance(one, str | int | float) for one in listed) or (
+        isinstance(value, dict) and set(value) == {"every_hours"}
+    )
+    return is_plain and len(str(value)) <= _LONGEST_SHOWN
+
+
+def refuse_unavailable(source: Source) -> None:
+    """Raises `SourceUnavailable` or `EngineUnavailable` where a source, as this row says it, can't work here.
+
+    The row needs not be stored.
+    """
+    availability.refuse_engines(source.engines)
+    why = availability.of_source(kind_of(source.type), source.config)
+    availability.refuse_source(why or personas.unavailable(source))
+
+
+def check_references(
+    workspace: Workspace,
+    engines: Sequence[str],
+    persona_id: UUID | None,
+    outlets: Sequence[str],
+    *,
+    test: bool,
+) -> None:
+    for name in engines:
+        push.engine_named(name)
+    known = Persona.objects.of(workspace).filter(deleted_at=None)
+    if persona_id is not None and not known.filter(pk=persona_id).exists():
+        message = "This workspace has no such persona; GET /v1/personas."
+        raise Invalid.one(field="persona", code="unknown_persona", message=message)
+    check_outlets(workspace, outlets, test=test)
+
+
+def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -> None:
+    """Whether the topics that a brand lane names (`config.pool`) are in the workspace's pool."""
+    wanted = list(config.get("pool") or ())
+    rows = Topic.objects.of(workspace).filter(
+        pk__in=[key for one in wanted if (key := decode("top", one))], test=test, source=None, deleted_at=None
+    )
+    there = {encode("top", key) for key in rows.values_list("pk", flat=True)} if wanted else set()
+    message = "The workspace's pool has no such topic; GET /v1/topics lists them."
+    faults = [
+        Detail(f"config.pool[{index}]", "unknown_topic", message)
+        for index, one in enumerate(wanted)
+        if one not in there
+    ]
+    if faults:
+        raise Invalid(*faults)
+
+
+def check_interval(workspace: Workspace, minutes: int | None) -> None:
+    least = credit_account.plan_limits(workspace).poll_interval_minutes_least
+    if minutes is not None and minutes < least and not workspace.is_unlimited:
+        message = f"The workspace's plan polls every {least} minutes at most often."
+        raise Invalid.one(field="poll_interval_minutes", code="below_plan", message=message)
+
+
+def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
+    most = credit_account.plan_limits(workspace).active_sources_most
+    if workspace.is_unlimited:
+        return
+    # Two that are registered at once must not both be the last one; the weaker lock lets rows refer to the workspace.
+    Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
+    used = (
+        Source.objects.of(workspace)
+        .filter(test=test, is_push=False, deleted_at=None, status__in=["active", "failing"])
+        .count()
+    )
+    if used >= most:
+        message = f"The plan has {most} active sources; pause or delete one, or ask for more."
+        raise SourcesExceeded(
+            Detail("type", "active_sources", message, {"limit": most, "used": used, "resets_at": None})
+        )
+
+
+def name_for(kind: SourceKind, config: Mapping[str, Any]) -> str:
+    words = next((str(value) for value in config.values() if isinstance(value, str)), "")
+    return f"{kind.label} {words}".strip()[: limits.NAME_CHARACTERS]

@@ -1,0 +1,355 @@
+"""Have hubs tell of a source's changes (W3C WebSub): subscribe, answer their questions, renew, believe their pushes.
+
+A push only wakes the source's poll, so what it holds is read as any poll's answer is, and a lost one costs a day: a
+source with a lease is polled once a day all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from config.core import dispatch, limits, states, work_queue
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.datetimes import as_z
+from config.core.http_client import OutboundError, shared
+from pipeline.models import Source, WebSubSubscription
+from pipeline.sources.feeds.text import ILLEGAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.sources.base import Hub
+
+log = structlog.get_logger(__name__)
+
+LEASE: Final = timedelta(days=10)
+"""What is asked for; the hub decides."""
+SHORTEST_LEASE: Final = timedelta(minutes=5)
+LONGEST_LEASE: Final = timedelta(days=90)
+RENEW_AT: Final = 0.8
+"""Of the lease."""
+VERIFIED_WITHIN: Final = timedelta(minutes=10)
+FIRST_WAIT: Final = timedelta(hours=1)
+LONGEST_WAIT: Final = timedelta(days=1)
+DENIED_WAIT: Final = timedelta(days=7)
+SLOW_POLL: Final = timedelta(days=1)
+WAKES_EVERY: Final = timedelta(minutes=1)
+"""However often a hub calls, its source is polled no more often."""
+TIMEOUT_SECONDS: Final = 15
+ANSWER_BYTES: Final = 64 * 1024
+MAX_PUSH_BYTES: Final = 20 * 1024 * 1024
+"""Of a push, which is read piece by piece for its signature and not kept."""
+MESSAGE_CHARACTERS: Final = 500
+LEASED: Final = ("active", "renewing")
+ALGORITHMS: Final = frozenset({"sha1", "sha256", "sha384", "sha512"})
+POLLED: Final = ("active", "failing")
+
+
+def is_offered() -> bool:
+    """A hub can only call an instance that it reaches, and the secret needs https."""
+    return settings.PUBLIC_URL.startswith("https://")
+
+
+def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | None:
+    """After a poll: subscribe where the source names a hub; the least wait until the next poll while a lease runs.
+
+    None where nobody tells of the source's changes, the instance can't be told, or an address is too long to keep. A source that names another hub
+    or topic than before begins anew.
+    """
+    if hub is None or not hub.urls or not is_offered():
+        return None
+    url, topic = hub.urls[0], hub.topic
+    if max(len(url), len(topic)) > limits.URL_CHARACTERS:
+        return None
+    row = WebSubSubscription.everywhere.filter(source=source).first()
+    if row is None:
+        _begin(source, url, topic, now)
+        return None
+    if (row.hub, row.topic) != (url, topic) or row.status == "ended":
+        _begin_again(row, url, topic, now)
+        return None
+    has_lease = row.status in LEASED and row.lease_ends_at is not None and row.lease_ends_at > now
+    return SLOW_POLL if has_lease else None
+
+
+def _begin(source: Source, url: str, topic: str, now: datetime) -> None:
+    row = WebSubSubscription(
+        workspace_id=source.workspace_id,
+        source=source,
+        hub=url,
+        topic=topic,
+        token=secrets.token_urlsafe(24),
+        secret=secrets.token_urlsafe(32),
+        due_at=now,
+        wake_at=now,
+        created_at=now,
+        updated_at=now,
+    )
+    with transaction.atomic():
+        # A poll that was killed after this and comes again finds the row; two at once make one.
+        WebSubSubscription.everywhere.bulk_create([row], ignore_conflicts=True)
+        dispatch.wake()
+
+
+def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
+    changes: dict[str, Any] = {"hub": url, "topic": topic, "tries": 0, "error": None, "lease_ends_at": None}
+    with transaction.atomic():
+        try:
+            # The old address is forgotten, so that the old hub is told that nobody is there (410).
+            states.move(
+                row,
+                "wanted",
+                due_at=now,
+                wake_at=now,
+                token=secrets.token_urlsafe(24),
+                **changes,
+                **work_queue.overtake(),
+            )
+        except states.Overtaken:
+            return
+        dispatch.wake()
+
+
+# --- The hand --------------------------------------------------------------------------------------------------------
+
+
+def work(row: WebSubSubscription) -> None:
+    """Ask the hub, ask it again, renew, or end: whatever the row is due for."""
+    crash_point("websub.claimed")
+    now = utc_now()
+    try:
+        if not _is_still_wanted(row):
+            states.move(row, "ended", under_lease=True, wake_at=None, due_at=None, attempts=0)
+            return
+        has_lease = row.lease_ends_at is not None and row.lease_ends_at > now
+        if row.status == "asked" or (row.status in LEASED and not has_lease):
+            _lapse(row, now)
+        else:
+            _ask(row, "renewing" if has_lease else "asked", now)
+    except states.Overtaken:
+        # The hub's answer, or a poll that found another hub, was faster.
+        log.info("overtaken", subscription=row.pk.hex)
+
+
+def give_up(row: WebSubSubscription) -> None:
+    """Work that broke again and again is tried tomorrow; polls go on meanwhile."""
+    row.sleep_until(utc_now() + LONGEST_WAIT, attempts=0)
+
+
+def _is_still_wanted(row: WebSubSubscription) -> bool:
+    source: Source = Source.everywhere.select_related("workspace").get(pk=row.source_id)
+    is_polled = source.status in POLLED and source.deleted_at is None
+    return is_offered() and is_polled and source.workspace.is_at_work
+
+
+def _ask(row: WebSubSubscription, to: str, now: datetime) -> None:
+    """Written down before the call, because some hubs verify before they answer it."""
+    tries = row.tries + 1
+    asked: dict[str, Any] = {"asked_at": now, "tries": tries, "attempts": 0}
+    until = now + VERIFIED_WITHIN if to == "asked" else _before_lease_ends(row, now + _wait_after(tries))
+    if row.status == to:
+        # A renewal that nobody answered: the lease still runs.
+        if not row.sleep_until(until, due_at=until, **asked):
+            return
+        row.tries = tries
+    else:
+        states.move(row, to, under_lease=True, wake_at=until, due_at=until, **asked)
+    crash_point("websub.armed")
+    problem = _request(row)
+    crash_point("websub.sent")
+    if problem:
+        _refused(row, problem, now)
+
+
+def _request(row: WebSubSubscription) -> str:
+    """What went wrong in plain words, or nothing."""
+    form = {
+        "hub.callback": f"{settings.PUBLIC_URL.rstrip('/')}/hooks/websub/{row.token}",
+        "hub.mode": "subscribe",
+        "hub.topic": row.topic,
+        "hub.lease_seconds": str(int(LEASE.total_seconds())),
+    }
+    if row.hub.startswith("https://"):
+        form["hub.secret"] = _secret_of(row)
+    try:
+        answer = shared.client().post(
+            row.hub,
+            form=form,
+            timeout=TIMEOUT_SECONDS,
+            max_bytes=ANSWER_BYTES,
+            truncate=True,
+            max_redirects=3,
+        )
+    except OutboundError as error:
+        return f"The hub could not be asked: {error}"
+    if 200 <= answer.status < 300:
+        return ""
+    said = " ".join(answer.body.decode("utf-8", errors="replace").split())[:200]
+    return f"The hub refused (status {answer.status}){': ' + said if said else '.'}"
+
+
+def _secret_of(row: WebSubSubscription) -> str:
+    return row.secret if isinstance(row.secret, str) else row.secret.open()
+
+
+def _refused(row: WebSubSubscription, problem: str, now: datetime) -> None:
+    """Later again; what it has of a lease stays its own."""
+    until = _before_lease_ends(row, now + _wait_after(row.tries))
+    message = ILLEGAL.sub("", problem)[:MESSAGE_CHARACTERS]
+    error = {"code": "hub_refused", "message": message, "at": as_z(now)}
+    if row.status == "asked":
+        states.move(row, "wanted", under_lease=True, wake_at=until, due_at=until, error=error)
+    else:
+        row.sleep_until(until, due_at=until, error=error)
+
+
+def _before_lease_ends(row: WebSubSubscription, moment: datetime) -> datetime:
+    return min(moment, row.lease_ends_at) if row.lease_ends_at is not None else moment
+
+
+def _lapse(row: WebSubSubscription, now: datetime) -> None:
+    """The hub did not verify in time, or the lease is over without a new one: ask again later."""
+    is_over = row.status in LEASED
+    until = now if is_over else now + _wait_after(row.tries)
+    message = "The lease ended." if is_over else "The hub took the request and did not verify it in time."
+    error = {"code": "lease_ended" if is_over else "not_verified", "message": message, "at": as_z(now)}
+    states.move(
+        row,
+        "wanted",
+        under_lease=True,
+        wake_at=until,
+        due_at=until,
+        attempts=0,
+        lease_ends_at=None,
+        error=error,
+    )
+
+
+def _wait_after(tries: int) -> timedelta:
+    doubled: int = 2 ** min(max(tries - 1, 0), 8)
+    return min(FIRST_WAIT * doubled, LONGEST_WAIT)
+
+
+# --- What the hub says -----------------------------------------------------------------------------------------------
+
+
+def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now: datetime) -> bool:
+    """Whether the hub may go on with what it asks about; a `subscribe` that we wanted begins its lease."""
+    row = WebSubSubscription.everywhere.filter(token=token).first()
+    if row is None or topic != row.topic or mode != "subscribe" or row.status in {"ended", "denied"}:
+        return False
+    asked = timedelta(seconds=lease_seconds) if lease_seconds else LEASE
+    lease = max(SHORTEST_LEASE, min(asked, LONGEST_LEASE))
+    renew_at = now + lease * RENEW_AT
+    try:
+        states.move(
+            row,
+            "active",
+            wake_at=renew_at,
+            due_at=renew_at,
+            lease_ends_at=now + lease,
+            tries=0,
+            error=None,
+            **work_queue.overtake(),
+        )
+    except states.Overtaken:
+        # It ended at this moment, or another verification was first; the hub asks again where it matters.
+        return False
+    crash_point("websub.verified")
+    return True
+
+
+def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
+    """The hub won't tell, or no longer; it is asked again in a week. False where nobody waits for its word."""
+    row = WebSubSubscription.everywhere.filter(token=token).first()
+    if row is None or topic != row.topic or row.status in {"ended", "denied"}:
+        return False
+    again = now + DENIED_WAIT
+    reason = ILLEGAL.sub("", reason).strip()
+    said = f": {reason[:300]}" if reason else "."
+    error = {"code": "denied", "message": f"The hub denied the subscription{said}", "at": as_z(now)}
+    try:
+        states.move(
+            row,
+            "denied",
+            wake_at=again,
+            due_at=again,
+            lease_ends_at=None,
+            error=error,
+            **work_queue.overtake(),
+        )
+    except states.Overtaken:
+        return False
+    return True
+
+
+def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetime) -> bool:
+    """A push: whether anybody still listens at that address. One that isn't signed as agreed is ignored.
+
+    `signature` is the header's `<algorithm>=<hex>` over the raw body, of which `pieces` are the parts in order.
+    """
+    row = WebSubSubscription.everywhere.filter(token=token).select_related("source__workspace").first()
+    if row is None or row.status in {"ended", "denied"}:
+        return False
+    source = row.source
+    if source.status not in POLLED or source.deleted_at is not None or not source.workspace.is_at_work:
+        _end(row)
+        return False
+    if row.hub.startswith("https://") and not _is_signed(_secret_of(row), signature, pieces):
+        log.warning("websub_push_not_signed", subscription=row.pk.hex)
+        return True
+    _wake(row, now)
+    return True
+
+
+def _end(row: WebSubSubscription) -> None:
+    try:
+        states.move(row, "ended", wake_at=None, due_at=None, lease_ends_at=None, **work_queue.overtake())
+    except states.Overtaken:
+        log.info("overtaken", subscription=row.pk.hex)
+
+
+def _is_signed(secret: str, signature: str, pieces: Iterable[bytes]) -> bool:
+    algorithm, _, given = signature.strip().partition("=")
+    if algorithm.lower() not in ALGORITHMS:
+        return False
+    expected = hmac.new(secret.encode(), digestmod=getattr(hashlib, algorithm.lower()))
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MAX_PUSH_BYTES:
+            return False
+        expected.update(piece)
+    return hmac.compare_digest(expected.hexdigest().encode(), given.strip().lower().encode())
+
+
+def _wake(row: WebSubSubscription, now: datetime) -> None:
+    """Poll the source at once, or as soon as its last push allows. A poll on its way may have missed the change, so
+    it is overtaken.
+    """
+    if row.woken_until is not None and row.woken_until > now + WAKES_EVERY:
+        # The poll that an earlier push asked for is still to come.
+        return
+    moment = max(now, row.woken_until) if row.woken_until else now
+    with transaction.atomic():
+        # Of two pushes at once one wakes, and the poll comes after both.
+        mine = WebSubSubscription.everywhere.filter(pk=row.pk, woken_until=row.woken_until)
+        if not mine.update(woken_until=moment + WAKES_EVERY, pushed_at=now, updated_at=now):
+            return
+        sleeps_longer = Q(wake_at__gt=moment) | Q(wake_at=None) | Q(attempts__gt=0)
+        sources = Source.everywhere.filter(
+            sleeps_longer, pk=row.source_id, status__in=POLLED, deleted_at=None
+        )
+        sources.update(wake_at=moment, due_at=moment, **work_queue.overtake())
+        dispatch.wake()
+    crash_point("websub.woken")

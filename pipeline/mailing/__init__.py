@@ -1,0 +1,20 @@
+"""Mail newsletters: the list of an outlet, its mailings, and each mail at most once."""
+
+from pipeline.mailing.create import counts_of, doubt_restored, issue, resume, stop
+from pipeline.mailing.queue import queue_of
+from pipeline.mailing.retention import forget_deliveries, forget_unconfirmed
+from pipeline.mailing.task import LEASE, give_up, work
+
+__all__ = [
+    "LEASE",
+    "counts_of",
+    "doubt_restored",
+    "forget_deliveries",
+    "forget_unconfirmed",
+    "give_up",
+    "issue",
+    "queue_of",
+    "resume",
+    "stop",
+    "work",
+]

@@ -1,0 +1,1 @@
+"""Files as they are stored: uploads, footage, pictures, films, speech."""

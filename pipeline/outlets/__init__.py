@@ -1,0 +1,21 @@
+"""Outlets: connected, checked, renewed, changed, disconnected."""
+
+from pipeline.outlets.check_account import BeingRenewed
+from pipeline.outlets.connection import connect_outlet, reconnect, secret_made
+from pipeline.outlets.renewal import fresh_credentials
+from pipeline.outlets.task import give_up, work
+from pipeline.outlets.update import change, set_default, switch_off, switch_on
+
+__all__ = [
+    "BeingRenewed",
+    "change",
+    "connect_outlet",
+    "fresh_credentials",
+    "give_up",
+    "reconnect",
+    "secret_made",
+    "set_default",
+    "switch_off",
+    "switch_on",
+    "work",
+]

@@ -1,0 +1,186 @@
+"""Connect a workspace's account on a platform, and connect it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Workspace
+from config.core import states, work_queue
+from config.core.errors import Conflict, Invalid
+from config.core.ids import encode, uuid7
+from pipeline import plugins
+from pipeline.models import Outlet
+from pipeline.outlets import health, schedule
+from pipeline.outlets.check_account import ask_whose, clean, profile_of, refuse_another
+from pipeline.outlets.outlet_client import credentials_of, platform_of
+from pipeline.switches import availability
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from pipeline.platforms.base import Platform
+
+NAME_CHARACTERS = 120
+
+
+def connect_outlet(
+    workspace: Workspace,
+    kind: str,
+    *,
+    name: str,
+    config: Mapping[str, Any],
+    credentials: Mapping[str, Any],
+    by: str,
+    now: datetime,
+    expires_at: datetime | None = None,
+) -> Outlet:
+    """A new outlet, after its platform has said whose account it is. An empty `name` takes the account's.
+
+    Raises `Invalid` for settings and secrets that can't be used, an account that the workspace has already, and a
+    platform's refusal; `CannotAsk` where the platform can't be reached.
+    """
+    platform = _connectable(kind)
+    name = clean_name(name, is_required=False)
+    kept, secrets = clean(platform, config, credentials)
+    outlet = Outlet(pk=uuid7(), workspace=workspace, platform=kind, name=name)
+    info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
+    ends = expires_at or info.expires_at
+    at = schedule.next_check(now, ends, now)
+    with transaction.atomic():
+        # Of two that connect one account at the same moment the second finds the first's outlet.
+        Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
+        _refuse_second(workspace, kind, info.external_id)
+        outlet.name = name or (info.name or info.handle or str(platform.label))[:NAME_CHARACTERS]
+        outlet.config = {**kept, **info.config}
+        outlet.credentials = {**secrets, **info.credentials}
+        outlet.profile = profile_of(info, renewed_at=now)
+        outlet.is_simulated = platform.is_simulated
+        outlet.connected_by = by[:200]
+        outlet.connected_at = outlet.checked_at = outlet.created_at = outlet.updated_at = now
+        outlet.expires_at = ends
+        outlet.due_at = outlet.wake_at = at
+        outlet.save(force_insert=True)
+        note("outlet.connected", outlet, by, {"platform": kind, "account": info.handle or info.external_id})
+    return _read(outlet)
+
+
+def reconnect(
+    outlet: Outlet,
+    *,
+    config: Mapping[str, Any],
+    credentials: Mapping[str, Any],
+    by: str,
+    now: datetime,
+    expires_at: datetime | None = None,
+) -> Outlet:
+    """New secrets for the same account; what failed for the old ones goes on at once.
+
+    `config` may name some settings only; the others stay. Raises as `connect_outlet`, and `Invalid` for another account.
+    """
+    platform = _connectable(outlet.platform)
+    refuse_deleted(outlet)
+    kept, secrets = clean(platform, {**settings_of(platform, outlet.config), **config}, credentials)
+    info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
+    refuse_another(outlet, info)
+    ends = expires_at or info.expires_at
+    at = schedule.next_check(now, ends, now)
+    with transaction.atomic():
+        locked: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
+        refuse_deleted(locked)
+        values: dict[str, Any] = {
+            "config": {**locked.config, **kept, **info.config},
+            "credentials": {**secrets, **info.credentials},
+            "profile": profile_of(info, renewed_at=now),
+            "connected_by": by[:200],
+            "connected_at": now,
+            "checked_at": now,
+            "expires_at": ends,
+            "expiry_told_at": None,
+            "rests_until": None,
+            "last_error": None,
+            "due_at": at,
+            "wake_at": at,
+            "updated_at": now,
+            # A hand that renews the old ones at this moment must not write them over the new.
+            **work_queue.overtake(),
+        }
+        if locked.status == "needs_reconnect":
+            states.move(locked, "ok", **values)
+        else:
+            states.write_as(locked, locked.status, **values)
+        note("outlet.reconnected", locked, by, {"platform": outlet.platform})
+    health.wake_publications(locked, now)
+    health.wake_mails(locked, now, ends_rest=True)
+    return _read(outlet)
+
+
+def secret_made(outlet: Outlet, given: Mapping[str, Any]) -> str | None:
+    """The secret that was made for an outlet just connected, because `given` held none; for its one showing."""
+    for setting in platform_of(outlet.platform).settings:
+        if setting.make is not None and not str(given.get(setting.name) or "").strip():
+            return str(credentials_of(outlet)[setting.name])
+    return None
+
+
+def _read(outlet: Outlet) -> Outlet:
+    row: Outlet = Outlet.everywhere.select_related("workspace").get(pk=outlet.pk)
+    return row
+
+
+def settings_of(platform: Platform, config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person chose, without what the platform answered with."""
+    known = {setting.name for setting in platform.settings}
+    return {name: value for name, value in config.items() if name in known}
+
+
+def clean_name(name: str, *, is_required: bool) -> str:
+    clean_one = " ".join(name.split())
+    if is_required and not clean_one:
+        raise Invalid.one("name", "required", _("Give it a name."))
+    if len(clean_one) > NAME_CHARACTERS:
+        message = _("Use at most %(most)d characters.") % {"most": NAME_CHARACTERS}
+        raise Invalid.one("name", "too_long", message)
+    return clean_one
+
+
+def refuse_deleted(outlet: Outlet) -> None:
+    if outlet.deleted_at is not None:
+        raise Conflict.because(code="deleted", message=_("This outlet was disconnected."))
+
+
+def note(action: str, outlet: Outlet, by: str, details: Mapping[str, Any] | None = None) -> None:
+    audit.note(
+        action,
+        workspace=outlet.workspace,
+        actor=by,
+        subject=encode("out", outlet.pk),
+        details={"name": outlet.name, **(details or {})},
+    )
+
+
+def _connectable(kind: str) -> Platform:
+    try:
+        platform = platform_of(kind)
+    except plugins.UnknownKind:
+        raise Invalid.one("kind", "unknown", _("There is no such platform here.")) from None
+    taken_out = availability.of_platform(platform)
+    if taken_out is not None:
+        raise Conflict.because("platform_unavailable", taken_out.sentence, field="kind")
+    if not platform.is_connectable:
+        message = _("%(platform)s: a workspace has its own from the start.") % {"platform": platform.label}
+        raise Invalid.one("kind", "not_connectable", message)
+    return platform
+
+
+def _refuse_second(workspace: Workspace, kind: str, external_id: str) -> None:
+    if not external_id:
+        return
+    there = Outlet.objects.of(workspace).filter(platform=kind, deleted_at=None)
+    for other in there.filter(profile__external_id=external_id).order_by("id")[:1]:
+        message = _("This account is connected already, as %(name)s. Connect that outlet again instead.")
+        raise Invalid.one("account", "already_connected", message % {"name": other.name})

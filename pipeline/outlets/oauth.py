@@ -1,0 +1,201 @@
+"""Connect an outlet by OAuth 2.0: send a person to the platform, and take them back with its permission, once.
+
+RFC 6749 with PKCE (RFC 7636). The `state` that goes along is kept as a hash, bound to the person who began; the
+verifier of PKCE is sealed. Both go with the row when the person comes back, and after ten minutes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+from oauthlib.common import add_params_to_uri
+from oauthlib.oauth2 import WebApplicationClient
+
+from accounts import audit
+from config.core import limits
+from config.core.encrypted_fields import Sealed
+from config.core.errors import AppError, Conflict, Detail, Invalid
+from config.core.http_client import shared
+from pipeline import outlets, plugins
+from pipeline.models import OAuthApp, OAuthAttempt
+from pipeline.outlets.check_account import release_for_the_call
+from pipeline.outlets.outlet_client import Connection, client_of, new_account, platform_of
+from pipeline.platforms.tokens import TokenPlatform
+from pipeline.plugins import PluginError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from accounts.models import User, Workspace
+    from pipeline.models import Outlet
+
+VERIFIER_CHARACTERS: Final = 96
+EXCHANGE_SECONDS: Final = 20.0
+"""X wants its code back within 30 seconds of giving it."""
+FORGOTTEN_AT_ONCE: Final = 500
+
+
+class NotAllowed(AppError):
+    """The platform, or the person there, didn't give what is needed."""
+
+    code = "conflict"
+
+
+def platforms() -> tuple[TokenPlatform, ...]:
+    """Those that an operator can register an application at."""
+    known = [platform_of(kind) for kind in plugins.kinds("platforms")]
+    return tuple(one for one in known if isinstance(one, TokenPlatform) and one.oauth is not None)
+
+
+def redirect_address(kind: str) -> str:
+    """What the operator pastes at the platform; it has to be the same to the letter each time."""
+    return f"{settings.PUBLIC_URL.rstrip('/')}/outlets/connect/{kind}/callback"
+
+
+def is_registered(kind: str) -> bool:
+    return any(one.kind == kind for one in platforms()) and OAuthApp.everywhere.filter(platform=kind).exists()
+
+
+def begin(workspace: Workspace, kind: str, *, user: User, outlet: Outlet | None, now: datetime) -> str:
+    """The platform's address to send the person to; raises `Conflict` where the operator has registered nothing."""
+    platform = _platform(kind)
+    app = OAuthApp.everywhere.filter(platform=kind).first()
+    if app is None or platform.oauth is None:
+        message = _("The operator of this service first has to register an application at %(platform)s.")
+        raise Conflict.because(code="not_registered", message=message % {"platform": platform.label})
+    if outlet is not None and outlet.platform != kind:
+        raise Invalid.one("outlet", "another_platform", _("This outlet is on another platform."))
+    client = WebApplicationClient(app.client_id)
+    state = secrets.token_urlsafe(32)
+    verifier = client.create_code_verifier(VERIFIER_CHARACTERS) if platform.oauth.uses_pkce else ""
+    OAuthAttempt.everywhere.create(
+        workspace=workspace,
+        user=user,
+        platform=kind,
+        outlet=outlet,
+        state_hash=_hash(state),
+        verifier=verifier,
+        created_at=now,
+        expires_at=now + limits.OAUTH_ATTEMPT_KEPT,
+    )
+    asked = {
+        "response_type": "code",
+        "client_id": app.client_id,
+        "redirect_uri": redirect_address(kind),
+        "scope": " ".join(dict.fromkeys([*platform.oauth.scopes, *app.scopes.split()])),
+        "state": state,
+        **platform.oauth.extra,
+    }
+    if verifier:
+        asked["code_challenge"] = client.create_code_challenge(verifier, "S256")
+        asked["code_challenge_method"] = "S256"
+    address = platform.at(new_account(kind, config={}, credentials={}), platform.oauth.authorize_url)
+    return add_params_to_uri(address, list(asked.items()))
+
+
+def take_back(kind: str, *, state: str, user: User, now: datetime) -> OAuthAttempt:
+    """The attempt that this `state` stands for, which is used up by that; raises `Invalid` for every other state."""
+    message = _("This way back was used already, is older than ten minutes, or isn't yours. Begin again.")
+    over = Invalid.one("state", "over", message)
+    # Of two that bring the same state at the same moment one finds it gone.
+    with transaction.atomic():
+        mine = OAuthAttempt.everywhere.select_for_update(of=("self",)).select_related("workspace", "outlet")
+        attempt: OAuthAttempt | None = mine.filter(state_hash=_hash(state), user=user, platform=kind).first()
+        if attempt is None:
+            raise over
+        kept, attempt_id = attempt, attempt.pk
+        attempt.delete()
+    kept.pk = attempt_id
+    if now >= kept.expires_at:
+        raise over
+    return kept
+
+
+def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Outlet:
+    """Exchange the code and connect the outlet. Raises `AppError` with what to tell."""
+    platform = _platform(attempt.platform)
+    verifier = attempt.verifier
+    proof = verifier.open() if isinstance(verifier, Sealed) else verifier
+    asked = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": redirect_address(attempt.platform),
+        **({"code_verifier": proof} if proof else {}),
+    }
+    secret = {"code": code, "verifier": proof, **client_of(attempt.platform)}
+    account = new_account(attempt.platform, config={}, credentials=secret)
+    connection = Connection(platform, account, shared.client())
+    release_for_the_call()
+    try:
+        granted = platform.tokens(account, asked, http=connection.http, now=now, timeout=EXCHANGE_SECONDS)
+    except PluginError as error:
+        said = error.message if error.action == error.usual_action else f"{error.message} {error.action}"
+        raise NotAllowed(Detail(None, error.code, connection.redact(said))) from None
+    if attempt.outlet is not None:
+        return outlets.reconnect(
+            attempt.outlet,
+            config={},
+            credentials=granted.credentials,
+            by=by,
+            now=now,
+            expires_at=granted.expires_at,
+        )
+    return outlets.connect_outlet(
+        attempt.workspace,
+        attempt.platform,
+        name="",
+        config={},
+        credentials=granted.credentials,
+        by=by,
+        now=now,
+        expires_at=granted.expires_at,
+    )
+
+
+def forget(now: datetime) -> int:
+    old = OAuthAttempt.everywhere.filter(expires_at__lt=now).order_by("expires_at")
+    some = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    if some:
+        OAuthAttempt.everywhere.filter(pk__in=some).delete()
+    return len(some)
+
+
+def register(app: OAuthApp, *, secret: str, by: str, now: datetime) -> OAuthApp:
+    """Keep what the operator has registered at a platform; an empty `secret` leaves the former one."""
+    _platform(app.platform)
+    app.client_id = app.client_id.strip()
+    if secret.strip():
+        app.client_secret = secret.strip()
+    app.updated_at = now
+    changed = ["client_id", "client_secret", "scopes", "review", "note", "updated_at"]
+    with transaction.atomic():
+        if app._state.adding:
+            app.save(force_insert=True)
+        else:
+            # It keeps its platform: the redirect address that is registered there names it.
+            app.save(update_fields=changed)
+        audit.note("oauth_app.saved", actor=by, subject=app.platform, details={"review": app.review})
+    return app
+
+
+def unregister(app: OAuthApp, *, by: str) -> None:
+    """Connected outlets go on until their tokens end: nothing can renew them then."""
+    with transaction.atomic():
+        audit.note("oauth_app.deleted", actor=by, subject=app.platform)
+        app.delete()
+
+
+def _hash(state: str) -> str:
+    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _platform(kind: str) -> TokenPlatform:
+    for one in platforms():
+        if one.kind == kind:
+            return one
+    raise Invalid.one("platform", "unknown", _("Nothing is connected there by its own log-in."))

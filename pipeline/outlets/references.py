@@ -1,0 +1,45 @@
+"""The outlets behind the public ids that somebody names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from config.core.errors import Detail, Invalid
+from config.core.ids import decode
+from pipeline.models import Outlet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accounts.models import Workspace
+
+
+def check_outlets(
+    workspace: Workspace, outlets: Sequence[str], *, test: bool, field: str = "outlets"
+) -> list[Outlet]:
+    """The outlets behind public ids, in their order; raises `Invalid` naming each that can't be used."""
+    if not outlets:
+        return []
+    wanted = {text: decode("out", text) for text in outlets}
+    rows = {
+        row.pk: row
+        for row in Outlet.objects.of(workspace).filter(
+            pk__in=[value for value in wanted.values() if value], deleted_at=None
+        )
+    }
+    details = []
+    found = []
+    for index, text in enumerate(outlets):
+        outlet_id = wanted[text]
+        outlet = rows.get(outlet_id) if outlet_id else None
+        if outlet is None:
+            message = "This workspace has no such outlet; GET /v1/outlets lists them."
+            details.append(Detail(f"{field}[{index}]", "unknown_outlet", message))
+        elif test and not outlet.is_simulated:
+            message = "A test token reaches only simulated outlets."
+            details.append(Detail(f"{field}[{index}]", "not_simulated", message))
+        else:
+            found.append(outlet)
+    if details:
+        raise Invalid(*details)
+    return found

@@ -1,0 +1,154 @@
+"""The simulated platform's server: answers the connector's HTTP calls from the database, without idempotency.
+
+Every call of `POST /posts` is a row, committed before the answer, so that an item which was published twice can't
+hide. The protocol stands in `pipeline.platforms.simulated`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import UUID
+
+from django.conf import settings
+
+from config.core import ids
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import insert
+from config.core.http_client import Client, Policy, Response, TimedOut
+from pipeline.models import SimulatedPost
+from pipeline.platforms.simulated import TEXT_LIMIT, made_up_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+SLOW_SECONDS = 2.0
+
+
+class SimulatedServer(Client):
+    """Stands in for the guarded client; reaches only the table of simulated posts of one workspace."""
+
+    def __init__(self, workspace_id: UUID, *, clock: Callable[[], datetime] = utc_now) -> None:
+        super().__init__(Policy(user_agent="simulated"))
+        self.workspace_id = workspace_id
+        self.clock = clock
+
+    def request(self, method: str, url: str, **options: Any) -> Response:
+        address = urlsplit(url)
+        if method == "POST" and address.path == "/posts":
+            return self._post(options.get("json") or {}, url, options.get("timeout", math.inf))
+        query = parse_qs(address.query)
+        if method == "GET" and address.path == "/posts":
+            return self._find(query.get("ref", [""])[0], url)
+        if method == "DELETE" and address.path.startswith("/posts/"):
+            return self._remove(unquote(address.path.removeprefix("/posts/")), url)
+        if method == "GET" and address.path == "/metrics":
+            return self._metrics(query.get("ids", [""])[0], url)
+        return _answer(404, {"error": "There is nothing at this address."}, url)
+
+    def _played(self, ref: str) -> int:
+        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref)
+        return int(rows.count())
+
+    def _post(self, post: Mapping[str, Any], url: str, timeout: float) -> Response:
+        ends = time.monotonic() + timeout
+        _wait(settings.SIMULATED_LATENCY_MS / 1000, ends)
+        ref = str(post.get("ref", ""))
+        script = list(post.get("script") or [])
+        played = self._played(ref) if script else 0
+        word = str(script[played]) if played < len(script) else "ok"
+        if len(str(post.get("body", ""))) > TEXT_LIMIT:
+            word = "reject"
+        is_accepted = word in {"ok", "slow", "timeout_after_accept", "silence"}
+        row = SimulatedPost(
+            workspace_id=self.workspace_id,
+            outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
+            ref=ref,
+            answer=word,
+            is_accepted=is_accepted,
+            title=str(post.get("title", ""))[:500],
+            body=str(post.get("body", "")),
+            created_at=self.clock(),
+        )
+        insert([row])
+        if word == "slow":
+            _wait(SLOW_SECONDS, ends)
+        if word in {"timeout_after_accept", "silence"}:
+            message = "The simulated platform took the post and never answered."
+            raise TimedOut(message, may_have_reached=True)
+        if word == "timeout_before_accept":
+            message = "The simulated platform could not be reached."
+            raise TimedOut(message, may_have_reached=False)
+        refusals: dict[str, tuple[int, dict[str, Any], dict[str, str]]] = {
+            "429": (429, {"error": "Too many posts; slow down."}, {"Retry-After": "1"}),
+            "reject": (422, {"error": "Texts like this one are not allowed here.", "field": "body"}, {}),
+            "expired": (401, {"error": "The account's permission has expired."}, {}),
+            "error": (500, {"error": "The platform failed."}, {}),
+        }
+        if word in refusals:
+            status, body, headers = refusals[word]
+            return _answer(status, body, url, headers)
+        return _answer(201, _shown(row), url)
+
+    def _find(self, ref: str, url: str) -> Response:
+        rows = SimulatedPost.everywhere.filter(
+            workspace_id=self.workspace_id, ref=ref, is_accepted=True, removed_at=None
+        )
+        posts = list(rows.order_by("id"))
+        if any(row.answer == "silence" for row in posts):
+            return _answer(503, {"error": "The platform can't look that up."}, url)
+        return _answer(200, {"data": [_shown(row) for row in posts]}, url)
+
+    def _remove(self, wanted: str, url: str) -> Response:
+        post_id = ids.decode("sim", wanted)
+        rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, pk=post_id, removed_at=None)
+        rows.update(removed_at=self.clock())
+        return _answer(204, None, url)
+
+    def _metrics(self, wanted: str, url: str) -> Response:
+        posts = {}
+        for text in wanted.split(","):
+            post_id = ids.decode("sim", unquote(text))
+            if post_id is not None:
+                posts[post_id] = unquote(text)
+        rows = SimulatedPost.everywhere.filter(
+            workspace_id=self.workspace_id, pk__in=posts, is_accepted=True, removed_at=None
+        )
+        now = self.clock()
+        return _answer(
+            200,
+            {"data": {posts[row.pk]: made_up_metrics(posts[row.pk], row.created_at, now) for row in rows}},
+            url,
+        )
+
+
+def _wait(seconds: float, ends: float) -> None:
+    """Take its time, and no more than its caller has."""
+    if not seconds:
+        return
+    left = ends - time.monotonic()
+    time.sleep(max(0.0, min(seconds, left)))
+    if seconds > left:
+        message = "The simulated platform didn't answer in time."
+        raise TimedOut(message, may_have_reached=True)
+
+
+def _shown(row: SimulatedPost) -> dict[str, str]:
+    post_id = ids.encode("sim", row.pk)
+    return {"id": post_id, "url": f"https://simulated.invalid/posts/{post_id}"}
+
+
+def _answer(status: int, body: Any, url: str, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        status=status,
+        headers={"content-type": "application/json", **{k.lower(): v for k, v in (headers or {}).items()}},
+        body=json.dumps(body).encode(),
+        url=url,
+        elapsed=0.0,
+        truncated=False,
+        redirects=(),
+    )

@@ -1,0 +1,154 @@
+"""Change an outlet without its secrets: its name, how it writes, how fast, off and on, one of the defaults or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from config.core import dispatch, limits, states
+from config.core.errors import Conflict, Detail, Invalid
+from config.core.ids import encode
+from pipeline.models import Outlet, WorkspaceDefaults
+from pipeline.outlets import health
+from pipeline.outlets.check_account import clean, is_fixed
+from pipeline.outlets.connection import clean_name, note, refuse_deleted, settings_of
+from pipeline.outlets.outlet_client import platform_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from pipeline.platforms.base import Platform
+
+PER_DAY_MOST = 1000
+GAP_MOST = 7 * 24 * 60
+
+
+def change(
+    outlet: Outlet,
+    *,
+    name: str,
+    config: Mapping[str, Any],
+    per_day: int | None,
+    gap_minutes: int | None,
+    discloses_ai: bool,
+    counts_clicks: bool | None = None,
+    by: str,
+    now: datetime,
+) -> Outlet:
+    """Raises `Invalid` naming each field. What says which account it is, or where secrets go, changes by `reconnect`.
+
+    `counts_clicks` is None where it stays as it is.
+    """
+    platform = platform_of(outlet.platform)
+    name = clean_name(name, is_required=True)
+    _refuse_pace(per_day, gap_minutes)
+    with transaction.atomic():
+        locked = _locked(outlet)
+        kept = _changed(platform, locked, config)
+        states.write_as(
+            locked,
+            locked.status,
+            name=name,
+            config={**locked.config, **kept},
+            per_day=per_day,
+            gap_minutes=gap_minutes,
+            discloses_ai=discloses_ai,
+            clicks_since=_clicks_since(locked, now, counts_clicks=counts_clicks),
+            updated_at=now,
+        )
+        note("outlet.changed", locked, by, {"per_day": per_day, "gap_minutes": gap_minutes})
+    return locked
+
+
+def _changed(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> dict[str, Any]:
+    if not platform.settings:
+        return clean(platform, {**outlet.config, **config}, None)[0]
+    was = settings_of(platform, outlet.config)
+    kept, _secrets = clean(platform, {**was, **config}, None)
+    message = _("Connect it again to change this: whoever does gives the secrets anew.")
+    fixed = [
+        Detail(f"config.{setting.name}", "fixed", message)
+        for setting in platform.settings
+        if is_fixed(setting) and kept.get(setting.name) != was.get(setting.name)
+    ]
+    if fixed:
+        raise Invalid(*fixed)
+    return kept
+
+
+def _clicks_since(outlet: Outlet, now: datetime, *, counts_clicks: bool | None) -> datetime | None:
+    if counts_clicks is None:
+        return outlet.clicks_since
+    return (outlet.clicks_since or now) if counts_clicks else None
+
+
+def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:
+    problems = []
+    if per_day is not None and not 1 <= per_day <= PER_DAY_MOST:
+        message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": PER_DAY_MOST}
+        problems.append(Detail("per_day", "out_of_range", message))
+    if gap_minutes is not None and not 1 <= gap_minutes <= GAP_MOST:
+        message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": GAP_MOST}
+        problems.append(Detail("gap_minutes", "out_of_range", message))
+    if problems:
+        raise Invalid(*problems)
+
+
+def switch_off(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
+    """Nothing goes through it until it is switched on; its credential is still renewed."""
+    with transaction.atomic():
+        locked = _locked(outlet)
+        if locked.status != "disabled":
+            states.move(locked, "disabled", updated_at=now)
+            note("outlet.switched_off", locked, by)
+    return locked
+
+
+def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
+    """Raises `Conflict` unless it was switched off. Whether its account works is looked at next."""
+    with transaction.atomic():
+        locked = _locked(outlet)
+        if locked.status != "disabled":
+            raise Conflict.because(code="not_disabled", message=_("It is switched on already."))
+        states.move(locked, "ok", last_error=None, updated_at=now)
+        note("outlet.switched_on", locked, by)
+        health.wake_mails(locked, now, ends_rest=False)
+        if locked.credentials is not None:
+            # Not where a hand has it at this moment: that one looks at the account anyway.
+            Outlet.everywhere.filter(pk=locked.pk, attempts=0).update(due_at=now, wake_at=now)
+            dispatch.wake()
+    return locked
+
+
+def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> bool:  # noqa: FBT001  the act's own word
+    """Whether items that name no outlet go there; False where it is so already."""
+    public_id = encode("out", outlet.pk)
+    with transaction.atomic():
+        row: WorkspaceDefaults = (
+            WorkspaceDefaults.objects.of(outlet.workspace_id).select_for_update(no_key=True).get()
+        )
+        if is_default == (public_id in row.outlets):
+            return False
+        if is_default and len(row.outlets) >= limits.OUTLETS_PER_ITEM:
+            message = _("Choose at most %(most)d.") % {"most": limits.OUTLETS_PER_ITEM}
+            raise Invalid.one("outlets", "too_many", message)
+        locked = _locked(outlet)
+        left = [one for one in row.outlets if one != public_id]
+        row.outlets = [*left, public_id] if is_default else left
+        row.save(update_fields=["outlets"])
+        states.write_as(locked, locked.status, is_default=is_default, updated_at=now)
+        note("outlet.default_changed", locked, by, {"is_default": is_default})
+    return True
+
+
+def _locked(outlet: Outlet) -> Outlet:
+    row: Outlet = (
+        Outlet.everywhere.select_for_update(no_key=True, of=("self",))
+        .select_related("workspace")
+        .get(pk=outlet.pk)
+    )
+    refuse_deleted(row)
+    return row

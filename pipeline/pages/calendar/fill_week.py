@@ -1,0 +1,231 @@
+"""Fill my week: what would be scheduled is shown, what is ticked is scheduled, and one undo takes all of it back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.pages import form_recovery, undo
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.datetimes import as_z, read_moment
+from config.core.errors import AppError
+from config.core.ids import decode, encode
+from pipeline.models import Bucket, Outlet, WeekPlan
+from pipeline.schedule import planning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+    from django.utils.functional import _StrPromise
+
+DAYS_OFFERED: Final = (7, 14, 28)
+A_DAY_OFFERED: Final = (1, 2, 3, 5)
+LEFT_SHOWN: Final = 50
+_ALIKE: Final[dict[str, _StrPromise]] = {
+    "source": gettext_lazy("the same source"),
+    "topic": gettext_lazy("the same topic"),
+    "engine": gettext_lazy("the same format"),
+    "bucket": gettext_lazy("the same kind"),
+}
+
+
+class FillForm(forms.Form):
+    """What to fill; nothing is stored by it."""
+
+    days = forms.TypedChoiceField(
+        label=gettext_lazy("For"),
+        coerce=int,
+        empty_value=str(planning.DAYS),
+        initial=planning.DAYS,
+        required=False,
+    )
+    a_day = forms.TypedChoiceField(
+        label=gettext_lazy("A day on each outlet"), coerce=int, empty_value=None, required=False
+    )
+    outlets = forms.MultipleChoiceField(
+        label=gettext_lazy("Outlets"),
+        required=False,
+        help_text=gettext_lazy("None ticked: all of them."),
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, *args: Any, outlets: Sequence[Outlet], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        fields["days"].choices = [
+            (days, ngettext("%(count)d week", "%(count)d weeks", days // 7) % {"count": days // 7})
+            for days in DAYS_OFFERED
+        ]
+        fields["a_day"].choices = [
+            ("", _("As many as there are slots")),
+            *(
+                (count, ngettext("%(count)d post", "%(count)d posts", count) % {"count": count})
+                for count in A_DAY_OFFERED
+            ),
+        ]
+        fields["outlets"].choices = [(encode("out", one.pk), one.name) for one in outlets]
+
+    def asked(self, now: datetime) -> planning.Asked:
+        given = self.cleaned_data
+        outlets = [key for one in given["outlets"] if (key := decode("out", one)) is not None]
+        return planning.Asked(now, int(given["days"]), outlets or None, given["a_day"])
+
+
+@page("edit")
+def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
+    """GET shows what would be scheduled; POST schedules what is ticked, each as it was shown."""
+    now = utc_now()
+    if request.method == "POST":
+        return _schedule(request, place, now)
+    outlets = list(
+        Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
+    )
+    form = FillForm(request.GET or {"days": planning.DAYS}, outlets=outlets)
+    context: dict[str, Any] = {"place": place, "form": form, "has_outlets": bool(outlets)}
+    if form.is_valid():
+        try:
+            found = planning.propose(place.workspace, form.asked(now), test=False, now=now)
+        except AppError as error:
+            form_recovery.blame(form, error)
+        else:
+            context |= _shown(place, found)
+    return render(request, "pages/calendar/fill.html", context)
+
+
+def _shown(place: Place, found: planning.Proposal) -> dict[str, Any]:
+    zone = ZoneInfo(place.workspace.timezone)
+    lines = [_line(one, zone) for one in found.entries]
+    if all(line["alike"] for line in lines):
+        # What all of them share tells nothing of one.
+        lines = [{**line, "alike": []} for line in lines]
+    left = [
+        {"title": one.item.title or one.item.excerpt, "item": one.item.pk, "why": one.message}
+        for one in found.left
+    ]
+    return {
+        "days": [(day, list(group)) for day, group in groupby(lines, key=lambda line: line["day"])],
+        "count": len(lines),
+        "outlets_filled": len({line["outlet"] for line in lines}),
+        "left": left[:LEFT_SHOWN],
+        "left_count": len(left),
+        "free": found.free,
+        "kinds": [
+            (Bucket(bucket).label, count)
+            for bucket, count in Counter(one.item.bucket for one in found.entries).most_common()
+        ],
+    }
+
+
+def _line(one: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
+    local = one.slot.moment.astimezone(zone)
+    return {
+        "day": local.date(),
+        "time": f"{local:%H:%M}",
+        "value": _as_value(one),
+        "title": one.item.title or one.item.excerpt,
+        "item": one.item.pk,
+        "kind": one.item.get_bucket_display(),
+        "format": one.item.engine_output,
+        "outlet": one.outlet.name,
+        "alike": [str(_ALIKE[name]) for name in one.alike if name in {"source", "topic"}],
+    }
+
+
+def _as_value(one: planning.Proposed) -> str:
+    """What a tick sends: the line as it was shown."""
+    return " ".join(
+        (
+            encode("gen", one.item.pk),
+            str(one.item.version),
+            encode("out", one.outlet.pk),
+            as_z(one.slot.moment),
+        )
+    )
+
+
+def _entries(values: Iterable[str]) -> list[planning.Entry]:
+    """What isn't one of ours is left out."""
+    found = []
+    for value in values:
+        item, version, outlet, at = (*value.split(" "), "", "", "")[:4]
+        keys = decode("gen", item), decode("out", outlet)
+        moment = read_moment(at) if at else None
+        if keys[0] and keys[1] and moment and version.isascii() and version.isdigit():
+            found.append(planning.Entry(keys[0], int(version[:9]), keys[1], moment))
+    return found
+
+
+def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
+    here = place.address("calendar_fill")
+    if not form_recovery.is_first(request):
+        return redirect(here)
+    entries = _entries(request.POST.getlist("entry"))
+    if not entries:
+        form_recovery.sent_in_vain(request)
+        messages.error(request, _("Nothing was ticked, so nothing is scheduled."))
+        return redirect(here)
+    try:
+        done = planning.commit(place.workspace, entries, test=False, by=place.user.email, now=now)
+    except AppError as error:
+        form_recovery.sent_in_vain(request)
+        said = _(
+            "Nothing of it could be scheduled, because it changed meanwhile: %(why)s This is the plan now."
+        )
+        messages.error(request, said % {"why": error.detail[0].message})
+        return redirect(here)
+    if done.refused:
+        told = ngettext(
+            "%(count)d of them changed meanwhile and isn't scheduled: %(why)s",
+            "%(count)d of them changed meanwhile and aren't scheduled: %(why)s",
+            len(done.refused),
+        )
+        why = " ".join(sorted({one.message for one in done.refused}))
+        messages.warning(request, told % {"count": len(done.refused), "why": why})
+    count = len(done.scheduled)
+    said = ngettext("%(count)d post is scheduled.", "%(count)d posts are scheduled.", count) % {
+        "count": count
+    }
+    undo.offer(request, said, place.address("calendar_undo", pln=done.plan.pk))
+    first = min(one.due_at for one in done.scheduled if one.due_at)
+    on = first.astimezone(ZoneInfo(place.workspace.timezone)).date()
+    return redirect(f"{place.address('calendar')}?view=week&on={on.isoformat()}")
+
+
+@page("edit", methods=("POST",))
+def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse:
+    """Takes back what a plan scheduled, but for what was changed since."""
+    row = WeekPlan.objects.of(place.workspace).filter(pk=pln).first()
+    if row is None:
+        raise Http404
+    try:
+        undone = planning.undo(row, by=place.user.email, now=utc_now())
+    except AppError as error:
+        messages.error(request, str(error))
+        return redirect(place.address("calendar"))
+    count = len(undone.taken_back)
+    messages.success(
+        request,
+        ngettext("%(count)d post is taken back.", "%(count)d posts are taken back.", count)
+        % {"count": count},
+    )
+    if undone.kept:
+        told = ngettext(
+            "%(count)d stays: it went out or was changed since.",
+            "%(count)d stay: they went out or were changed since.",
+            len(undone.kept),
+        )
+        messages.info(request, told % {"count": len(undone.kept)})
+    return redirect(place.address("calendar"))

@@ -1,0 +1,159 @@
+"""One post moved: by dragging it, by a key, or by a form that works without a script."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.datetimes import read_moment
+from config.core.errors import AppError
+from config.core.states import Overtaken
+from pipeline import publish
+from pipeline.models import Publication
+from pipeline.publish.timing.queue_slots import next_free
+from pipeline.schedule import planning
+from pipeline.text.wall_clock import WallClock, moment_of, shift_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.http import HttpRequest
+
+SLOTS_OFFERED: Final = 3
+"""Before its time, and after it."""
+_DIGITS: Final = 9
+
+
+class MoveForm(forms.Form):
+    local_time = forms.DateTimeField(
+        label=gettext_lazy("New time"),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+
+
+@page("edit")
+def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
+    """POST with `at` takes a moment, with `local_time` a time on the workspace's clocks.
+
+    To the script it answers 204, or 409 with the words of why not; to a form with a page.
+    """
+    row = _find(place, pub)
+    now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
+    is_script = request.headers.get("X-Calendar") == "1"
+    initial = {
+        "local_time": row.due_at.astimezone(zone).replace(tzinfo=None) if row.due_at else None,
+        "version": row.version,
+    }
+    form = form_recovery.form_for(request, MoveForm, initial=initial)
+    if request.method == "POST":
+        at, clock = _asked(request, place, form)
+        version = _version(request)
+        if at is not None and version is None:
+            why = _("It isn't said which state of it was looked at. Look at it, then move it again.")
+        elif at is not None and version is not None:
+            try:
+                moved = planning.move(
+                    row, at=at, clock=clock, by=place.user.email, now=now, expected_version=version
+                )
+            except Overtaken:
+                why = _("Somebody or something changed it meanwhile. Look at it, then move it again.")
+            except AppError as error:
+                why = error.detail[0].message if error.detail else str(error)
+            else:
+                told = _("It goes out at %(time)s now.")
+                if moved.item.held:
+                    told = _("Its time is %(time)s now. It is held, and goes out only once it is approved.")
+                shift = shift_of(clock) if clock is not None else ""
+                messages.success(request, f"{told % {'time': _said(moved, zone)}} {shift}".rstrip())
+                if is_script:
+                    return HttpResponse(status=204)
+                return redirect(_back(place, moved, zone))
+        else:
+            why = _("Give a date and a time.")
+        if is_script:
+            return HttpResponse(why, status=409, content_type="text/plain; charset=utf-8")
+        form.add_error(None, why)
+        row = _find(place, pub)
+        form.data = {"local_time": request.POST.get("local_time", ""), "version": str(row.version)}
+    context: dict[str, Any] = {
+        "place": place,
+        "row": row,
+        "form": form,
+        "zone": place.workspace.timezone,
+        "slots": [
+            (name, moments)
+            for name, moments in zip((_("Sooner"), _("Later")), _slots(row, now), strict=True)
+            if moments
+        ]
+        if row.status == "scheduled"
+        else (),
+        "back": _back(place, row, zone),
+    }
+    return render(request, "pages/calendar/move.html", context)
+
+
+def _find(place: Place, pub: UUID) -> Publication:
+    rows = Publication.objects.of(place.workspace).select_related("item", "outlet", "workspace", "queue")
+    found: Publication | None = rows.filter(pk=pub, test=False, item__deleted_at=None).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _asked(request: HttpRequest, place: Place, form: MoveForm) -> tuple[datetime | None, WallClock | None]:
+    if "at" in request.POST:
+        return read_moment(request.POST["at"]), None
+    if not form.is_valid():
+        return None, None
+    local = form.cleaned_data["local_time"]
+    clock = WallClock(local.replace(tzinfo=None), place.workspace.timezone)
+    try:
+        return moment_of(clock), clock
+    except (ValueError, OverflowError):
+        return None, None
+
+
+def _version(request: HttpRequest) -> int | None:
+    given = request.POST.get("version", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS else None
+
+
+def _slots(row: Publication, now: datetime) -> tuple[list[datetime], list[datetime]]:
+    """The next free ones of its outlet that are sooner than its time, and those that come after it."""
+    at = row.due_at or now
+    sooner = [moment for moment in _free(row, after=now) if moment < at] if at > now else []
+    return sooner, _free(row, after=max(at, now))
+
+
+def _free(row: Publication, *, after: datetime) -> list[datetime]:
+    queue = publish.queue_of(row.outlet, row.workspace)
+    found: list[datetime] = []
+    while len(found) < SLOTS_OFFERED:
+        slot = next_free(row.outlet, queue, after=found[-1] if found else after, own=row)
+        if slot is None:
+            break
+        found.append(slot.moment)
+    return found
+
+
+def _said(row: Publication, zone: ZoneInfo) -> str:
+    local = row.due_at.astimezone(zone) if row.due_at else None
+    return f"{local:%H:%M}, {local.day} {local:%B}" if local else ""
+
+
+def _back(place: Place, row: Publication, zone: ZoneInfo) -> str:
+    on = row.due_at.astimezone(zone).date() if row.due_at else utc_now().date()
+    return f"{place.address('calendar')}?view=week&on={on.isoformat()}"

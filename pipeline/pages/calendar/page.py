@@ -1,0 +1,93 @@
+"""The calendar as a page: a day, a week or a month in the workspace's time zone, with a lane for each outlet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from django.shortcuts import render
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.ids import decode, encode
+from pipeline.models import Outlet
+from pipeline.pages.calendar import queries as boards
+from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, Span, span_of
+from pipeline.publish import workspace_hold
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("look", methods=("GET",))
+def calendar(request: HttpRequest, place: Place) -> HttpResponse:
+    now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
+    today = now.astimezone(zone).date()
+    span = span_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
+    only = decode("out", request.GET.get("outlet", ""))
+    board = boards.read(place.workspace, span, only=only, now=now)
+    outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, is_simulated=False).order_by("id")
+    context = {
+        "place": place,
+        "span": span,
+        "board": board,
+        "weeks": _weeks(board) if span.view == MONTH else (),
+        "columns": list(span.days),
+        "today": today,
+        "zone": place.workspace.timezone,
+        "heading": _heading(span),
+        "has_digests": any(cell.planned for cell in board.days),
+        "hold": workspace_hold.read(place.workspace),
+        "why": boards.reasons(board, now),
+        "lasts": _lasts(board),
+        "outlets": [(encode("out", key), name) for key, name in outlets.values_list("id", "name")],
+        "only": encode("out", only) if only else "",
+        **_links(request, span, today),
+    }
+    return render(request, "pages/calendar/page.html", context)
+
+
+def _weeks(board: boards.Board) -> list[tuple[boards.Cell, ...]]:
+    return [board.days[start : start + 7] for start in range(0, len(board.days), 7)]
+
+
+def _heading(span: Span) -> str:
+    first, last = span.first, span.last
+    if span.view == DAY:
+        return f"{first:%A}, {first.day} {first:%B %Y}"
+    if span.view == MONTH:
+        return f"{span.on:%B %Y}"
+    begins = f"{first.day} {first:%B}" if first.month != last.month else str(first.day)
+    return _("%(first)s – %(last)s") % {"first": begins, "last": f"{last.day} {last:%B %Y}"}
+
+
+def _links(request: HttpRequest, span: Span, today: date) -> dict[str, Any]:
+    def to(view: str, on: date) -> str:
+        given = {"view": view, "on": on.isoformat()}
+        if request.GET.get("outlet"):
+            given["outlet"] = request.GET["outlet"]
+        return f"?{urlencode(given)}"
+
+    return {
+        "back": to(span.view, span.before),
+        "forth": to(span.view, span.after),
+        "now_link": to(span.view, today),
+        "views": [(view, _NAMES[view](), to(view, span.on)) for view in VIEWS],
+    }
+
+
+def _lasts(board: boards.Board) -> list[str]:
+    """What a hold that lasts past their times would do with what is scheduled here."""
+    said = {
+        "publish": _("%(count)d would go out at once when it ends"),
+        "next_slot": _("%(count)d would move to the next free slot where they are too late"),
+        "hold": _("%(count)d would stay back where they are too late"),
+    }
+    return [text % {"count": board.lasts[policy]} for policy, text in said.items() if board.lasts.get(policy)]
+
+
+_NAMES = {DAY: lambda: _("Day"), WEEK: lambda: _("Week"), MONTH: lambda: _("Month")}

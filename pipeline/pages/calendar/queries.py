@@ -1,0 +1,279 @@
+"""What stands in a calendar: publications, free slots, blackouts and digests to come, by outlet and day.
+
+The number of statements doesn't grow with what there is; a cell shows some of it and says how much more there is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from pipeline import publish
+from pipeline.models import Outlet, Publication, PublishQueue, Series
+from pipeline.pages.calendar.date_range import DAY, MONTH, Span
+from pipeline.review import explanation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.models import Workspace
+
+SHOWN: Final = {"day": 200, "week": 6, "month": 3}
+"""Posts of a cell that are shown, by view."""
+READ_MOST: Final = 5000
+"""Publications of a view that are read at most."""
+EXPLAINED: Final = 12
+"""Publications of a view that say why they are late or failed; the others lead to their item."""
+LATE: Final = timedelta(minutes=1)
+_COLUMNS: Final = (
+    "id",
+    "version",
+    "outlet_id",
+    "status",
+    "due_at",
+    "published_at",
+    "next_attempt_at",
+    "late_policy",
+    "max_lateness_minutes",
+    "item_id",
+    "item__version",
+    "item__title",
+    "item__excerpt",
+    "item__bucket",
+    "item__held",
+    "item__is_sample",
+)
+_TONES: Final = {"published": "good", "failed": "bad", "unknown": "warn", "publishing": "info"}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A publication where it stands: at its promise, or when it came out."""
+
+    row: Mapping[str, Any]
+    moment: datetime
+    local: datetime
+    tone: str
+    label: str
+    is_late: bool
+    outlet: str
+
+    @property
+    def title(self) -> str:
+        return self.row["item__title"] or self.row["item__excerpt"] or _("Untitled")
+
+    @property
+    def is_sample(self) -> bool:
+        return bool(self.row["item__is_sample"])
+
+    @property
+    def can_move(self) -> bool:
+        return bool(self.row["status"] == "scheduled")
+
+    @property
+    def time(self) -> str:
+        return f"{self.local:%H:%M}"
+
+
+@dataclass(frozen=True)
+class Opening:
+    moment: datetime
+    time: str
+
+
+@dataclass
+class Cell:
+    day: date
+    cards: list[Card] = field(default_factory=list)
+    openings: list[Opening] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    """Why nothing is planned there, for each blackout that touches the day."""
+    planned: list[tuple[str, str]] = field(default_factory=list)
+    """Time and name of each digest that is to be made."""
+    more: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Lane:
+    outlet: Outlet
+    queue: PublishQueue | None
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Board:
+    lanes: tuple[Lane, ...]
+    days: tuple[Cell, ...]
+    """All lanes of a day together."""
+    total: int
+    is_cut: bool
+    late: int
+    failed: int
+    lasts: Mapping[str, int]
+    """What is scheduled in it, by what a hold that lasts past its time would do."""
+
+
+def read(workspace: Workspace, span: Span, *, only: UUID | None, now: datetime) -> Board:
+    outlets = list(
+        Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials", "config").order_by("id")
+    )
+    rows = _rows(workspace, span, only)
+    used = {row["outlet_id"] for row in rows}
+    gone = Outlet.objects.of(workspace).filter(pk__in=used - {one.pk for one in outlets})
+    # A simulated outlet reaches nobody: it has a lane where something stands in it.
+    shown = [one for one in outlets if not one.is_simulated or one.pk in used] + list(gone)
+    if only is not None:
+        shown = [one for one in shown if one.pk == only]
+    names = {one.pk: one.name for one in shown}
+    cards = [_card(row, span, now, names) for row in rows[:READ_MOST]]
+    queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
+    lanes = tuple(_lane(one, _queue_of(one, queues), span, now) for one in shown)
+    _put(lanes, cards, SHOWN[span.view])
+    days = _together(lanes, span)
+    _plan_digests(workspace, days, span, now)
+    return Board(
+        lanes,
+        days,
+        total=len(cards),
+        is_cut=len(rows) > READ_MOST,
+        late=sum(card.is_late for card in cards),
+        failed=sum(card.row["status"] == "failed" for card in cards),
+        lasts=Counter(card.row["late_policy"] for card in cards if card.can_move),
+    )
+
+
+def reasons(board: Board, now: datetime) -> dict[UUID, str]:
+    """Why publications that are late or failed aren't out, for the first of those that are shown."""
+    wanted = [
+        card.row["id"]
+        for cell in board.days
+        for card in cell.cards
+        if card.is_late or card.row["status"] in {"failed", "unknown"}
+    ][:EXPLAINED]
+    rows = Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
+    found = {}
+    for row in rows.filter(pk__in=wanted) if wanted else ():
+        blocker = next(explanation.blockers_of(row, now), None)
+        found[row.pk] = blocker.message if blocker else _("It goes out within moments.")
+    return found
+
+
+def _rows(workspace: Workspace, span: Span, only: UUID | None) -> list[dict[str, Any]]:
+    """In order of time; each of the three ways to be there has an index of its own."""
+    between = (span.starts_at, span.ends_at - timedelta(microseconds=1))
+    ours = Publication.objects.of(workspace).filter(test=False)
+    if only is not None:
+        # Before the cut, so that one outlet alone shows more.
+        ours = ours.filter(outlet_id=only)
+    ways = (
+        ours.filter(status__in=["publishing", "scheduled"], due_at__range=between).order_by("due_at", "id"),
+        ours.filter(status="published", published_at__range=between).order_by("published_at", "id"),
+        ours.filter(Q(status="failed") | Q(status="unknown"), due_at__range=between).order_by("due_at", "id"),
+    )
+    found = [row for rows in ways for row in rows.values(*_COLUMNS)[: READ_MOST + 1]]
+    return sorted(found, key=lambda row: (_moment(row), row["id"]))
+
+
+def _moment(row: Mapping[str, Any]) -> datetime:
+    moment: datetime = row["published_at"] if row["status"] == "published" else row["due_at"]
+    return moment
+
+
+def _card(row: Mapping[str, Any], span: Span, now: datetime, names: Mapping[UUID, str]) -> Card:
+    moment = _moment(row)
+    is_late = row["status"] == "scheduled" and moment < now - LATE
+    tone, label = _TONES.get(row["status"], ""), _label(row, is_late=is_late)
+    if is_late or (row["status"] == "scheduled" and row["item__held"]):
+        tone = "warn"
+    return Card(
+        row, moment, moment.astimezone(span.zone), tone, label, is_late, names.get(row["outlet_id"], "")
+    )
+
+
+def _label(row: Mapping[str, Any], *, is_late: bool) -> str:
+    if row["status"] == "scheduled" and row["item__held"]:
+        return _("Held")
+    if is_late:
+        return _("Late")
+    return {
+        "scheduled": _("Scheduled"),
+        "publishing": _("Going out"),
+        "published": _("Published"),
+        "failed": _("Failed"),
+        "unknown": _("Unknown"),
+    }[row["status"]]
+
+
+def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQueue | None:
+    own = queues.get(outlet.queue_id) if outlet.queue_id else None
+    return own or next((row for row in queues.values() if row.is_default), None)
+
+
+def _lane(outlet: Outlet, queue: PublishQueue | None, span: Span, now: datetime) -> Lane:
+    cells = tuple(Cell(day.on) for day in span.days)
+    if queue is None or outlet.deleted_at is not None or not publish.has_zone(queue):
+        return Lane(outlet, queue, cells)
+    by_day = {cell.day: cell for cell in cells}
+    if not queue.is_paused and span.view != MONTH:
+        after = max(now, span.starts_at - timedelta(microseconds=1))
+        for slot in takewhile(
+            lambda slot: slot.moment < span.ends_at, publish.moments_of(queue, after=after)
+        ):
+            local = slot.moment.astimezone(span.zone)
+            by_day[local.date()].openings.append(Opening(slot.moment, f"{local:%H:%M}"))
+    for (start, end), one in zip(publish.blackouts_of(queue), queue.blackouts, strict=True):
+        for day in span.days:
+            if start < day.ends_at and end > day.starts_at:
+                by_day[day.on].closed.append(one["reason"] or _("No slots"))
+    return Lane(outlet, queue, cells)
+
+
+def _put(lanes: Sequence[Lane], cards: Iterable[Card], most: int) -> None:
+    cells = {(lane.outlet.pk, cell.day): cell for lane in lanes for cell in lane.cells}
+    taken: defaultdict[UUID, set[datetime]] = defaultdict(set)
+    for card in cards:
+        cell = cells.get((card.row["outlet_id"], card.local.date()))
+        if cell is None:
+            continue
+        taken[card.row["outlet_id"]].add(card.moment)
+        cell.total += 1
+        if len(cell.cards) < most:
+            cell.cards.append(card)
+        else:
+            cell.more += 1
+    for lane in lanes:
+        for cell in lane.cells:
+            cell.openings = [one for one in cell.openings if one.moment not in taken[lane.outlet.pk]]
+
+
+def _together(lanes: Sequence[Lane], span: Span) -> tuple[Cell, ...]:
+    """Each day with what all lanes have on it, in order of time."""
+    most = SHOWN[span.view] * (4 if span.view != DAY else 1)
+    found = []
+    for number, day in enumerate(span.days):
+        own = [lane.cells[number] for lane in lanes]
+        cards = sorted((card for cell in own for card in cell.cards), key=lambda card: card.moment)
+        total = sum(cell.total for cell in own)
+        shown = cards[:most]
+        reasons = dict.fromkeys(why for cell in own for why in cell.closed)
+        found.append(Cell(day.on, shown, closed=list(reasons), more=total - len(shown), total=total))
+    return tuple(found)
+
+
+def _plan_digests(workspace: Workspace, days: Sequence[Cell], span: Span, now: datetime) -> None:
+    """The digests that series will make in it."""
+    by_day = {cell.day: cell for cell in days}
+    after = max(now, span.starts_at - timedelta(microseconds=1))
+    rows = Series.objects.of(workspace).filter(test=False, is_paused=False, deleted_at=None).order_by("id")
+    for row in filter(publish.has_zone, rows):
+        for slot in takewhile(lambda slot: slot.moment < span.ends_at, publish.moments_of(row, after=after)):
+            local = slot.moment.astimezone(span.zone)
+            by_day[local.date()].planned.append((f"{local:%H:%M}", row.name))

@@ -1,0 +1,389 @@
+"""One row of the list as a person reads it: what it is, why it is here, and what clears it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.translation import gettext as _
+
+from config.core.ids import encode
+from pipeline import publish
+from pipeline.dashboard.counts import Call
+from pipeline.generate import outcomes, retry_rules
+from pipeline.models import Publication
+from pipeline.outlets.outlet_client import platform_if_known
+from pipeline.pages.items import labels, next_actions
+from pipeline.pages.items.next_actions import Way
+from pipeline.pages.outlets import labels as outlet_words
+from pipeline.review import explanation
+from pipeline.schedule import bulk_recovery
+from pipeline.states import EDITABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from accounts.pages.workspace_view import Place
+    from pipeline.models import InboundDelivery, Mailing, Outlet, PersonaDraft, RawItem, Source
+    from pipeline.publish.blockers import Blocker
+
+EXPLAINED: Final = 15
+"""Late publications whose causes are worked out; each costs a few statements. The others lead to their item."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """`token` names it with its version for an act, empty where no act of this page helps. `acts` are those that do."""
+
+    title: str
+    at: datetime | None
+    tone: str
+    label: str
+    why: str
+    link: str = ""
+    about: str = ""
+    advice: str = ""
+    whose: tuple[str, str] = ("", "")
+    """Tone and words of whose a failure is."""
+    until: datetime | None = None
+    token: str = ""
+    acts: frozenset[str] = frozenset()
+    move: str = ""
+    """The page that gives it another time."""
+    way: Way | None = None
+    """Where to go to take away what it waits for."""
+    call: Call | None = None
+
+    @property
+    def can_retry(self) -> bool:
+        return bulk_recovery.RETRY in self.acts
+
+    @property
+    def can_cancel(self) -> bool:
+        return bulk_recovery.CANCEL in self.acts
+
+    @property
+    def can_time(self) -> bool:
+        return bulk_recovery.AT in self.acts
+
+    @property
+    def retry_said(self) -> str:
+        return (
+            _("Look it up now") if self.label == str(outlet_words.STATUSES["unknown"][1]) else _("Try again")
+        )
+
+
+_TIMED: Final = frozenset({bulk_recovery.NEXT, bulk_recovery.AT, bulk_recovery.CANCEL})
+_AGAIN: Final = frozenset({bulk_recovery.RETRY})
+
+
+def _token(prefix: str, key: UUID, version: int) -> str:
+    return f"{encode(prefix, key)}:{version}"
+
+
+def _by_api(method: str, path: str, body: Mapping[str, object] | None = None) -> Call:
+    return Call(_("By API"), method, f"/v1{path}", "" if body is None else json.dumps(body))
+
+
+def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
+    return labels.without_ids(str((error or {}).get("message", ""))) or otherwise
+
+
+def _what_helps(error: Mapping[str, Any] | None) -> str:
+    """What helps where trying again can't; empty where it can."""
+    return str((error or {}).get("action", "")) if retry_rules.is_final(error) else ""
+
+
+def _title(row: Any) -> str:
+    return row.title or row.excerpt or _("Untitled")
+
+
+# --- Publications ----------------------------------------------------------------------------------------------------
+
+
+def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row]:
+    """With the first thing that is in the way of each, as `explain` has it."""
+    keys = [row.pk for row in rows]
+    there = Publication.objects.of(place.workspace).select_related(
+        "item__raw_item", "outlet", "workspace", "queue"
+    )
+    whole = {row.pk: row for row in there.filter(pk__in=keys)} if keys else {}
+    return [
+        _late(place, whole[key], now, is_explained=number < EXPLAINED)
+        for number, key in enumerate(keys)
+        if key in whole
+    ]
+
+
+def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> Row:
+    blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
+    is_by_hand = publish.is_handed_over(row)
+    is_scheduled = row.status == "scheduled"
+    label = _("Yours to post") if is_by_hand else _("Late") if is_scheduled else _("Going out")
+    return Row(
+        title=_title(row.item),
+        at=row.due_at,
+        tone="info" if row.status == "publishing" and not is_by_hand else "warn",
+        label=label,
+        why=_why_late(row, blocker, is_by_hand=is_by_hand, is_explained=is_explained),
+        link=place.address("item_page", gen=row.item_id),
+        about=row.outlet.name,
+        until=blocker.until if blocker is not None else None,
+        token=_token("pub", row.pk, row.version) if is_scheduled else "",
+        acts=_TIMED if is_scheduled else frozenset(),
+        move=place.address("calendar_move", pub=row.pk) if is_scheduled else "",
+        way=_way_late(place, row, blocker, is_by_hand=is_by_hand),
+        call=_call_late(row, blocker),
+    )
+
+
+def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is_explained: bool) -> str:
+    if is_by_hand:
+        return _("It waits for a person to post it, and to say what became of it.")
+    if blocker is not None:
+        return blocker.message
+    if is_explained:
+        return _("Nothing is in its way: it goes out within moments.")
+    return _said(row.waits_for or row.error, _("Open it to see what is in its way."))
+
+
+def _way_late(place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool) -> Way | None:
+    if is_by_hand:
+        address = place.address("package", pub=row.pk)
+        return Way(_("Post it"), address, is_post=False) if place.may_edit else None
+    if blocker is None:
+        return None
+    if blocker.code in {"needs_reconnect", "outlet_disabled"}:
+        return Way(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+    found = next_actions.way_of(place, row.item, blocker.clears)
+    if found is None or found.address == place.address("item_publish", gen=row.item_id):
+        # Another time is given here.
+        return None
+    return (
+        Way(found.label, place.address("item_page", gen=row.item_id), is_post=False)
+        if found.is_post
+        else found
+    )
+
+
+def _call_late(row: Publication, blocker: Blocker | None) -> Call:
+    if blocker is not None and blocker.clears is not None:
+        return _by_api(blocker.clears.method, blocker.clears.path, blocker.clears.body)
+    return _by_api("GET", f"/generated/{encode('gen', row.item_id)}/explain")
+
+
+def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row]:
+    del now
+    return [_failed(place, row) for row in rows]
+
+
+def _failed(place: Place, row: Publication) -> Row:
+    tone, label = outlet_words.status_of(row.status)
+    error: Mapping[str, Any] = row.error or {}
+    is_unknown = row.status == "unknown"
+    name = encode("pub", row.pk)
+    whose = ("", "") if is_unknown else outlet_words.class_of(error)
+    return Row(
+        title=_title(row.item),
+        at=row.updated_at,
+        tone=tone,
+        label=label,
+        why=_said(error, _("No reason was kept.")),
+        link=place.address("item_page", gen=row.item_id),
+        about=row.outlet.name,
+        advice=str(error.get("action") or ""),
+        whose=("", "") if error.get("class") == "retry" else whose,
+        until=row.next_attempt_at if is_unknown else None,
+        token=_token("pub", row.pk, row.version),
+        acts=_AGAIN if is_unknown else _AGAIN | _TIMED,
+        way=_way_failed(place, row, str(error.get("class", ""))),
+        call=_by_api("POST", f"/publications/{name}/{'reconcile' if is_unknown else 'retry'}"),
+    )
+
+
+def _way_failed(place: Place, row: Publication, whose: str) -> Way | None:
+    """To what has to change before another try can end otherwise."""
+    if whose == "account":
+        return Way(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+    if whose == "content" and place.may_edit and row.item.status in EDITABLE:
+        return Way(_("Edit it"), place.address("item_edit", gen=row.item_id), is_post=False)
+    return None
+
+
+# --- What was to be made ---------------------------------------------------------------------------------------------
+
+
+def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
+    del now
+    errors = retry_rules.current_errors(place.workspace, {row.pk: row.error for row in rows})
+    return [_not_made(place, row, errors[row.pk]) for row in rows]
+
+
+def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Row:
+    tone, _icon, label = labels.STATES["failed"]
+    is_final = retry_rules.is_final(error)
+    return Row(
+        title=labels.title_of(row),
+        at=row.updated_at,
+        tone=tone,
+        label=str(label),
+        why=_said(error, _("No reason was kept.")),
+        link=place.address("item_page", gen=row.pk),
+        about=row.engine_output,
+        advice=_what_helps(error),
+        token="" if is_final else _token("gen", row.pk, row.version),
+        acts=frozenset() if is_final else _AGAIN,
+        way=Way(_("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
+        if retry_rules.can_variant_differ(error)
+        else None,
+        call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
+    )
+
+
+def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
+    """Its run says what it waits for, such as a cap or an answer."""
+    del now
+    return [
+        Row(
+            title=labels.title_of(row),
+            at=row.created_at,
+            tone="warn",
+            label=str(labels.STATES[row.status][2]),
+            why=_said(row.generation.error, _("It waits its turn.")),
+            link=place.address("item_page", gen=row.pk),
+            about=row.engine_output,
+            until=row.generation.wake_at,
+            call=_by_api("GET", f"/generated/{encode('gen', row.pk)}/explain"),
+        )
+        for row in rows
+    ]
+
+
+def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[Row]:
+    del now
+    reasons = outcomes.current_reasons(place.workspace, rows)
+    return [_raw(place, row, reasons[row.pk]) for row in rows]
+
+
+def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Row:
+    is_final = retry_rules.is_final(reason)
+    return Row(
+        title=row.title or row.url or _("Untitled"),
+        at=row.updated_at,
+        tone="bad" if row.status == "failed" else "warn",
+        label=_("Failed") if row.status == "failed" else _("Waits for credits"),
+        why=_said(reason, _("No reason was kept.")),
+        link=place.address("made", raw=row.pk),
+        about=row.source.name,
+        advice=_what_helps(reason),
+        until=row.wake_at if row.status == "waiting_quota" else None,
+        token="" if is_final else _token("raw", row.pk, row.version),
+        acts=frozenset() if is_final else _AGAIN,
+        way=Way(_("See the credits"), place.address("usage"), is_post=False)
+        if row.status == "waiting_quota"
+        else None,
+        call=None if is_final else _by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
+    )
+
+
+def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Row]:
+    del now
+    return [
+        Row(
+            title=row.url or _("A draft from past posts"),
+            at=row.created_at,
+            tone="bad",
+            label=_("Failed"),
+            why=_said(row.error, _("No reason was kept.")),
+            link=place.address("persona_draft", pdr=row.pk) if place.may_edit else "",
+            token=_token("pdr", row.pk, 0),
+            acts=_AGAIN,
+        )
+        for row in rows
+    ]
+
+
+# --- Where it comes from and goes ------------------------------------------------------------------------------------
+
+
+def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Row]:
+    del now
+    return [
+        Row(
+            title=row.name,
+            at=row.failing_since,
+            tone="bad" if row.status == "gone" else "warn",
+            label=_("Gone") if row.status == "gone" else _("Fails"),
+            why=_said(row.last_error, _("No reason was kept.")),
+            link=place.address("source_page", src=row.pk),
+            until=row.wake_at,
+            token=_token("src", row.pk, row.version),
+            acts=_AGAIN,
+            call=_by_api("PATCH", f"/sources/{encode('src', row.pk)}", {"status": "active"}),
+        )
+        for row in rows
+    ]
+
+
+def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Row]:
+    del now
+    found = []
+    for row in rows:
+        platform = platform_if_known(row.platform)
+        found.append(
+            Row(
+                title=row.name,
+                at=row.updated_at,
+                tone="bad",
+                label=_("Has to be reconnected"),
+                why=_said(row.last_error, _("Its platform refuses the log-in.")),
+                link=place.address("outlet_page", out=row.pk),
+                about=str(platform.label) if platform is not None else row.platform,
+                way=Way(_("Connect it again"), place.address("outlet_reconnect", out=row.pk), is_post=False)
+                if place.may_manage
+                else None,
+                call=_by_api("GET", f"/outlets/{encode('out', row.pk)}"),
+            )
+        )
+    return found
+
+
+def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Row]:
+    """Let go on beside the numbers of who has got it."""
+    del now
+    return [
+        Row(
+            title=row.subject or _("Untitled"),
+            at=row.updated_at,
+            tone="warn",
+            label=_("Stopped"),
+            why=_said(row.error, _("No reason was kept.")),
+            about=row.outlet.name,
+            way=Way(_("See how far it came"), place.address("subscribers", out=row.outlet_id), is_post=False)
+            if place.may_edit
+            else None,
+        )
+        for row in rows
+    ]
+
+
+def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[Row]:
+    """Replayed where it is shown, after its source was set right."""
+    del now
+    return [
+        Row(
+            title=_("A delivery to %(source)s") % {"source": row.source.name},
+            at=row.created_at,
+            tone="bad",
+            label=_("Made nothing"),
+            why=_said(row.reason, _("No reason was kept.")),
+            link=place.address("source_delivery", src=row.source_id, ind=row.pk),
+            call=_by_api(
+                "POST", f"/sources/{encode('src', row.source_id)}/deliveries/{encode('ind', row.pk)}/replay"
+            ),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,175 @@
+"""What is done with an item by a click: approve, reject, restore, try again, make another, choose one, cancel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.pages import form_recovery, undo
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.ids import decode, encode
+from config.core.states import Overtaken
+from pipeline import publish
+from pipeline.ingest import push
+from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
+from pipeline.review import decisions, variants
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+
+def tell(request: HttpRequest, error: AppError) -> None:
+    """What came of an act that couldn't be done, with what to do now."""
+    if isinstance(error, Overtaken):
+        messages.error(request, changed_meanwhile())
+    else:
+        messages.error(request, str(error))
+
+
+def changed_meanwhile() -> str:
+    return _(
+        "Somebody or something changed it meanwhile. This is how it is now: look at it, then do it again."
+    )
+
+
+@page("edit", methods=("POST",))
+def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    try:
+        decisions.approve(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
+    except AppError as error:
+        tell(request, error)
+    else:
+        said = _("Approved. What waited for that goes out at its time.") if row.publish_at else _("Approved.")
+        messages.success(request, said)
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit")
+def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    form = form_recovery.form_for(request, RejectForm, initial={"version": row.version})
+    if request.method == "POST" and form.is_valid():
+        try:
+            rejected = decisions.reject(
+                row,
+                reason=form.cleaned_data["reason"],
+                by=place.user.email,
+                now=utc_now(),
+                expected_version=version_in(request.POST),
+            )
+        except Overtaken:
+            row = find_item(place, gen)
+            form.add_error(None, changed_meanwhile())
+            form.show(row.version)
+        except AppError as error:
+            form_recovery.blame(form, error)
+        else:
+            said = _("Rejected. It won't be published.")
+            fields = {"version": str(rejected.version)}
+            undo.offer(request, said, place.address("item_restore", gen=gen), fields)
+            return redirect(place.address("item_page", gen=gen))
+    return render(request, "pages/items/reject.html", {**head(place, row), "form": form})
+
+
+@page("edit", methods=("POST",))
+def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    try:
+        decisions.restore(row, now=utc_now(), expected_version=version_in(request.POST))
+    except AppError as error:
+        tell(request, error)
+    else:
+        messages.success(request, _("It is back among what is ready."))
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit", methods=("POST",))
+def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    try:
+        decisions.retry(row, workspace=place.workspace, now=utc_now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        messages.success(request, _("It is being made again."))
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit")
+def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Makes a further variant and leads to it; a double click makes one. What was asked of it is kept where it fails."""
+    row = find_item(place, gen)
+    form = form_recovery.form_for(request, RegenerateForm)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return redirect(place.address("item_page", gen=gen))
+        try:
+            hint = form.cleaned_data["hint"]
+            variant = decisions.regenerate(row, workspace=place.workspace, now=utc_now(), hint=hint)
+        except AppError as error:
+            form_recovery.sent_in_vain(request)
+            form_recovery.blame(form, error)
+        else:
+            messages.success(request, _("Another variant is being made; the one before stays as it is."))
+            return redirect(place.address("item_page", gen=variant.pk))
+    context = {
+        **head(place, row),
+        "form": form,
+        "no_hints": decisions.why_no_hints(row),
+        "credits": push.engine_named(row.engine_output).credits,
+    }
+    return render(request, "pages/items/regenerate.html", context)
+
+
+@page("edit", methods=("POST",))
+def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Sets the other variants aside; `back` names those that are taken back, `at` when they were set aside."""
+    row = find_item(place, gen)
+    back = [key for one in request.POST.get("back", "").split(",") if (key := decode("gen", one)) is not None]
+    if "back" in request.POST:
+        count = variants.take_back(row, set(back), at=request.POST.get("at", ""), now=utc_now())
+        told = ngettext("%(count)d variant is back.", "%(count)d variants are back.", count)
+        messages.success(request, told % {"count": count})
+        return redirect(place.address("item_page", gen=gen))
+    try:
+        others = variants.choose(row, by=place.user.email, now=utc_now())
+    except AppError as error:
+        tell(request, error)
+    else:
+        told = ngettext(
+            "This variant is chosen; %(count)d other is set aside.",
+            "This variant is chosen; %(count)d others are set aside.",
+            len(others),
+        ) % {"count": len(others)}
+        if others:
+            fields = {
+                "back": ",".join(encode("gen", one.pk) for one in others),
+                "at": str((others[0].rejection or {}).get("at", "")),
+            }
+            undo.offer(request, told, place.address("item_choose", gen=gen), fields)
+        else:
+            messages.success(request, _("No other variant waited to be chosen."))
+    return redirect(place.address("item_page", gen=gen))
+
+
+@page("edit", methods=("POST",))
+def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Takes every promise back."""
+    row = find_item(place, gen)
+    try:
+        publish.cancel(row, now=utc_now(), expected_version=version_in(request.POST))
+    except AppError as error:
+        tell(request, error)
+    else:
+        messages.success(request, _("Cancelled: nothing of it goes out. Publish it again whenever you like."))
+    return redirect(place.address("item_page", gen=gen))

@@ -1,0 +1,187 @@
+"""One item: as it will look, what it rests on, how it was judged, what it cost, and what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+
+from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.database.compiled_queries import Prepared
+from pipeline.dashboard.counts import FLAGS, HOLDS
+from pipeline.generate import retry_rules
+from pipeline.models import Asset, GeneratedItem, Publication, Revision
+from pipeline.pages.items import claims, labels, next_actions, preview, publications
+from pipeline.pages.items import outlet_fit as fits
+from pipeline.pages.items import recurrences as returns
+from pipeline.pages.items.scenes import scenes_of
+from pipeline.review import storyboards
+from pipeline.states import EDITABLE, PUBLISHABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from django.http import HttpRequest
+
+
+_LIVE_SECONDS: Final = 2
+_PART: Final = "progress"
+REVISIONS: Final = 20
+_VARIANTS: Final = 12
+
+
+_ITEM: Final[Prepared[GeneratedItem]] = Prepared(
+    lambda workspace, item: (
+        GeneratedItem.objects.of(workspace)
+        .filter(pk=item, deleted_at=None, test=False)
+        .select_related("workspace", "source", "raw_item", "topic", "persona", "parent", "generation")
+        .defer("generation__answers", "workspace__model_key")
+    )
+)
+
+
+def find_item(place: Place, gen: UUID) -> GeneratedItem:
+    found = _ITEM.ask(workspace=place.workspace.pk, item=gen)
+    if not found:
+        raise Http404
+    return found[0]
+
+
+@page("look", methods=("GET",))
+def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    row = find_item(place, gen)
+    progress = _progress(request, place, row)
+    if isinstance(progress, HttpResponse):
+        return progress
+    return render(request, "pages/items/detail.html", {**seen(place, row), "progress": progress})
+
+
+def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
+    """All that the page shows of an item; always the same number of statements for the same number of outlets."""
+    now = utc_now()
+    there = list(
+        Asset.objects.of(place.workspace).filter(item=row, revoked_at=None).order_by("position", "id")
+    )
+    siblings = _siblings(place, row)
+    kept = storyboards.kept_in(there) if row.bucket == "video" else None
+    scenes = scenes_of(kept) if kept is not None else ()
+    sent = publications.sendings_of(place, row)
+    return {
+        **head(place, row),
+        "look": preview.look_of(row, there, claims.numbered(row)),
+        "scenes": scenes,
+        "fits": fits.fits_of(row, now=now) if row.body and row.status not in labels.UNDER_WAY else (),
+        "map": claims.map_of(row),
+        "checks": labels.checks_of(row),
+        "siblings": siblings,
+        "sent": sent,
+        "sent_leads": any(one.needs_somebody for one in sent),
+        "returns": returns.returns_of(place, row),
+        "obstacles": next_actions.obstacles_of(place, row, now=now) if sent or row.held else (),
+        "revisions": _revisions(place, row),
+        "angle": labels.angle_of(row),
+        "has_source_page": row.source is not None
+        and row.source.deleted_at is None
+        and not row.source.is_push,
+    }
+
+
+def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
+    """What every page of an item begins with."""
+    tone, icon, label = labels.state_of(row)
+    if row.status in labels.SPREADING:
+        spread = publications.spread_of(place.workspace, [(row.pk, row.status)])
+        tone, icon, label = labels.state_of_spread(row.status, spread[row.pk])
+    failure = retry_rules.current_error(place.workspace, row)
+    return {
+        "place": place,
+        "item": row,
+        "title": labels.title_of(row),
+        "bucket": row.get_bucket_display(),
+        "tone": tone,
+        "icon": icon,
+        "label": label,
+        "made_by": labels.made_by(row),
+        "failure": failure,
+        "error": labels.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
+        "can_differ": retry_rules.can_variant_differ(failure),
+        "hold": HOLDS.get(row.held, row.held),
+        "flag": FLAGS.get(row.flagged, ""),
+        "variant": row.variant_index + 1 if row.variant_index else 0,
+        "is_under_way": row.status in labels.UNDER_WAY,
+        "is_editable": row.status in EDITABLE,
+        "is_publishable": row.status in PUBLISHABLE,
+        "needs_approval": _needs_approval(row),
+        "is_superseded": (row.rejection or {}).get("code") == "superseded",
+    }
+
+
+def _needs_approval(row: GeneratedItem) -> bool:
+    """Whether somebody's approval changes anything: it lets go of a hold, a flag, or is asked for."""
+    if row.held or row.flagged == "source_changed":
+        return row.status in PUBLISHABLE
+    return row.status in EDITABLE and row.approved_revision != row.revision
+
+
+def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
+    """What is under way, looking again by itself; where it has come to its end, the whole page is opened anew."""
+    sent: Sequence[Mapping[str, Any]] = ()
+    if row.status == "publishing" or (row.status == "scheduled" and row.publish_at is not None):
+        rows = Publication.objects.of(place.workspace).filter(
+            item=row, status__in=("publishing", "scheduled")
+        )
+        now = utc_now()
+        sent = list(
+            rows.exclude(step=Publication.BY_HAND)
+            .filter(due_at__lte=now, wake_at__isnull=False)
+            .order_by("id")
+            .values("outlet__name", "status", "next_attempt_at")
+        )
+        sent = [one for one in sent if one["next_attempt_at"] is None or one["next_attempt_at"] <= now]
+    is_moving = row.status in labels.UNDER_WAY or (bool(sent) and not row.held)
+    if not is_moving:
+        return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
+    context = {
+        "item": row,
+        "stage": labels.stage_of(row),
+        "outlets": [one["outlet__name"] for one in sent],
+    }
+    return look_again(
+        request, _PART, "pages/items/progress.html", context, css="stack", seconds=_LIVE_SECONDS
+    )
+
+
+def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
+    """The variants of its group with it, in their order; empty where it is the only one."""
+    rows = GeneratedItem.objects.of(place.workspace).filter(
+        variant_group=row.variant_group, deleted_at=None, test=False
+    )
+    there = list(rows.order_by("variant_index", "id")[:_VARIANTS])
+    if len(there) < 2:
+        return []
+    pictures = Asset.objects.of(place.workspace).filter(
+        item_id__in=[one.pk for one in there], revoked_at=None, kind="image"
+    )
+    first: dict[UUID, preview.File] = {}
+    for asset in pictures.order_by("position", "id"):
+        first.setdefault(asset.item_id, preview.file_of(asset))
+    return [
+        {
+            "item": one,
+            "is_this": one.pk == row.pk,
+            "state": labels.STATES[one.status],
+            "angle": labels.angle_of(one),
+            "picture": first.get(one.pk),
+            "number": one.variant_index + 1,
+        }
+        for one in there
+    ]
+
+
+def _revisions(place: Place, row: GeneratedItem) -> list[Revision]:
+    rows = Revision.objects.of(place.workspace).filter(item=row).order_by("-number")
+    return list(rows[:REVISIONS])

@@ -1,0 +1,127 @@
+"""An item edited in place, counted as each outlet counts while somebody types; and words of before taken again."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from accounts.pages import form_recovery, undo
+from accounts.pages.auto_refresh import asks_for
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError, Invalid
+from config.core.states import Overtaken
+from pipeline.models import Asset, GeneratedItem, Revision
+from pipeline.pages.items import outlet_fit as fits
+from pipeline.pages.items.actions import tell
+from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.edit_form import EditForm
+from pipeline.pages.items.forms import number_in, version_in
+from pipeline.review import decisions
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("edit")
+def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Who was overtaken keeps what they typed, sees what it says now, and may save over it.
+
+    What is typed is counted as each outlet counts; that part of the page asks here too, so that what was typed is kept
+    where the session has ended meanwhile.
+    """
+    row = find_item(place, gen)
+    form = form_recovery.form_for(request, EditForm, item=row, assets=_assets(place, row))
+    if asks_for(request, "counts"):
+        counted = {"place": place, "fits": fits.fits_of(as_typed(row, form), now=utc_now())}
+        return render(request, "pages/items/fits.html", counted)
+    overtaken = False
+    if request.method == "POST" and "save" in request.POST and form.is_valid():
+        try:
+            return _save(request, place, row, form)
+        except Overtaken:
+            overtaken = True
+            row = find_item(place, gen)
+            form = EditForm(form.data, item=row, assets=_assets(place, row))
+            form.take_over()
+        except AppError as error:
+            form.blame(error)
+    context = {
+        **head(place, row),
+        "form": form,
+        "overtaken": overtaken,
+        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
+    }
+    return render(request, "pages/items/edit.html", context)
+
+
+@page("edit", methods=("POST",))
+def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """The words of a former revision become the newest one."""
+    row = find_item(place, gen)
+    number = number_in(request.POST, "number")
+    kept = Revision.objects.of(place.workspace).filter(item=row)
+    former: Revision | None = kept.filter(number=number).first() if number is not None else None
+    if former is None:
+        raise Http404
+    changes: dict[str, Any] = {
+        "title": former.title,
+        "content": former.content,
+        "overrides": former.overrides,
+    }
+    if row.bucket != "text" or "parts" not in former.content:
+        changes["body"] = former.body
+    try:
+        decisions.edit(
+            row, changes, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST)
+        )
+    except AppError as error:
+        tell(request, error)
+    else:
+        said = _("The words of revision %(number)s are back, as a revision of their own.")
+        messages.success(request, said % {"number": former.number})
+    return redirect(place.address("item_page", gen=gen))
+
+
+def as_typed(row: GeneratedItem, form: EditForm) -> GeneratedItem:
+    """A copy in memory that says what the form says; the item as it is where the form is fresh or unsound."""
+    seen = copy(row)
+    if form.is_bound and form.is_valid():
+        changes = form.changes()
+        for name in ("title", "body", "content"):
+            if name in changes:
+                setattr(seen, name, changes[name])
+        if "parts" in changes.get("content", {}):
+            seen.body = "\n\n".join(changes["content"]["parts"])
+    return seen
+
+
+def _assets(place: Place, row: GeneratedItem) -> list[Asset]:
+    rows = Asset.objects.of(place.workspace).filter(item=row, revoked_at=None)
+    return list(rows.order_by("position", "id"))
+
+
+def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: EditForm) -> HttpResponse:
+    changes = form.changes()
+    # Of what nobody changed nothing is written, and nobody was overtaken.
+    if not changes:
+        messages.info(request, _("Nothing was changed."))
+        return redirect(place.address("item_page", gen=row.pk))
+    before = row.revision
+    expected = version_in(request.POST)
+    if expected is None:
+        raise Invalid.one(None, "version", _("Open the page anew: it doesn't say which version it shows."))
+    edited = decisions.edit(row, changes, by=place.user.email, now=utc_now(), expected_version=expected)
+    if edited.revision == before:
+        messages.success(request, _("Saved."))
+    else:
+        fields = {"number": str(before), "version": str(edited.version)}
+        undo.offer(request, _("Saved."), place.address("item_back", gen=row.pk), fields)
+    return redirect(place.address("item_page", gen=row.pk))

@@ -1,0 +1,267 @@
+"""What people read about an item: its status, its checks, who wrote it, and for how much."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from config.core.ids import decode
+from pipeline.models import Angle, GeneratedItemStatus, GenerationStage
+from pipeline.states import EDITABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from django.utils.functional import _StrPromise
+
+    from pipeline.models import GeneratedItem
+
+UNDER_WAY: Final = frozenset({"queued", "generating"})
+_LOOKS: Final[Mapping[str, tuple[str, str]]] = {
+    "queued": ("info", "clock"),
+    "generating": ("info", "zap"),
+    "ready": ("good", "circle-check"),
+    "failed": ("bad", "circle-alert"),
+    "rejected": ("", "x"),
+    "scheduled": ("info", "calendar"),
+    "publishing": ("info", "send"),
+    "published": ("good", "circle-check"),
+    "partially_published": ("warn", "circle-alert"),
+    "publish_failed": ("bad", "circle-alert"),
+    "removed": ("", "x"),
+}
+STATES: Final = {value: (*_LOOKS[value], label) for value, label in GeneratedItemStatus.choices}
+"""Tone, icon and words of each status."""
+WAITS: Final[tuple[str, str, _StrPromise]] = ("", "inbox", gettext_lazy("Waits for review"))
+APPROVED: Final[tuple[str, str, _StrPromise]] = ("good", "check", gettext_lazy("Approved"))
+"""What is ready, told apart by whether somebody has decided on it."""
+ICONS: Final[Mapping[str, str]] = {
+    "text": "type",
+    "image": "image",
+    "video": "video",
+    "blog": "file-text",
+    "newsletter": "mail",
+}
+"""By bucket."""
+STAGES: Final[Mapping[str, _StrPromise]] = {
+    GenerationStage.BRIEF: gettext_lazy("The source is read for what may be said."),
+    GenerationStage.DRAFT: gettext_lazy("The words are being written."),
+    GenerationStage.RENDER: gettext_lazy("The pictures are being made."),
+    GenerationStage.WRITE: gettext_lazy("It is put together."),
+}
+"""How far a run is, by its stage."""
+_CHECKS: Final[Mapping[str, _StrPromise]] = {
+    "numbers": gettext_lazy("Numbers"),
+    "quotations": gettext_lazy("Quotations"),
+    "names": gettext_lazy("Names"),
+    "claims": gettext_lazy("Claims"),
+    "content": gettext_lazy("Content"),
+    "length": gettext_lazy("Length"),
+    "characters": gettext_lazy("Characters"),
+    "link_origin": gettext_lazy("Links"),
+    "link_count": gettext_lazy("Number of links"),
+    "hashtags": gettext_lazy("Hashtags"),
+    "mentions": gettext_lazy("Mentions"),
+    "contacts": gettext_lazy("Contacts"),
+    "instructions": gettext_lazy("Orders in the source"),
+    "thread_mark": gettext_lazy("Thread sign"),
+    "banned_words": gettext_lazy("Banned words"),
+    "repetition": gettext_lazy("Repetition"),
+    "portrait": gettext_lazy("Portrait"),
+    "photo": gettext_lazy("Photo"),
+    "film": gettext_lazy("Film"),
+    "derived": gettext_lazy("Derived numbers"),
+    "attribution": gettext_lazy("Who said it"),
+    "support": gettext_lazy("Statements"),
+}
+
+
+def state_of(item: GeneratedItem) -> tuple[str, str, str]:
+    """Tone, icon and words of an item's status; of one that is being filmed with how far it is."""
+    tone, icon, label = STATES[item.status]
+    percent = item.generation.progress if item.status == "generating" else 0
+    return tone, icon, _("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label)
+
+
+SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
+"""Statuses of an item whose outlets may be at different points."""
+
+
+def state_of_spread(status: str, spread: Mapping[str, int]) -> tuple[str, str, str]:
+    """The same as `state_of` by how many of its outlets are how far; `spread` as `sendings.spread_of` gives it."""
+    tone, icon, label = STATES[status]
+    out, count = spread.get("published", 0), sum(spread.values())
+    needs_somebody = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
+    if status in SPREADING and 0 < out < count:
+        tone, icon = ("warn", "circle-alert") if needs_somebody else (tone, icon)
+        return tone, icon, _("Published to %(out)d of %(count)d") % {"out": out, "count": count}
+    if status == "publishing" and not spread.get("publishing") and needs_somebody:
+        return (
+            "warn",
+            "circle-alert",
+            _("Yours to post") if spread.get("by_hand") else _("Outcome not known"),
+        )
+    return tone, icon, str(label)
+
+
+def stage_of(item: GeneratedItem) -> str:
+    """How far the run of an item is that is being made, and what it waits for; empty for any other."""
+    if item.status != "generating":
+        return ""
+    run = item.generation
+    waits_for = (run.error or {}).get("message", "")
+    if run.stage == GenerationStage.RENDER and item.bucket == "video":
+        if run.progress:
+            return _("The film is being made: %(percent)s %%.") % {"percent": run.progress}
+        return waits_for or _("The film is begun in a moment.")
+    return " ".join(filter(None, (waits_for, str(STAGES.get(run.stage, "")))))
+
+
+_ID: Final = re.compile(r"\bgen_[0-9a-z]{26}\b")
+
+
+def without_ids(message: str) -> str:
+    """A sentence as people read it: an item that it names by its id is `another item`."""
+    return _ID.sub(_("another item"), message)
+
+
+def with_links(message: str, workspace: UUID) -> SafeString:
+    """The same as HTML, with a link to that item."""
+
+    def link_of(named: re.Match[str]) -> str:
+        key = decode("gen", named[0])
+        if key is None:
+            return named[0]
+        address = reverse("item_page", kwargs={"ws": workspace, "gen": key})
+        return format_html('<a href="{}">{}</a>', address, _("another item"))
+
+    return mark_safe(_ID.sub(link_of, conditional_escape(message)))  # noqa: S308  escaped, with our own links
+
+
+@dataclass(frozen=True)
+class CheckSeen:
+    label: str
+    message: SafeString
+
+
+@dataclass(frozen=True)
+class Checks:
+    failed: tuple[CheckSeen, ...]
+    warning: tuple[CheckSeen, ...]
+    passed: tuple[CheckSeen, ...]
+    is_missing: bool = False
+    """There are words, and nothing has checked them as they are now."""
+    is_edited: bool = False
+    leads: bool = False
+    """It can still be decided on, and something was found in it or nothing was looked for: that is read first."""
+
+    def __len__(self) -> int:
+        return len(self.failed) + len(self.warning) + len(self.passed) + self.is_missing
+
+
+def checks_of(item: GeneratedItem) -> Checks:
+    """Those of the words that it holds, what was found first."""
+    grouped: dict[str, list[CheckSeen]] = {"failed": [], "warning": [], "passed": []}
+    for one in item.present_checks:
+        code = str(one.get("code", ""))
+        label = str(_CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
+        seen = CheckSeen(label, with_links(str(one.get("message", "")), item.workspace_id))
+        grouped.setdefault(str(one.get("outcome")), []).append(seen)
+    is_missing = item.revision > 0 and not item.is_checked
+    return Checks(
+        failed=tuple(grouped["failed"]),
+        warning=tuple(grouped["warning"]),
+        passed=tuple(grouped["passed"]),
+        is_missing=is_missing,
+        is_edited=item.revision > 1,
+        leads=item.status in EDITABLE and (is_missing or bool(grouped["failed"] or grouped["warning"])),
+    )
+
+
+@dataclass(frozen=True)
+class MadeBy:
+    """`writer` says who wrote the first words, `label` also whether a person has changed them since; `disclosure` what is told of that elsewhere."""
+
+    is_offline: bool
+    writer: str
+    label: str
+    disclosure: str
+    tokens_in: int
+    tokens_out: int
+    dollars: str
+    credits: int
+    prompt: str
+
+
+def made_by(item: GeneratedItem) -> MadeBy | None:
+    """None where nothing was written yet."""
+    made: Mapping[str, Any] = item.generator
+    if not made:
+        return None
+    is_offline = bool(made.get("offline"))
+    is_edited = item.revision > 1
+    if is_offline:
+        writer = _("Made without AI: sentences taken from the source")
+        label = _("Made without AI, then edited") if is_edited else writer
+        disclosure = _("No model wrote it, so no outlet labels it as made by AI.")
+    else:
+        model = {"model": made.get("model", "")}
+        writer = _("Written with AI: %(model)s") % model
+        label = _("Written with AI: %(model)s, then edited") % model if is_edited else writer
+        disclosure = _("Outlets that can label what AI made are told that a model wrote it.")
+    return MadeBy(
+        is_offline=is_offline,
+        writer=writer,
+        label=label,
+        disclosure=disclosure,
+        tokens_in=int(made.get("input_tokens") or 0),
+        tokens_out=int(made.get("output_tokens") or 0),
+        dollars=_dollars(str(made.get("cost_usd") or "0")),
+        credits=int(made.get("credits") or 0),
+        prompt=str(made.get("prompt_version") or ""),
+    )
+
+
+def _dollars(written: str) -> str:
+    """Without the zeros that say nothing: `0.004200` is 0.0042."""
+    whole, _point, parts = written.partition(".")
+    return f"{whole}.{parts.rstrip('0').ljust(2, '0')}"
+
+
+_NUMBERED: Final = re.compile(r"(.+?) (\d+)")
+_SCENE_WORDS: Final[Mapping[str, _StrPromise]] = {
+    "title": gettext_lazy("Title"),
+    "point": gettext_lazy("Point"),
+    "number": gettext_lazy("Number"),
+    "handle": gettext_lazy("Handle"),
+    "label": gettext_lazy("Label"),
+    "end": gettext_lazy("End card"),
+    "person": gettext_lazy("Name"),
+}
+
+
+def scene_name(name: str) -> str:
+    """What people call a piece of words on the screen; a template may have names of its own."""
+    numbered = _NUMBERED.fullmatch(name)
+    bare, number = (numbered[1], f" {numbered[2]}") if numbered else (name, "")
+    return f"{_SCENE_WORDS.get(bare) or capfirst(bare.replace('_', ' '))}{number}"
+
+
+def angle_of(item: GeneratedItem) -> str:
+    """What people call it; empty where it has none."""
+    return str(Angle(item.angle).label) if item.angle else ""
+
+
+def title_of(item: GeneratedItem) -> str:
+    raw = item.raw_item
+    of_raw = (raw.title or raw.url) if raw is not None else ""
+    return item.title or item.excerpt or of_raw or _("Untitled")

@@ -1,0 +1,105 @@
+"""What stands in the way of publishing, in order, each with the page or the button that takes it away."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from django.utils.translation import gettext as _
+
+from config.core.ids import decode
+from pipeline import publish
+from pipeline.review import explanation
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from accounts.pages.workspace_view import Place
+    from pipeline.models import GeneratedItem, Publication
+    from pipeline.publish.blockers import Call
+
+# What is no obstacle to a person: it is out, or nobody has asked for it yet.
+_NO_OBSTACLE: Final = frozenset({"already_published", "not_requested"})
+_PATH: Final = re.compile(r"/(generated|publications)/([a-z]+)_[0-9a-z]{26}(?:/([a-z]+))?")
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where to go, or what to post there."""
+
+    label: str
+    address: str
+    is_post: bool
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """`outlets` are those in whose way it stands, in words; empty where it is the item itself."""
+
+    message: str
+    outlets: str
+    since: datetime | None
+    until: datetime | None
+    way: Way | None
+
+
+def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[Obstacle, ...]:
+    """The item comes with its workspace and its raw item."""
+    found = explanation.explain(item, now=now)
+    told = [(blocker, "") for blocker in found.blockers]
+    seen: dict[Obstacle, list[str]] = {}
+    for row, blockers in found.publications:
+        if publish.is_handed_over(row):
+            seen.setdefault(_by_hand(place, row), []).append(row.outlet.name)
+        else:
+            told += [(blocker, row.outlet.name) for blocker in blockers]
+    for one, outlet in told:
+        if one.code not in _NO_OBSTACLE:
+            since = None if one.until else one.since
+            obstacle = Obstacle(one.message, "", since, one.until, way_of(place, item, one.clears))
+            seen.setdefault(obstacle, []).append(outlet)
+    return tuple(replace(one, outlets=", ".join(filter(None, names))) for one, names in seen.items())
+
+
+def _by_hand(place: Place, row: Publication) -> Obstacle:
+    message = _("It waits for a person to post it, and to say what became of it.")
+    way = Way(_("Post it"), place.address("package", pub=row.pk), is_post=False) if place.may_edit else None
+    return Obstacle(message, "", row.due_at, None, way)
+
+
+def way_of(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
+    """None where no call helps, and for who may not make it."""
+    if call is None or not place.may_edit:
+        return None
+    if call.path == "/hold":
+        return Way(_("Let publishing go on"), place.address("queues_release"), is_post=False)
+    named = _PATH.fullmatch(call.path)
+    if named is None:
+        return None
+    kind, prefix, act = named.groups()
+    if kind == "publications":
+        return _of_publication(place, act, call.path.split("/")[2], prefix)
+    pages = {
+        "publish": (_("Re-time"), "item_publish", False),
+        "approve": (_("Approve"), "item_approve", True),
+        "retry": (_("Try again"), "item_retry", True),
+        "restore": (_("Restore"), "item_restore", True),
+        None: (_("Edit"), "item_edit", False),
+    }
+    if act not in pages:
+        return None
+    label, name, is_post = pages[act]
+    return Way(label, place.address(name, gen=item.pk), is_post=is_post)
+
+
+def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) -> Way | None:
+    names = {
+        "retry": (_("Try again"), "publication_retry"),
+        "reconcile": (_("Look it up now"), "publication_reconcile"),
+    }
+    key = decode(prefix, public_id)
+    if act not in names or key is None:
+        return None
+    label, name = names[act]
+    return Way(label, place.address(name, pub=key), is_post=True)

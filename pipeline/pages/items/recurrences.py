@@ -1,0 +1,74 @@
+"""What is shown of an item that comes back: on its own page, and in the list beside the series."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import OuterRef, Subquery
+
+from pipeline.models import Recurrence, RecurrenceDecision, RecurrenceTurn
+from pipeline.pages.items import labels
+from pipeline.states import PUBLISHABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from accounts.pages.workspace_view import Place
+    from pipeline.models import GeneratedItem
+
+LISTED: Final = 250
+"""All that may be active at once, and the newest of those that have stopped."""
+_TURNS: Final = 3
+_TONES: Final[Mapping[str, str]] = {
+    "made": "good",
+    "still_waiting": "warn",
+    "source_paused": "warn",
+    "no_credits": "bad",
+}
+DECISIONS: Final = {value: (_TONES[value], label) for value, label in RecurrenceDecision.choices}
+
+
+def returns_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
+    """For the item's page; None where it can't come back, and there is nothing to tell."""
+    row = Recurrence.objects.of(place.workspace).filter(item=item).first()
+    if row is not None:
+        newest = row.turns.select_related("item").order_by("-id")[:_TURNS]
+        return {"row": row, "turns": [_turn(one) for one in newest]}
+    if item.raw_item_id is None:
+        return None
+    turns = RecurrenceTurn.objects.of(place.workspace).filter(item=item)
+    turn = turns.select_related("recurrence__item").first()
+    if turn is not None:
+        origin = turn.recurrence.item
+        return {"origin": origin, "origin_title": labels.title_of(origin)}
+    can_begin = place.may_edit and item.status in PUBLISHABLE
+    return {"row": None} if can_begin else None
+
+
+def listed(place: Place) -> list[dict[str, Any]]:
+    """Those that come back by their next time, then those that have stopped; always two statements."""
+    newest = RecurrenceTurn.everywhere.filter(recurrence=OuterRef("pk")).order_by("-id")
+    rows = (
+        Recurrence.objects.of(place.workspace)
+        .filter(test=False)
+        .select_related("item")
+        .annotate(last_turn=Subquery(newest.values("pk")[:1]))
+        .order_by("status", "due_at", "-updated_at", "id")
+    )
+    there = list(rows[:LISTED])
+    keys = [row.last_turn for row in there if row.last_turn is not None]
+    turns = RecurrenceTurn.objects.of(place.workspace).select_related("item").in_bulk(keys)
+    return [
+        {
+            "row": row,
+            "title": labels.title_of(row.item),
+            "is_erased": row.item.deleted_at is not None,
+            "last": _turn(turns[row.last_turn]) if row.last_turn in turns else None,
+        }
+        for row in there
+    ]
+
+
+def _turn(turn: RecurrenceTurn) -> dict[str, Any]:
+    item = turn.item if turn.item is not None and turn.item.deleted_at is None else None
+    return {"turn": turn, "decision": DECISIONS[turn.decision], "item": item}

@@ -1,0 +1,110 @@
+"""The two forms of the page New: what is pasted, and what is made of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from config.core import limits
+from pipeline.pages import choices
+
+if TYPE_CHECKING:
+    from accounts.models import Workspace
+
+_ADDRESS: Final = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
+_BARE_ADDRESS: Final = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,24}(?:[/?#][^\s<>\"]*)?", re.IGNORECASE)
+WORDS_CHARACTERS: Final = 200_000
+
+
+def address_in(text: str) -> str:
+    """The address that the text is, and nothing else; empty where it holds more, or none."""
+    text = text.strip()
+    address = text if _ADDRESS.fullmatch(text) else f"https://{text}" if _BARE_ADDRESS.fullmatch(text) else ""
+    return address if _has_host(address) else ""
+
+
+def _has_host(address: str) -> bool:
+    try:
+        return bool(urlsplit(address).hostname)
+    except ValueError:
+        # A bracket of an IPv6 address that isn't closed.
+        return False
+
+
+class PasteForm(forms.Form):
+    what = forms.CharField(
+        label=gettext_lazy("Link or text"),
+        required=False,
+        max_length=WORDS_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 8, "placeholder": "https://example.org/news/ferry"}),
+        help_text=gettext_lazy("The address of a page, or the words themselves: plain, Markdown or HTML."),
+    )
+    file = forms.FileField(
+        label=gettext_lazy("Or a file"),
+        required=False,
+        help_text=gettext_lazy(
+            "A text, Markdown, HTML or CSV file becomes the words; a picture, sound or video goes with them."
+        ),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if not cleaned.get("what", "").strip() and not cleaned.get("file") and not self.errors:
+            self.add_error("what", _("Paste a link or some words, or choose a file."))
+        return cleaned
+
+
+class MakeForm(forms.Form):
+    title = forms.CharField(label=gettext_lazy("Title"), required=False, max_length=limits.TITLE_CHARACTERS)
+    body = forms.CharField(
+        label=gettext_lazy("Words"),
+        required=False,
+        max_length=WORDS_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 12}),
+        help_text=gettext_lazy("What is made says nothing that doesn't stand here. Change what is wrong."),
+    )
+    url = forms.CharField(
+        label=gettext_lazy("Where it stands"),
+        required=False,
+        max_length=limits.URL_CHARACTERS,
+        widget=forms.URLInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("The address that a post may link to."),
+    )
+    engines = forms.MultipleChoiceField(
+        label=gettext_lazy("Formats"),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one format.")},
+    )
+    variants = forms.TypedChoiceField(
+        label=gettext_lazy("Variants of each"),
+        coerce=int,
+        choices=[(number, str(number)) for number in range(1, limits.VARIANTS + 1)],
+        initial=1,
+    )
+    persona = forms.ChoiceField(label=gettext_lazy("Persona"))
+    upload = forms.CharField(required=False, widget=forms.HiddenInput)
+    price = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    """What was said that it costs; where that has changed, it is said again before anything is made."""
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        fields["engines"].choices = choices.engines()
+        fields["persona"].choices = choices.personas(workspace)
+
+    def clean_url(self) -> str:
+        url: str = self.cleaned_data["url"].strip()
+        if url and not address_in(url):
+            raise forms.ValidationError(_("Give an absolute http:// or https:// address."), code="address")
+        return address_in(url)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if not any(cleaned.get(name) for name in ("title", "body", "upload")) and not self.errors:
+            self.add_error("body", _("Write some words, or paste them here."))
+        return cleaned

@@ -1,0 +1,159 @@
+"""What has come of one raw item so far: each item with its words, its pictures, and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.translation import gettext as _
+
+from config.core.ids import encode
+from pipeline.dashboard.counts import FLAGS, HOLDS, Call, looked_at
+from pipeline.generate import outcomes, retry_rules
+from pipeline.models import Asset, GeneratedItem
+from pipeline.pages.items import labels as words
+from pipeline.text.normalization import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from accounts.models import Workspace
+    from pipeline.models import RawItem
+
+_RAW_UNDER_WAY: Final = frozenset({"queued", "processing"})
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An address below this site's own, so that a page may show it."""
+
+    address: str
+    name: str
+    width: int | None
+    height: int | None
+    alt_text: str
+    kind: str = "image"
+
+
+@dataclass(frozen=True)
+class Seen:
+    item: GeneratedItem
+    tone: str
+    icon: str
+    label: str
+    words: str
+    error: str
+    advice: str
+    """What helps where trying again can't; empty where it can."""
+    pictures: tuple[Picture, ...]
+    documents: tuple[Picture, ...]
+    call: Call | None
+    flag: str
+    """What to do about what befell its source after it was published; empty where nothing did."""
+    hold: str
+    """Why it is held back; empty where it isn't."""
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.item.status in words.UNDER_WAY
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A format of which nothing is made, or fewer variants than were asked for: `variants` are their numbers, from 1."""
+
+    name: str
+    message: str
+    variants: tuple[int, ...]
+
+    @property
+    def numbers(self) -> str:
+        return ", ".join(str(number) for number in self.variants)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    items: tuple[Seen, ...]
+    left_out: tuple[LeftOut, ...]
+    reason: str
+    """Why the raw item itself is not worked on, in words; empty where it is."""
+    is_done: bool
+
+    @property
+    def ready(self) -> int:
+        return sum(one.item.status not in {*words.UNDER_WAY, "failed"} and not one.hold for one in self.items)
+
+    @property
+    def held(self) -> int:
+        return sum(bool(one.hold) for one in self.items)
+
+    @property
+    def failed(self) -> int:
+        return sum(one.item.status == "failed" for one in self.items)
+
+
+def of(workspace: Workspace, raw: RawItem) -> Outcome:
+    rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
+    items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
+    pictures = _pictures(workspace, items)
+    errors = retry_rules.current_errors(
+        workspace, {one.pk: one.error for one in items if one.status == "failed"}
+    )
+    seen = tuple(_seen(item, errors.get(item.pk), pictures.get(item.pk.hex, ())) for item in items)
+    is_done = raw.status not in _RAW_UNDER_WAY and not any(one.is_under_way for one in seen)
+    reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_UNDER_WAY else ""
+    # Where the raw item itself is left out, its reason says all of it.
+    left_out = _left_out(raw) if raw.status != "skipped" else ()
+    return Outcome(seen, left_out, str(reason), is_done)
+
+
+def _left_out(raw: RawItem) -> tuple[LeftOut, ...]:
+    skipped = [one for one in outcomes.read_one(raw) if one["outcome"] == outcomes.SKIPPED]
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for one in skipped:
+        numbers.setdefault((one["engine_output"], one["reason"]["message"]), []).append(one["variant"] + 1)
+    return tuple(
+        LeftOut(name, message, () if len(of_it) == raw.variants else tuple(of_it))
+        for (name, message), of_it in numbers.items()
+    )
+
+
+def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[Picture, ...]) -> Seen:
+    tone, icon, label = words.state_of(item)
+    return Seen(
+        item=item,
+        tone=tone,
+        icon=icon,
+        label=label,
+        words=plain_text(item.body, item.body_format),
+        error=words.without_ids(str((item.error or {}).get("message", ""))),
+        pictures=tuple(one for one in pictures if one.kind == "image"),
+        documents=tuple(one for one in pictures if one.kind == "document"),
+        advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
+        call=_call(item, error),
+        flag=str(FLAGS[item.flagged]) if item.flagged else "",
+        hold=str(HOLDS.get(item.held, item.held)),
+    )
+
+
+def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> Call | None:
+    address = f"/v1/generated/{encode('gen', item.pk)}"
+    if item.held:
+        return Call(_("How to approve it"), "POST", f"{address}/approve")
+    if item.status == "ready":
+        return Call(_("How to publish it"), "POST", f"{address}/publish", "{}")
+    if item.status == "failed":
+        if retry_rules.is_final(error):
+            return None
+        return Call(_("How to try it again"), "POST", f"{address}/retry")
+    return looked_at(item.pk, item.flagged)
+
+
+def _pictures(workspace: Workspace, items: list[GeneratedItem]) -> dict[str, tuple[Picture, ...]]:
+    rows = Asset.objects.of(workspace).filter(item__in=[one.pk for one in items], revoked_at=None)
+    found: dict[str, tuple[Picture, ...]] = {}
+    for row in rows.filter(kind__in=("image", "document")).order_by("item_id", "position", "id"):
+        address = f"/media/{row.secret}/{row.name}"
+        shown = Picture(address, row.name, row.width, row.height, row.alt_text, row.kind)
+        found[row.item_id.hex] = (*found.get(row.item_id.hex, ()), shown)
+    return found

@@ -1,0 +1,214 @@
+"""New: paste a link, a text or a file, see what it costs, have it made, and watch it come about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django.conf import settings
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from accounts import credits as credit_account
+from accounts.pages import form_recovery
+from accounts.pages.auto_refresh import look_again
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import AppError, Invalid
+from config.core.ids import decode, encode
+from config.core.middleware import body_limit
+from pipeline.ingest import pasted_address, push
+from pipeline.media import uploads
+from pipeline.models import RawItem, Upload, WorkspaceDefaults
+from pipeline.pages import choices
+from pipeline.pages.new import outcome
+from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+    from uuid import UUID
+
+    from django.core.files.uploadedfile import UploadedFile
+    from django.http import HttpRequest
+
+    from pipeline.generate.acceptance import Plan
+
+_LIVE_SECONDS: Final = 2
+
+
+@dataclass
+class _Taken:
+    """What was pasted: the beginning of the second form, and what has to be said of it."""
+
+    initial: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@body_limit(limits.UPLOAD_BODY_BYTES)
+@page("edit")
+def making(request: HttpRequest, place: Place) -> HttpResponse:
+    if request.method == "POST" and "make" in request.POST:
+        return _make(request, place)
+    files = {"files": request.FILES} if request.method == "POST" else {}
+    form = form_recovery.form_for(request, PasteForm, **files)
+    if request.method == "POST" and form.is_valid():
+        try:
+            taken = _take(place, form)
+        except AppError as error:
+            form_recovery.blame(form, error)
+        else:
+            return _show(request, place, _fresh_form(place, taken), taken.notes)
+    return render(request, "pages/new/page.html", {"place": place, "form": form})
+
+
+def _take(place: Place, form: PasteForm) -> _Taken:
+    """The words that were pasted, or behind the link, or in the file."""
+    taken = _Taken()
+    what = form.cleaned_data["what"].strip()
+    url = address_in(what)
+    if url:
+        taken.initial["url"] = url
+        if not form.cleaned_data["file"]:
+            _read_link(url, taken)
+    elif what:
+        taken.initial["body"] = what
+    if form.cleaned_data["file"]:
+        _read_file(place, form.cleaned_data["file"], taken)
+    if len(taken.initial.get("body", "")) > WORDS_CHARACTERS:
+        message = _("These are more than %(most)s characters; take a part of it, or send it to POST /v1/raw.")
+        field = "file" if form.cleaned_data["file"] else "what"
+        raise Invalid.one(field, "too_long", message % {"most": f"{WORDS_CHARACTERS:,}"})
+    if not taken.initial.get("title"):
+        taken.initial["title"] = pasted_address.headline_of(taken.initial.get("body", ""))
+    return taken
+
+
+def _read_link(url: str, taken: _Taken) -> None:
+    read = pasted_address.read_page(url, now=utc_now())
+    if read.entry is None:
+        taken.notes.append(read.message)
+        return
+    taken.initial |= {"title": read.entry.title, "body": read.entry.body, "url": read.entry.url or url}
+
+
+def _read_file(place: Place, file: UploadedFile[Any], taken: _Taken) -> None:
+    given = uploads.Given(cast("BinaryIO", file.file), file.size or 0, file.name or "")
+    words = uploads.words_in(given)
+    if words is None:
+        kept = uploads.keep(place.workspace, given, test=False, actor=place.user.email)
+        taken.initial["upload"] = encode("upl", kept.pk)
+        return
+    before = taken.initial.get("body", "")
+    taken.initial["body"] = f"{before}\n\n{words}".strip()
+
+
+def _fresh_form(place: Place, taken: _Taken) -> MakeForm:
+    defaults = WorkspaceDefaults.objects.of(place.workspace).get()
+    initial = {"engines": defaults.engines, "persona": encode("per", defaults.persona_id), "variants": 1}
+    return MakeForm(workspace=place.workspace, initial={**initial, **taken.initial})
+
+
+def _make(request: HttpRequest, place: Place) -> HttpResponse:
+    form = MakeForm(request.POST, workspace=place.workspace)
+    if not form.is_valid():
+        return _show(request, place, form)
+    values = form.cleaned_data
+    workspace, now = place.workspace, utc_now()
+    defaults = WorkspaceDefaults.objects.of(workspace).select_related("push_source").get()
+    try:
+        content = _content(request, place, values)
+        plan = push.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
+        if not plan.engines:
+            form.add_error("body", " ".join(plan.why_not))
+        elif request.POST["make"] == "yes" and plan.price == values["price"]:
+            pushed = push.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
+            return redirect(place.address("made", raw=pushed.raw_item.pk))
+    except AppError as error:
+        form_recovery.blame(form, error)
+    return _show(request, place, form)
+
+
+def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> push.RawContent:
+    media = [{"upload": values["upload"]}] if values.get("upload") else []
+    once = request.POST.get("once", "")[:64]
+    return push.RawContent(
+        # Of one showing of the form: a double click makes one thing, the same words on another day another one.
+        external_id=f"page:{once}" if once else "",
+        url=values.get("url", ""),
+        title=values.get("title", ""),
+        body=values.get("body", ""),
+        media=uploads.with_types(place.workspace, media, test=False),
+        engines=values.get("engines") or (),
+        variants=values.get("variants") or 1,
+        persona_id=decode("per", values.get("persona") or ""),
+    )
+
+
+def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] | None = None) -> HttpResponse:
+    """The second form, with what its choices cost."""
+    values = {name: form[name].value() or "" for name in form.fields}
+    plan = _plan(request, place, values)
+    price = plan.price if plan else 0
+    usage = credit_account.usage(place.workspace, utc_now())
+    was_said = form.is_bound and values["price"] != ""
+    context = {
+        "place": place,
+        "form": form,
+        "notes": notes or [],
+        "price": choices.credits_told(price),
+        "price_said": price,
+        "is_new_price": was_said and str(values["price"]) != str(price) and not form.errors,
+        "why_not": plan.why_not if plan else (),
+        "has_plan": bool(plan and plan.engines),
+        "left": None if place.workspace.is_unlimited else max(usage.available, 0),
+        "is_short": not place.workspace.is_unlimited and price > usage.available,
+        "upload": _upload(place, str(values["upload"])),
+    }
+    return render(request, "pages/new/make.html", context)
+
+
+def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> Plan | None:
+    defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
+    known = {name for name, _label in choices.engines()}
+    wanted = {
+        **values,
+        "engines": [name for name in values["engines"] or () if name in known],
+        "variants": int(values["variants"]) if str(values["variants"]) in {"1", "2", "3"} else 1,
+        "upload": "",
+    }
+    if not any(wanted.get(name) for name in ("title", "body")):
+        return None
+    content = _content(request, place, wanted)
+    return push.estimate(place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now())
+
+
+def _upload(place: Place, public_id: str) -> Upload | None:
+    key = decode("upl", public_id)
+    if key is None:
+        return None
+    found: Upload | None = Upload.objects.of(place.workspace).filter(pk=key, test=False).first()
+    return found
+
+
+# --- What comes of it ------------------------------------------------------------------------------------------------
+
+
+@page("look", methods=("GET",))
+def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
+    row = RawItem.objects.of(place.workspace).filter(pk=raw, deleted_at=None, test=False).first()
+    if row is None:
+        raise Http404
+    seen = outcome.of(place.workspace, row)
+    part = look_again(
+        request,
+        "made",
+        "pages/new/made_items.html",
+        {"place": place, "raw": row, "seen": seen, "public_url": settings.PUBLIC_URL},
+        css="stack",
+        seconds=0 if seen.is_done else _LIVE_SECONDS,
+    )
+    if isinstance(part, HttpResponse):
+        return part
+    return render(request, "pages/new/made.html", {"place": place, "raw": row, "live": part})

@@ -1,0 +1,137 @@
+"""Connect an account on a platform, again too: the platform says whose it is before anything is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from accounts.pages import form_recovery, shown_once
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from config.core.ids import encode
+from pipeline import outlets, plugins
+from pipeline.outlets import oauth
+from pipeline.outlets.outlet_client import platform_of
+from pipeline.pages.outlets import labels
+from pipeline.pages.outlets.detail import find_outlet, head
+from pipeline.pages.outlets.forms import ConnectForm, ReconnectForm
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from pipeline.models import Outlet
+    from pipeline.pages.outlets.forms import SettingsForm
+    from pipeline.platforms.base import Platform
+
+
+@sensitive_post_parameters()
+@page("manage")
+def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
+    platform = _platform(kind)
+    form = form_recovery.form_for(request, ConnectForm, platform=platform)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return redirect(place.address("outlets_page"))
+        try:
+            made = outlets.connect_outlet(
+                place.workspace,
+                kind,
+                name=form.cleaned_data["name"],
+                config=form.config(),
+                credentials=form.credentials(),
+                by=place.user.email,
+                now=utc_now(),
+            )
+        except AppError as error:
+            form_recovery.sent_in_vain(request)
+            form.blame(error)
+        else:
+            messages.success(request, _("%(name)s is connected.") % {"name": made.name})
+            return _led_on(request, place, made, form)
+    context = {
+        "place": place,
+        "platform": platform,
+        "takes": labels.takes(platform),
+        "form": form,
+        "oauth": platform.oauth is not None,
+        "oauth_address": oauth_address(place, platform),
+    }
+    return render(request, "pages/outlets/connect.html", context)
+
+
+@sensitive_post_parameters()
+@page("manage")
+def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    row = find_outlet(place, out)
+    platform = _platform(row.platform)
+    form = form_recovery.form_for(request, ReconnectForm, outlet=row, platform=platform)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return redirect(place.address("outlet_page", out=out))
+        try:
+            again = outlets.reconnect(
+                row,
+                config=form.config(),
+                credentials=form.credentials(),
+                by=place.user.email,
+                now=utc_now(),
+            )
+        except AppError as error:
+            form_recovery.sent_in_vain(request)
+            form.blame(error)
+        else:
+            said = _("%(name)s is connected again. What waited for it goes on.")
+            messages.success(request, said % {"name": row.name})
+            return _led_on(request, place, again, form)
+    context = {
+        **head(place, row, "reconnect"),
+        "form": form,
+        "oauth": platform.oauth is not None,
+        "oauth_address": oauth_address(place, platform),
+    }
+    return render(request, "pages/outlets/reconnect.html", context)
+
+
+@page("manage", methods=("GET",))
+@never_cache
+def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    """The one page that shows a secret that was made here."""
+    row = find_outlet(place, out)
+    # A HEAD shows nothing, so it must not use the one showing up.
+    secret = shown_once.take(request, encode("out", out)) if request.method == "GET" else None
+    return render(request, "pages/outlets/secret.html", {"place": place, "outlet": row, "secret": secret})
+
+
+def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: SettingsForm) -> HttpResponse:
+    """To the outlet or, where its secret was made here, first to the page that shows it."""
+    secret = outlets.secret_made(outlet, form.credentials())
+    if secret is None:
+        return redirect(place.address("outlet_page", out=outlet.pk))
+    shown_once.keep(request, encode("out", outlet.pk), secret)
+    return redirect(place.address("outlet_secret", out=outlet.pk))
+
+
+def oauth_address(place: Place, platform: Platform) -> str:
+    """Where a person is led to the platform's own log-in; empty where this installation has no way there."""
+    if not oauth.is_registered(platform.kind):
+        return ""
+    return place.address("outlet_oauth_start", kind=platform.kind)
+
+
+def _platform(kind: str) -> Platform:
+    try:
+        platform = platform_of(kind)
+    except plugins.UnknownKind as error:
+        raise Http404 from error
+    if not platform.is_connectable:
+        raise Http404
+    return platform

@@ -1,0 +1,177 @@
+"""One outlet: its account, how it is doing, what it takes, what waits for it and what failed; and its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.http import Http404
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from pipeline import outlets
+from pipeline.mailing import subscribers
+from pipeline.models import Attempt, Outlet, Publication, PublishQueue, Subscriber
+from pipeline.outlets.outlet_client import platform_of
+from pipeline.pages.outlets import labels
+from pipeline.pages.outlets.forms import EditForm
+from pipeline.payloads import feed_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+ROWS: Final = 20
+
+
+def find_outlet(place: Place, out: UUID) -> Outlet:
+    rows = Outlet.objects.of(place.workspace).select_related("workspace").filter(deleted_at=None)
+    found: Outlet | None = rows.filter(pk=out).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@page("look", methods=("GET",))
+def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    row = find_outlet(place, out)
+    waiting = (
+        Publication.objects.of(place.workspace)
+        .filter(outlet=row, status__in=("scheduled", "publishing", "unknown"))
+        .select_related("item")
+    )
+    per_day, gap = labels.pace_of(row)
+    context = {
+        **head(place, row, "look"),
+        "notes": labels.notes_of(row),
+        "readers": _readers(place, row),
+        "queue": _queue(place, row),
+        "limits": labels.limits_of(row),
+        "per_day": per_day,
+        "gap": gap,
+        "waiting": [_waits(one) for one in waiting.order_by("due_at", "id")[:ROWS]],
+        "waiting_in_all": waiting.count(),
+        "failures": _failures(place, row),
+        "feeds": feed_addresses(row.secret) if row.platform == "feed" else {},
+    }
+    return render(request, "pages/outlets/detail.html", context)
+
+
+@page("edit")
+def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    row = find_outlet(place, out)
+    form = form_recovery.form_for(request, EditForm, outlet=row, platform=platform_of(row.platform))
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        try:
+            outlets.change(
+                row,
+                name=given["name"],
+                config=form.config(),
+                per_day=given["per_day"],
+                gap_minutes=given["gap_minutes"],
+                discloses_ai=given["discloses_ai"],
+                counts_clicks=given.get("counts_clicks"),
+                by=place.user.email,
+                now=utc_now(),
+            )
+        except AppError as error:
+            form.blame(error)
+        else:
+            messages.success(request, _("Saved. What is published from now on follows it."))
+            return redirect(place.address("outlet_page", out=out))
+    return render(request, "pages/outlets/edit.html", {**head(place, row, "settings"), "form": form})
+
+
+def head(place: Place, row: Outlet, tab: str) -> dict[str, Any]:
+    now = utc_now()
+    platform = platform_of(row.platform)
+    return {
+        "place": place,
+        "outlet": row,
+        "tab": tab,
+        "has_subscribers": row.platform == subscribers.KIND,
+        "platform": platform,
+        "account": labels.account_of(row),
+        "address": _web_address(row.profile),
+        "health": labels.health_of(row, now),
+        "rests_until": row.rests_until if row.rests_until and row.rests_until > now else None,
+    }
+
+
+def _readers(place: Place, row: Outlet) -> int | None:
+    """How many are on its list; None where it has none."""
+    if row.platform != subscribers.KIND:
+        return None
+    return Subscriber.objects.of(place.workspace).filter(outlet=row, status="active").count()
+
+
+def _queue(place: Place, row: Outlet) -> PublishQueue | None:
+    """Whose slots are its; None where its workspace has no queue yet."""
+    which = {"pk": row.queue_id} if row.queue_id is not None else {"is_default": True}
+    found: PublishQueue | None = PublishQueue.objects.of(place.workspace).filter(**which).first()
+    return found
+
+
+def _web_address(profile: Mapping[str, Any]) -> str:
+    """As the platform told it: only what leads to the web becomes a link."""
+    address = str(profile.get("url") or "")
+    return address if address.startswith(("https://", "http://")) else ""
+
+
+def _waits(one: Publication) -> dict[str, Any]:
+    return {
+        "publication": one,
+        "title": one.item.title or one.item.excerpt,
+        "item": _shown_item(one),
+        "status": labels.status_of(one.status),
+        "error": one.error or {},
+    }
+
+
+def _shown_item(row: Publication) -> UUID | None:
+    """None where it has no page: a test's, or one that was deleted."""
+    return None if row.test or row.item.deleted_at is not None else row.item_id
+
+
+def _failures(place: Place, row: Outlet) -> list[dict[str, Any]]:
+    """The newest calls that failed, and publications that failed before any call."""
+    attempts = (
+        Attempt.objects.of(place.workspace)
+        .filter(publication__outlet=row, status__in=("failed", "unknown"), error__isnull=False)
+        .select_related("publication__item")
+        .order_by("-id")[:ROWS]
+    )
+    found = [
+        _failure(one.finished_at or one.started_at, one.publication, one.error or {}) for one in attempts
+    ]
+    called = {(one["publication"].pk, one["error"].get("message")) for one in found}
+    stopped = (
+        Publication.objects.of(place.workspace)
+        .filter(outlet=row, error__isnull=False)
+        .select_related("item")
+        .order_by("-updated_at")[:ROWS]
+    )
+    found += [
+        _failure(one.updated_at, one, one.error or {})
+        for one in stopped
+        if (one.pk, (one.error or {}).get("message")) not in called
+    ]
+    return sorted(found, key=lambda one: one["at"], reverse=True)[:ROWS]
+
+
+def _failure(at: Any, publication: Publication, error: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "at": at,
+        "publication": publication,
+        "title": publication.item.title or publication.item.excerpt,
+        "item": _shown_item(publication),
+        "error": error,
+        "class": labels.class_of(error),
+    }

@@ -1,0 +1,156 @@
+"""What people read about outlets: how they are doing, what they take, and what went wrong there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from pipeline import payloads
+from pipeline.models import PublicationStatus
+from pipeline.outlets.outlet_client import platform_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from django.utils.functional import _StrPromise
+
+    from pipeline.models import Outlet
+    from pipeline.platforms.base import Platform
+
+BUCKETS: Final[Mapping[str, _StrPromise]] = {
+    "video": gettext_lazy("Videos"),
+    "image": gettext_lazy("Images"),
+    "text": gettext_lazy("Short texts"),
+    "blog": gettext_lazy("Articles"),
+    "newsletter": gettext_lazy("Newsletters"),
+}
+CLASSES: Final[Mapping[str, tuple[str, _StrPromise]]] = {
+    "retry": ("warn", gettext_lazy("Tried again by itself")),
+    "account": ("bad", gettext_lazy("The account")),
+    "content": ("bad", gettext_lazy("The content")),
+    "unknown": ("warn", gettext_lazy("Not known")),
+}
+"""Whose a failure is, by its `class`."""
+_TONES: Final[Mapping[str, str]] = {
+    "scheduled": "info",
+    "publishing": "info",
+    "published": "good",
+    "failed": "bad",
+    "unknown": "warn",
+    "cancelled": "",
+    "removed": "",
+}
+STATUSES: Final = {value: (_TONES[value], label) for value, label in PublicationStatus.choices}
+_RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
+"""A note that ends with a TXT record, as a line of a zone file shows it."""
+
+
+@dataclass(frozen=True)
+class Health:
+    tone: str
+    icon: str
+    label: str
+    sentence: str
+
+
+def health_of(outlet: Outlet, now: datetime) -> Health:
+    """In plain words; the moments stand beside it."""
+    said = str((outlet.last_error or {}).get("message", ""))
+    if outlet.status == "disabled":
+        return Health("", "circle-pause", _("Switched off"), _("Nothing is published there until it is on."))
+    if outlet.status == "needs_reconnect":
+        return Health("bad", "circle-alert", _("Has to be reconnected"), said)
+    if outlet.rests_until is not None and outlet.rests_until > now:
+        return Health("warn", "clock", _("Rests"), _("The platform asked to be left alone for a while."))
+    if outlet.expiry_told_at is not None and outlet.expires_at is not None:
+        ends = _("Its log-in ends soon and can't be renewed by itself. Connect it again before.")
+        return Health("warn", "triangle-alert", _("Log-in ends"), ends)
+    if outlet.is_simulated:
+        return Health("info", "eye", _("Reaches nobody"), _("For trying out, and for test keys."))
+    return Health("good", "circle-check", _("Works"), "")
+
+
+def account_of(outlet: Outlet) -> str:
+    profile: Mapping[str, Any] = outlet.profile
+    return str(profile.get("handle") or profile.get("name") or profile.get("external_id") or "")
+
+
+def takes(platform: Platform) -> str:
+    return ", ".join(str(BUCKETS[bucket]) for bucket in platform.buckets)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a platform says of an account; `name` and `value` of the DNS record that it asks to be published."""
+
+    said: str
+    name: str = ""
+    value: str = ""
+
+
+def notes_of(outlet: Outlet) -> list[Note]:
+    return [_note(str(note)) for note in outlet.profile.get("notes") or ()]
+
+
+def _note(said: str) -> Note:
+    found = _RECORD.fullmatch(said)
+    if found is None:
+        return Note(said)
+    return Note(found["said"], found["name"], found["value"])
+
+
+@dataclass(frozen=True)
+class Limit:
+    bucket: str
+    text: str
+    files: str
+
+
+def limits_of(outlet: Outlet) -> list[Limit]:
+    """What one post of each bucket may be, as this account's own server has it."""
+    told = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
+    rules: Mapping[str, Any] = told["buckets"]
+    return [
+        Limit(str(BUCKETS[bucket]), _text(rules.get(bucket)), _files(rules.get(bucket)))
+        for bucket in platform_of(outlet.platform).buckets
+    ]
+
+
+def pace_of(outlet: Outlet) -> tuple[int | None, int | None]:
+    """Posts in any 24 hours and minutes between two, with the platform's own and the workspace's caps."""
+    told = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
+    gap = told["gap_minutes"]
+    return told["per_day"], None if gap is None else round(gap)
+
+
+def _text(rule: Mapping[str, Any] | None) -> str:
+    if rule is None or rule["text"]["max"] is None:
+        return _("No limit")
+    return _("%(most)s %(unit)s") % {"most": f"{rule['text']['max']:,}", "unit": rule["text"]["unit"]}
+
+
+def _files(rule: Mapping[str, Any] | None) -> str:
+    if rule is None:
+        return ""
+    images, video = rule["images"], rule["video"]
+    told = []
+    if images:
+        told.append(ngettext("%(most)d image", "%(most)d images", images["max"]) % {"most": images["max"]})
+    if video:
+        told.append(ngettext("%(most)d video", "%(most)d videos", video["max"]) % {"most": video["max"]})
+    return _(" or ").join(told)
+
+
+def class_of(error: Mapping[str, Any]) -> tuple[str, str]:
+    tone, label = CLASSES.get(str(error.get("class", "")), ("", ""))
+    return tone, str(label)
+
+
+def status_of(status: str) -> tuple[str, str]:
+    tone, label = STATUSES[status]
+    return tone, str(label)

@@ -1,0 +1,72 @@
+"""Hold all of a workspace's publishing, and let it go on: what that does with each publication is shown before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError, NotFound
+from pipeline.pages.queues import labels
+from pipeline.pages.queues.forms import HoldForm
+from pipeline.publish import workspace_hold
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("edit")
+def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
+    """Holds; where it is held already, says another reason."""
+    hold = workspace_hold.read(place.workspace)
+    initial = {"reason": hold.reason if hold else ""}
+    form = form_recovery.form_for(request, HoldForm, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            workspace_hold.hold(place.workspace, reason=form.cleaned_data["reason"], by=place.user.email)
+        except AppError as error:
+            form_recovery.blame(form, error)
+        else:
+            said = _("All publishing is on hold. What is under way comes to its end.")
+            messages.success(request, said)
+            return redirect(place.address("queues_page"))
+    coming, has_more = workspace_hold.coming(place.workspace, test=False, now=utc_now())
+    context = {
+        "place": place,
+        "form": form,
+        "hold": hold,
+        "rows": [labels.later_of(one) for one in coming],
+        "has_more": has_more,
+    }
+    return render(request, "pages/queues/hold.html", context)
+
+
+@page("edit")
+def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
+    hold, now = workspace_hold.read(place.workspace), utc_now()
+    if request.method == "POST":
+        try:
+            workspace_hold.release(place.workspace, by=place.user.email, now=now)
+        except NotFound:
+            hold = None
+        else:
+            said = _("Publishing goes on. What waited goes out at each outlet's own pace.")
+            messages.success(request, said)
+            return redirect(place.address("queues_page"))
+    if hold is None:
+        messages.info(request, _("Publishing isn't on hold; somebody may have let go meanwhile."))
+        return redirect(place.address("queues_page"))
+    coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now)
+    context = {
+        "place": place,
+        "hold": hold,
+        "rows": [labels.then_of(one) for one in coming],
+        "counts": labels.counts_of(coming),
+        "has_more": has_more,
+    }
+    return render(request, "pages/queues/release.html", context)

@@ -1,0 +1,110 @@
+"""What people read about queues and the hold: the week in a sentence, and what becomes of what is scheduled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from pipeline.pages.sources import cadence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from django.utils.functional import _StrPromise
+
+    from pipeline.models import Publication, PublishQueue, Series
+    from pipeline.publish.workspace_hold import Coming
+
+_DAYS: Final = tuple(cadence.DAYS)
+THEN: Final[Mapping[str, tuple[str, _StrPromise]]] = {
+    "publishes": ("info", gettext_lazy("Goes out at once")),
+    "waits": ("", gettext_lazy("Waits for its time")),
+    "next_slot": ("warn", gettext_lazy("Moves to a later slot")),
+    "held": ("warn", gettext_lazy("Stays back")),
+}
+"""What letting go does with a publication, by `Coming.what`."""
+_HELD: Final[Mapping[str, _StrPromise]] = {
+    "approval_stale": gettext_lazy("It was edited after its approval; approve it to send it."),
+    "source_changed": gettext_lazy("Its source has changed since; approve it to send it as it is."),
+    "source_withdrawn": gettext_lazy("Its source took it back; approve it to send it as it is."),
+    "instructions_in_source": gettext_lazy("Its source gives orders to a machine; read it, then approve it."),
+}
+
+
+def week_of(queue: PublishQueue | Series) -> str:
+    """Such as "Monday to Friday at 09:00, 17:00; Saturday at 10:00"; empty where it has no slots."""
+    days: defaultdict[int, list[str]] = defaultdict(list)
+    for slot in queue.slots:
+        days[slot["weekday"]].append(slot["time"])
+    alike: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for weekday, times in days.items():
+        alike[tuple(times)].append(weekday)
+    told = [
+        cadence.told({"cadence": {"slots": cadence.Grid(tuple(_DAYS[day] for day in some), times).slots}})
+        for times, some in alike.items()
+    ]
+    return capfirst("; ".join(told))
+
+
+def then_of(coming: Coming) -> dict[str, Any]:
+    """What letting go now does with it."""
+    tone, label = THEN[coming.what]
+    row = coming.publication
+    return {
+        **_item_of(row),
+        "tone": tone,
+        "label": label,
+        "at": row.next_attempt_at or row.due_at if coming.what == "waits" else None,
+        "why": _why(row) if coming.what == "held" else "",
+    }
+
+
+def later_of(coming: Coming) -> dict[str, Any]:
+    """What letting go some time later will do with it; that depends on how late it is by then."""
+    row = coming.publication
+    why = _why(row) if coming.what == "held" else ""
+    return {**_item_of(row), "label": why or _if_late(row)}
+
+
+def counts_of(coming: Sequence[Coming]) -> list[tuple[str, _StrPromise, int]]:
+    """Tone, words and number of each thing that letting go does."""
+    found = [one.what for one in coming]
+    return [(tone, label, found.count(what)) for what, (tone, label) in THEN.items() if what in found]
+
+
+def _item_of(row: Publication) -> dict[str, Any]:
+    return {
+        "title": row.item.title or row.item.excerpt,
+        "item": row.item_id,
+        "outlet": row.outlet,
+        "due_at": row.due_at,
+    }
+
+
+def _why(row: Publication) -> str:
+    if row.item.held:
+        return str(_HELD.get(row.item.held, _("It is held; approve it to send it as it is.")))
+    if row.queue is not None and row.queue.is_paused:
+        return _("Its queue, %(queue)s, is paused.") % {"queue": row.queue.name}
+    return _("It is later than its late policy allows; give it another time, or cancel it.")
+
+
+def _if_late(row: Publication) -> str:
+    most = row.max_lateness_minutes
+    if row.late_policy == "publish" or most is None:
+        return _("At its time; at once where that has passed.")
+    if row.late_policy == "next_slot":
+        return ngettext(
+            "At its time; at the next free slot where it is more than %(count)d minute late.",
+            "At its time; at the next free slot where it is more than %(count)d minutes late.",
+            most,
+        ) % {"count": most}
+    return ngettext(
+        "At its time; not by itself where it is more than %(count)d minute late.",
+        "At its time; not by itself where it is more than %(count)d minutes late.",
+        most,
+    ) % {"count": most}

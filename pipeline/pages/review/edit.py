@@ -1,0 +1,141 @@
+"""An item edited on its card: words with counters, alt texts, and the order of its pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core.clock import utc_now
+from config.core.errors import AppError, Invalid
+from config.core.ids import encode
+from config.core.states import Overtaken
+from pipeline.pages.items import outlet_fit as fits
+from pipeline.pages.items.detail import find_item, head
+from pipeline.pages.items.edit import as_typed
+from pipeline.pages.items.edit_form import EditForm
+from pipeline.pages.items.forms import version_in
+from pipeline.pages.review.actions import is_part, note_of, offer, toast
+from pipeline.pages.review.card import files_of
+from pipeline.pages.review.labels import meanwhile
+from pipeline.review import asset_order, bulk_review
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from uuid import UUID
+
+    from django.forms import BoundField
+    from django.http import HttpRequest
+
+    from pipeline.models import Asset, GeneratedItem
+
+_PLACE: Final = "place_"
+
+
+class CardForm(EditForm):
+    """The form of the item's own page, and a number beside each picture that says where it stands."""
+
+    def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
+        super().__init__(*args, item=item, assets=assets, **kwargs)
+        self.moved = {f"{_PLACE}{one.pk.hex}": one for one in asset_order.movable(assets)}
+        for number, (name, asset) in enumerate(self.moved.items(), start=1):
+            self.initial[name] = number
+            self.fields[name] = forms.IntegerField(
+                label=_("Place of %(file)s") % {"file": asset.name},
+                required=False,
+                min_value=1,
+                max_value=len(self.moved),
+                widget=forms.NumberInput(attrs={"data-place": "", "inputmode": "numeric"}),
+            )
+
+    @property
+    def pictures(self) -> Iterator[tuple[BoundField | None, BoundField, str, bool]]:
+        """Each file in its order: where it stands, its alt text, its address, and whether it is a picture."""
+        for field, address, is_picture in self.alt_texts:
+            asset = self.described[field.name]
+            name = f"{_PLACE}{asset.pk.hex}"
+            yield self[name] if name in self.moved else None, field, address, is_picture
+
+    def order(self) -> list[UUID] | None:
+        """As it was asked for, None where it is as before. Of two that want one place the former first one goes first."""
+        given = self.cleaned_data
+        former = [one.pk for one in self.moved.values()]
+        wanted = [
+            asset.pk
+            for _place, _before, asset in sorted(
+                (
+                    (given.get(name) or number, number, asset)
+                    for number, (name, asset) in enumerate(self.moved.items(), 1)
+                ),
+                key=lambda one: one[:2],
+            )
+        ]
+        return None if wanted == former else wanted
+
+
+@page("edit")
+def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Who was overtaken keeps what they typed, sees what it says now, and may save over it."""
+    row = find_item(place, gen)
+    form = form_recovery.form_for(request, CardForm, item=row, assets=files_of(place, row))
+    said, status = "", 200
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _save(request, place, row, form)
+        except Overtaken as error:
+            said, status = meanwhile(place, row), error.status
+            row = find_item(place, gen)
+            form = CardForm(form.data, item=row, assets=files_of(place, row))
+            form.take_over()
+        except AppError as error:
+            form.blame(error)
+            status = error.status
+    elif request.method == "POST":
+        status = 400
+    context = {
+        **head(place, row),
+        "form": form,
+        "overtaken": said,
+        "public_id": encode("gen", row.pk),
+        "query": request.POST.get("query", request.GET.urlencode()),
+        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
+        "is_part": is_part(request),
+    }
+    return render(request, "pages/review/edit.html", context, status=status if is_part(request) else 200)
+
+
+def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm) -> HttpResponse:
+    changes, order = form.changes(), form.order()
+    address = f"{place.address('review')}?{_with(request, row)}"
+    if not changes and order is None:
+        if is_part(request):
+            return JsonResponse(
+                {"toast": toast(request, _("Nothing was changed."), is_good=True), "undo": ""}
+            )
+        messages.info(request, _("Nothing was changed."))
+        return redirect(address)
+    expected = version_in(request.POST)
+    if expected is None:
+        raise Invalid.one(None, "version", _("Open the page anew: it doesn't say which version it shows."))
+    done = bulk_review.edit(
+        row, changes, order, by=place.user.email, now=utc_now(), expected_version=expected
+    )
+    notes = [note_of(place, done)]
+    if is_part(request):
+        return JsonResponse(
+            {"toast": toast(request, _("Saved."), place, notes, is_good=True), "undo": notes[0]}
+        )
+    offer(request, place, _("Saved."), notes, request.POST.get("query", ""))
+    return redirect(address)
+
+
+def _with(request: HttpRequest, row: GeneratedItem) -> str:
+    query = QueryDict(request.POST.get("query", ""), mutable=True)
+    query["at"] = encode("gen", row.pk)
+    return query.urlencode()

@@ -1,0 +1,67 @@
+"""What came of it, in words: what others have done meanwhile, and which of several were refused and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.access import tokens
+from pipeline.models import GeneratedItem
+from pipeline.pages.items import labels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accounts.pages.workspace_view import Place
+
+NAMED_MOST: Final = 3
+"""Items that one reason names; a toast is read at a glance."""
+_TITLE_CHARACTERS: Final = 60
+
+
+def refusals(refused: Sequence[tuple[GeneratedItem, str]], *, of: int) -> list[str]:
+    """A line for each reason. Where several were decided on (`of`), it says which ones it is about."""
+    by_reason: dict[str, list[GeneratedItem]] = {}
+    for item, why in refused:
+        by_reason.setdefault(why, []).append(item)
+    if of == 1:
+        return list(by_reason)
+    return [
+        _("%(which)s: %(why)s") % {"which": _named(items), "why": why} for why, items in by_reason.items()
+    ]
+
+
+def _named(items: Sequence[GeneratedItem]) -> str:
+    titles = [Truncator(labels.title_of(one)).chars(_TITLE_CHARACTERS) for one in items[:NAMED_MOST]]
+    said = ", ".join(f"“{title}” ({item.engine_output})" for title, item in zip(titles, items, strict=False))
+    more = len(items) - len(titles)
+    if not more:
+        return said
+    return ngettext("%(said)s and %(count)d more", "%(said)s and %(count)d more", more) % {
+        "said": said,
+        "count": more,
+    }
+
+
+def meanwhile(place: Place, item: GeneratedItem) -> str:
+    """The row is read anew: what it was before the refusal says nothing."""
+    row = GeneratedItem.objects.of(place.workspace).filter(pk=item.pk, deleted_at=None).first()
+    if row is None:
+        return _("It was deleted meanwhile.")
+    rejection = row.rejection or {}
+    if row.status == "rejected" and rejection.get("code") == "by_person":
+        said = _("%(who)s rejected it meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
+    elif row.status == "rejected":
+        said = _("%(who)s chose another variant meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
+    elif row.approved_at is not None and row.approved_revision == row.revision and row.status == "ready":
+        said = _("%(who)s approved it meanwhile.") % {"who": tokens.called(row.approved_by)}
+    elif row.status != "ready":
+        said = _("It was changed meanwhile: %(status)s.") % {
+            "status": str(labels.STATES[row.status][2]).lower()
+        }
+    else:
+        said = _("Somebody or something changed it meanwhile.")
+    return said + " " + _("This is how it is now: look at it, then decide.")

@@ -1,0 +1,120 @@
+"""A new source: an address is pasted, said what it is, looked at before anything is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from accounts.pages import form_recovery
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import AppError
+from pipeline.ingest import collect
+from pipeline.ingest.detect_source import Found, find
+from pipeline.models import DecidedBy
+from pipeline.pages import choices
+from pipeline.pages.sources import labels
+from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+
+@page("edit")
+def source_add(request: HttpRequest, place: Place) -> HttpResponse:
+    form = form_recovery.form_for(request, AddressForm)
+    if request.method == "POST" and form.is_valid():
+        try:
+            found = find(form.cleaned_data["address"], now=utc_now())
+        except AppError as error:
+            form_recovery.blame(form, error)
+        else:
+            return _choose(request, place, found, _fresh(place, found))
+    return render(request, "pages/sources/add.html", {"place": place, "form": form})
+
+
+@page("edit")
+def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
+    """The second step. What is only pushed to has no first one: `?type=webhook`."""
+    if request.method == "GET":
+        if request.GET.get("type") != "webhook":
+            return redirect(place.address("source_add"))
+        about = _("It gets an address of its own; whatever is sent there is taken in.")
+        found = [Found("webhook", {}, _("Webhook"), about)]
+        return _choose(request, place, found, _fresh(place, found))
+    found = opened(request.POST.get("found", ""))
+    if not found:
+        messages.error(request, _("That was a while ago. Paste the address again."))
+        return redirect(place.address("source_add"))
+    form = ChooseForm(request.POST, workspace=place.workspace, found=found)
+    if form.is_valid() and "save" in request.POST:
+        if not form_recovery.is_first(request):
+            return redirect(place.address("sources_page"))
+        try:
+            made = collect.register(place.workspace, _settings(form, found), now=utc_now())
+        except AppError as error:
+            form_recovery.sent_in_vain(request)
+            _blame(form, error)
+        else:
+            messages.success(request, _("%(name)s is saved.") % {"name": made.name})
+            return redirect(place.address("source_page", src=made.pk))
+    return _choose(request, place, found, form)
+
+
+def _fresh(place: Place, found: list[Found]) -> ChooseForm:
+    return ChooseForm(workspace=place.workspace, found=found, initial={**FRESH, "found": sealed(found)})
+
+
+def _settings(form: ChooseForm, found: list[Found]) -> collect.SourceSettings:
+    chosen = found[int(form.cleaned_data["kind"])]
+    return collect.SourceSettings(type=chosen.type, config=chosen.config, **form.values())
+
+
+def _blame(form: ChooseForm, error: AppError) -> None:
+    for detail in error.detail:
+        field = (detail.field or "").split(".")[0].split("[")[0]
+        field = "kind" if field in {"config", "type"} else field
+        form.add_error(field if field in form.fields else None, detail.message)
+
+
+def _choose(request: HttpRequest, place: Place, found: list[Found], form: ChooseForm) -> HttpResponse:
+    context: dict[str, Any] = {"place": place, "form": form, "is_webhook": found[0].type == "webhook"}
+    if not form.is_bound:
+        settings = collect.SourceSettings(
+            type=found[0].type, config=found[0].config, first_poll={"newest": FRESH["newest"]}
+        )
+        context |= _previewed(place, settings)
+        if "preview" in context:
+            form.initial["name"] = context["preview"].title[: limits.NAME_CHARACTERS]
+    elif form.is_valid():
+        context |= _previewed(place, _settings(form, found))
+    return render(request, "pages/sources/choose.html", context)
+
+
+def _previewed(place: Place, settings: collect.SourceSettings) -> dict[str, Any]:
+    """What the first poll would do; where it can't be asked, why."""
+    if not collect.kind_of(settings.type).fetches:
+        return {}
+    try:
+        seen = collect.preview(place.workspace, settings, test=False, now=utc_now())
+    except AppError as error:
+        return {"trouble": str(error)}
+    entries = [
+        {
+            "entry": one.entry,
+            "decision": labels.decision_of(one.decision),
+            "by": DecidedBy(one.decided_by).label,
+            "message": one.message,
+        }
+        for one in seen.entries
+    ]
+    return {
+        "preview": seen,
+        "entries": entries,
+        "new": sum(one.decision == "new" for one in seen.entries),
+        "price": choices.credits_told(seen.price_in_credits),
+    }

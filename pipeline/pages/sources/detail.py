@@ -1,0 +1,112 @@
+"""One source: how it is doing, what it listed and what was done with that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.http import Http404
+from django.shortcuts import render
+
+from accounts.pages.workspace_view import Place, page
+from config.core.ids import decode, encode
+from pipeline.models import Source, SourceEntry
+from pipeline.pages.sources import labels, lane_log
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from pipeline.models import RawItem
+
+ENTRIES: Final = 50
+
+
+def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
+    rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
+    found: Source | None = (rows if deleted else rows.filter(deleted_at=None)).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@page("look", methods=("GET",))
+def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    row = find_source(place, src)
+    if row.type == "brand":
+        return _lane(request, place, row)
+    chosen = request.GET.get("decision", "")
+    chosen = chosen if chosen in labels.DECISIONS else ""
+    entries, older = _entries(request, place, row, chosen)
+    context = {
+        **head(place, row, "log"),
+        "entries": entries,
+        "older": older,
+        "is_first_page": "before" not in request.GET,
+        "decisions": {name: told for name, (_tone, told) in labels.DECISIONS.items()},
+        "chosen": chosen,
+    }
+    return render(request, "pages/sources/detail.html", context)
+
+
+def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
+    context = {
+        **head(place, row, "log"),
+        **lane_log.read(row, request.GET.get("before", "")),
+        "is_first_page": "before" not in request.GET,
+    }
+    return render(request, "pages/sources/detail.html", context)
+
+
+def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
+    kind = labels.kind_of(row)
+    is_at_work = row.status in {"active", "failing"}
+    is_lane = row.type == "brand"
+    token = row.inbound_token
+    return {
+        "place": place,
+        "source": row,
+        "tab": tab,
+        "kind": kind.label,
+        "fetches": kind.fetches,
+        "where": labels.place_of(row),
+        "health": labels.health_of(row),
+        "is_lane": is_lane,
+        "is_polled": is_at_work and kind.fetches,
+        "is_run": is_at_work and (kind.fetches or is_lane),
+        "inbound": f"{settings.PUBLIC_URL}/hooks/{token}" if token and place.may_edit else "",
+    }
+
+
+def _entries(
+    request: HttpRequest, place: Place, row: Source, decision: str
+) -> tuple[list[dict[str, Any]], str]:
+    """A page of the log, newest first, and the id before which the next one begins; empty where it is the last."""
+    rows = SourceEntry.objects.of(place.workspace).filter(source=row).select_related("raw_item")
+    if decision:
+        rows = rows.filter(decision=decision)
+    before = decode("ent", request.GET.get("before", ""))
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows.order_by("-pk")[: ENTRIES + 1])
+    shown = [_entry(one) for one in found[:ENTRIES]]
+    older = encode("ent", found[ENTRIES - 1].pk) if len(found) > ENTRIES else ""
+    return shown, older
+
+
+def _entry(one: SourceEntry) -> dict[str, Any]:
+    raw = one.raw_item
+    kept = raw if raw is not None and raw.deleted_at is None else None
+    return {
+        "entry": one,
+        "decision": labels.decision_of(one.decision),
+        "by": one.get_decided_by_display(),
+        "raw": kept,
+        "may_admit": kept is not None and _is_left_aside(kept),
+    }
+
+
+def _is_left_aside(raw: RawItem) -> bool:
+    """As the raw item says it: what was decided last of the entry may be that its words have changed since."""
+    return raw.status == "skipped" and (raw.reason or {}).get("code") in labels.ADMITTED

@@ -1,0 +1,303 @@
+"""The work of one hand: a slot that is due becomes runs about a topic, or says why it doesn't."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts import credits as credit_account
+from accounts import notices
+from accounts.models import Workspace
+from config.core import dispatch, limits, states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.datetimes import as_z
+from pipeline.generate.model import account, batches
+from pipeline.generate.topics import select
+from pipeline.generate.topics.eligibility import engines_of, makeable
+from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Source, WorkspaceDefaults
+from pipeline.personas import slots, topics
+from pipeline.sources.brand import zone_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import date, datetime
+    from uuid import UUID
+
+    from pipeline.engines.base import Engine
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A slot with all that decides what is made of it."""
+
+    slot: BrandSlot
+    source: Source
+    workspace: Workspace
+    defaults: WorkspaceDefaults
+    today: date
+    """In the lane's time zone: a slot that was late speaks of what may be said now."""
+
+    @property
+    def persona_id(self) -> UUID:
+        found: UUID = self.source.persona_id or self.defaults.persona_id
+        return found
+
+    @property
+    def engines(self) -> list[Engine]:
+        """See `engines_of`."""
+        return engines_of(self.source, self.defaults)
+
+
+def work(slot: BrandSlot) -> None:
+    """Work one claimed slot: what it picks is committed with its reservation before anybody is asked for words."""
+    crash_point("brand.claimed")
+    try:
+        _work(slot, utc_now())
+    except states.Overtaken as error:
+        log.info("overtaken", slot=slot.pk.hex, reason=str(error))
+    crash_point("brand.committed")
+
+
+def give_up(slot: BrandSlot) -> None:
+    """A slot that broke again and again is left out; the next one comes at its time."""
+    message = _("Picking a topic broke several times; the operator's log has the reason.")
+    note = {"code": "gave_up", "message": message}
+    now = utc_now()
+    try:
+        with transaction.atomic():
+            source = _locked_source(slot)
+            slots.end(slot, "empty", source, source.workspace, now=now, note=note)
+            _tell_health(source, note, now)
+    except states.Overtaken as error:
+        log.info("overtaken", slot=slot.pk.hex, reason=str(error))
+
+
+def _work(slot: BrandSlot, now: datetime) -> None:
+    try:
+        with transaction.atomic():
+            source = _locked_source(slot)
+            workspace = source.workspace
+            if source.status not in slots.AT_WORK or source.deleted_at is not None:
+                note = {"code": "switched_off", "message": _("The source was switched off.")}
+                slots.end(slot, "skipped", source, workspace, now=now, note=note)
+            elif not workspace.is_at_work:
+                # It keeps its place, and is made up for once when the workspace works again.
+                slot.sleep_until(now + limits.LANE_DELISTED_WAIT, attempts=0)
+            else:
+                defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
+                today = now.astimezone(zone_of(source.config, workspace.timezone)).date()
+                _pick(Lane(slot, source, workspace, defaults, today), now)
+    except credit_account.QuotaExceeded as error:
+        _wait_for_credits(slot, error, now)
+
+
+def _locked_source(slot: BrandSlot) -> Source:
+    """Locked before its slot, everywhere: a person who changes the source, and a hand, take turns."""
+    source: Source = (
+        Source.everywhere.select_for_update(of=("self",))
+        .select_related("workspace__plan")
+        .get(pk=slot.source_id)
+    )
+    return source
+
+
+def _pick(lane: Lane, now: datetime) -> None:
+    """Choose and write it down, with the runs and their reservation, in the caller's transaction."""
+    # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to it.
+    Workspace.everywhere.select_for_update(no_key=True).get(pk=lane.workspace.pk)
+    topics.keep_in_step(lane.source, now=now)
+    found = select.candidates(lane.source, lane.persona_id, lane.today)
+    choice, engines, why_not = _choose(lane, found)
+    note = _note(lane.engines, found, engines, why_not)
+    is_picked = choice is not None
+    slots.end(
+        lane.slot,
+        "picked" if is_picked else "empty",
+        lane.source,
+        lane.workspace,
+        now=now,
+        note=note,
+        eligible=len(found),
+    )
+    generations = _runs(lane, choice, engines, now) if choice is not None else []
+    if len(found) < limits.TOPICS_ELIGIBLE_LEAST:
+        _tell_few(lane, len(found), now)
+    _tell_health(lane.source, note, now, is_new=is_picked)
+    crash_point("brand.picked")
+    amounts = {one.pk: one.credits_reserved for one in generations if one.credits_reserved}
+    if amounts:
+        # The last statement, so that the balance is locked for as short as can be.
+        credit_account.reserve(lane.workspace, amounts, now=now)
+
+
+def _choose(
+    lane: Lane, found: Sequence[select.Candidate]
+) -> tuple[select.Choice | None, list[Engine], list[str]]:
+    """A topic of which at least one engine can make something, those engines, and why the others can't.
+
+    None where there is no such topic; the sentences are then those of the first that was tried.
+    """
+    engines = lane.engines
+    first: list[str] = []
+    without: set[UUID] = set()
+    while engines and (choice := select.choose(found, seed=lane.slot.pk.hex, without=without)) is not None:
+        able, why_not = makeable(lane.source, engines, choice, lane.persona_id)
+        if able:
+            return choice, able, why_not
+        first = first or why_not
+        without.add(choice.topic.pk)
+    return None, [], first
+
+
+def _note(
+    wanted: Sequence[Engine],
+    found: Sequence[select.Candidate],
+    engines: Sequence[Engine],
+    why_not: Sequence[str],
+) -> dict[str, str] | None:
+    if not wanted:
+        message = _(
+            "None of the source's engines can be made from a topic; choose one that can, see GET /v1/engines."
+        )
+        return {"code": "no_engine", "message": message}
+    if not found:
+        message = _(
+            "No topic may be taken now: each is switched off, out of season, resting or has had its number for the "
+            "month. Add topics, or let some rest for a shorter time."
+        )
+        return {"code": "no_topic", "message": message}
+    if not engines:
+        return {"code": "nothing_to_say", "message": " ".join(why_not)}
+    if why_not:
+        return {"code": "engines_left_out", "message": " ".join(why_not)}
+    if len(found) < limits.TOPICS_ELIGIBLE_LEAST:
+        return {"code": "few_topics", "message": _few(len(found))}
+    return None
+
+
+def _few(count: int) -> str:
+    return ngettext(
+        "Only %(count)d topic may be taken now, fewer than %(least)d; add some before the lane runs dry.",
+        "Only %(count)d topics may be taken now, fewer than %(least)d; add some before the lane runs dry.",
+        count,
+    ) % {
+        "count": count,
+        "least": limits.TOPICS_ELIGIBLE_LEAST,
+    }
+
+
+def _runs(lane: Lane, choice: select.Choice, engines: Sequence[Engine], now: datetime) -> list[Generation]:
+    source, variants = lane.source, lane.source.variants
+    generations = [
+        Generation(
+            workspace=lane.workspace,
+            test=source.test,
+            engine=engine.kind,
+            topic=choice.topic,
+            persona_id=lane.persona_id,
+            variants=variants,
+            credits_reserved=0 if source.test else engine.credits * variants,
+            due_at=now,
+            wake_at=now,
+            queue=account.queue_of(lane.workspace),
+            request_id=lane.slot.request_id,
+            batch_until=batches.patience(source.config, now),
+            created_at=now,
+        )
+        for engine in engines
+    ]
+    Generation.everywhere.bulk_create(generations)
+    defaults = lane.defaults
+    outlets = source.outlets or (defaults.test_outlets if source.test else defaults.outlets)
+    GeneratedItem.everywhere.bulk_create(
+        GeneratedItem(
+            workspace=lane.workspace,
+            test=source.test,
+            generation=generation,
+            source=source,
+            topic=choice.topic,
+            persona_id=lane.persona_id,
+            bucket=engine.bucket,
+            engine_output=engine.name,
+            engine_version=engine.version,
+            variant_group=generation.pk,
+            variant_index=index,
+            outlets=outlets,
+            is_sample=source.is_sample,
+            approval_required=lane.workspace.requires_approval,
+            created_at=now,
+            updated_at=now,
+        )
+        for engine, generation in zip(engines, generations, strict=True)
+        for index in range(variants)
+    )
+    BrandPick.everywhere.bulk_create(
+        BrandPick(
+            workspace=lane.workspace,
+            slot=lane.slot,
+            generation=generation,
+            topic=choice.topic,
+            title=choice.topic.title,
+            angle=choice.angle,
+            used_on=lane.today,
+            created_at=now,
+        )
+        for generation in generations
+    )
+    dispatch.wake()
+    return generations
+
+
+def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now: datetime) -> None:
+    resets_at = credit_account.next_month(credit_account.month_of(now))
+    note = {"code": "quota_exceeded", "message": _("It waits for the credits of the next month.")}
+    with transaction.atomic():
+        source = _locked_source(slot)
+        # As it was read: the transaction that would have ended it was undone.
+        slot.refresh_from_db(fields=["status", "wake_at", "attempts", "ended_at", "note", "eligible"])
+        if slot.status == "waiting":
+            states.move(slot, "waiting_quota", under_lease=True, wake_at=resets_at, attempts=0, note=note)
+        else:
+            slot.sleep_until(resets_at, attempts=0)
+        slots.promise(source, resets_at)
+        _tell_health(source, note, now)
+        balance = error.balance
+        credit_account.tell_used_up(source.workspace, balance.period_start, balance.granted, now=now)
+
+
+def _tell_few(lane: Lane, count: int, now: datetime) -> None:
+    """Once a week for each lane; a test lane is nobody's worry."""
+    log.info("few_topics", source=lane.source.pk.hex, eligible=count)
+    if lane.source.test:
+        return
+    year, week, _day = lane.today.isocalendar()
+    notices.record(
+        "few_topics",
+        workspace_id=lane.workspace.pk,
+        key=f"{lane.source.pk.hex}:{year}-{week}",
+        title=_("%(name)s runs out of topics") % {"name": lane.source.name},
+        text=_few(count),
+        path="#sources",
+        now=now,
+    )
+
+
+def _tell_health(
+    source: Source, note: Mapping[str, str] | None, now: datetime, *, is_new: bool = False
+) -> None:
+    """The source says when it was last worked, and in plain words why nothing came of it, or soon won't."""
+    values: dict[str, Any] = {
+        "last_error": None if is_new or note is None else {**note, "at": as_z(now)},
+        "notes": [note] if is_new and note is not None else [],
+        "last_polled_at": now,
+        **({"last_new_at": now} if is_new else {}),
+    }
+    Source.everywhere.filter(pk=source.pk).update(**values)

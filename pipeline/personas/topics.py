@@ -1,0 +1,248 @@
+"""The topic pool: topics made, changed, deleted and restored; a source's own list kept in step with it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from accounts.models import Workspace
+from config.core import limits, states
+from config.core.errors import Conflict
+from pipeline.models import Persona, Source, Topic
+from pipeline.personas import validation
+from pipeline.sources.brand import topics_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+_DAY: Final = re.compile(r"(\d\d)-(\d\d)")
+_LEAP_YEAR: Final = 2028
+_MOST_PER_MONTH: Final = 31
+
+
+def create(workspace: Workspace, given: Mapping[str, Any], *, test: bool = False, now: datetime) -> Topic:
+    """A new topic of the pool. `given` holds `title` and any of the other settings of `change`.
+
+    Raises `Invalid` naming every fault, `Conflict` past `limits.TOPICS`.
+    """
+    values = _clean(workspace, {"title": "", **given})
+    with transaction.atomic():
+        # Two at once must not both be the last one.
+        Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
+        if _there(workspace, test=test) >= limits.TOPICS:
+            message = _("A workspace has %(most)d topics at most; delete one first.") % {
+                "most": limits.TOPICS
+            }
+            raise Conflict.because(code="too_many", message=message, field=None)
+        topic: Topic = Topic.everywhere.create(
+            workspace=workspace, test=test, created_at=now, updated_at=now, **values
+        )
+    return topic
+
+
+def change(
+    topic: Topic, changes: Mapping[str, Any], *, now: datetime, expected_version: int | None = None
+) -> Topic:
+    """Change a topic: `title`, `notes`, `angles`, `evidence` (`{"url", "text"}` each), `weight`, `cooldown_days`,
+    `max_per_month` (or None), `season` (`{"from": "MM-DD", "to": "MM-DD"}` or None), `is_active`, `persona_id` (or None).
+
+    Nothing new writes nothing. Raises `Invalid`, `Conflict` for a deleted one or for the title of one that stands in a
+    source's own list, and `states.Overtaken` where it has moved on since `expected_version` was read.
+    """
+    values = _clean(topic.workspace_id, changes)
+    with transaction.atomic():
+        row = _locked(topic)
+        states.refuse_other_version(row.version, expected_version)
+        new = {name: value for name, value in values.items() if getattr(row, name) != value}
+        if not new:
+            return row
+        if row.source is not None:
+            is_listed = topics_in(row.source.config).get(row.title) is not None
+            if "title" in new:
+                _refuse_of_a_list("title")
+            if "notes" in new and is_listed:
+                _refuse_of_a_list("notes")
+        Topic.everywhere.filter(pk=row.pk).update(**new, version=F("version") + 1, updated_at=now)
+        row.refresh_from_db()
+    return row
+
+
+def delete(topic: Topic, *, now: datetime) -> None:
+    """Mark it deleted; what was made of it stays. Raises `Conflict` for one that stands in a source's own list."""
+    with transaction.atomic():
+        row = _locked(topic)
+        if row.source_id is not None:
+            _refuse_of_a_list(None)
+        Topic.everywhere.filter(pk=row.pk).update(deleted_at=now, version=F("version") + 1, updated_at=now)
+
+
+def restore(topic: Topic, *, now: datetime) -> Topic:
+    """Undo a deletion."""
+    with transaction.atomic():
+        row: Topic = Topic.everywhere.select_for_update().get(pk=topic.pk)
+        if row.deleted_at is not None:
+            Topic.everywhere.filter(pk=row.pk).update(
+                deleted_at=None, version=F("version") + 1, updated_at=now
+            )
+            row.refresh_from_db()
+    return row
+
+
+def keep_in_step(source: Source, *, now: datetime) -> None:
+    """Make a source's own list (`config.topics`) rows of the pool, so that its topics rest and count as others do.
+
+    What is no longer in the list is marked deleted, and comes back with all that was set on it when it is listed again.
+    Notes that the list gives are the topic's.
+    """
+    wanted = topics_in(source.config)
+    own = {row.title: row for row in Topic.everywhere.filter(source=source)}
+    fresh = [
+        Topic(
+            workspace_id=source.workspace_id,
+            test=source.test,
+            source=source,
+            title=title,
+            notes=notes or "",
+            created_at=now,
+        )
+        for title, notes in wanted.items()
+        if title not in own
+    ]
+    if fresh:
+        Topic.everywhere.bulk_create(fresh, ignore_conflicts=True)
+    back = [row.pk for title, row in own.items() if title in wanted and row.deleted_at is not None]
+    gone = [row.pk for title, row in own.items() if title not in wanted and row.deleted_at is None]
+    for title, notes in wanted.items():
+        if notes is not None and title in own and own[title].notes != notes:
+            Topic.everywhere.filter(pk=own[title].pk).update(
+                notes=notes, version=F("version") + 1, updated_at=now
+            )
+    for keys, deleted_at in ((back, None), (gone, now)):
+        if keys:
+            Topic.everywhere.filter(pk__in=keys).update(
+                deleted_at=deleted_at, version=F("version") + 1, updated_at=now
+            )
+
+
+# --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+def _evidence(value: Any, field: str, faults: validation.Faults) -> list[dict[str, str]]:
+    if not isinstance(value, list | tuple):
+        faults.add(field, "invalid_type", "Give a list.")
+        return []
+    if len(value) > limits.TOPIC_EVIDENCE:
+        faults.add(field, "too_many", f"Give at most {limits.TOPIC_EVIDENCE} of them.")
+        return []
+    kept = []
+    for index, one in enumerate(value):
+        place = f"{field}[{index}]"
+        if not isinstance(one, dict) or set(one) - {"url", "text"}:
+            faults.add(place, "invalid", "Give an object with url, text or both.")
+            continue
+        found = {
+            "url": validation.address(one.get("url") or "", f"{place}.url", faults),
+            "text": validation.text(
+                one.get("text") or "", f"{place}.text", faults, most=limits.EVIDENCE_CHARACTERS
+            ),
+        }
+        if any(found.values()):
+            kept.append(found)
+        else:
+            faults.add(place, "required", "Give an address, a text or both.")
+    return kept
+
+
+def _flag(value: Any, field: str, faults: validation.Faults) -> bool:
+    if not isinstance(value, bool):
+        faults.add(field, "invalid_type", "Give true or false.")
+    return value is True
+
+
+def _monthly(value: Any, field: str, faults: validation.Faults) -> int | None:
+    return None if value is None else validation.whole(value, field, faults, least=1, most=_MOST_PER_MONTH)
+
+
+_READERS: Final[Mapping[str, Any]] = {
+    "title": partial(validation.line, most=limits.TOPIC_TITLE_CHARACTERS, is_needed=True),
+    "notes": partial(validation.text, most=limits.TOPIC_NOTES_CHARACTERS),
+    "angles": partial(validation.lines, most=limits.TOPIC_ANGLES, characters=limits.ANGLE_CHARACTERS),
+    "evidence": _evidence,
+    "weight": partial(validation.whole, least=1, most=limits.TOPIC_WEIGHT),
+    "cooldown_days": partial(validation.whole, least=0, most=limits.TOPIC_COOLDOWN_DAYS),
+    "max_per_month": _monthly,
+    "is_active": _flag,
+}
+
+
+def _clean(workspace: Workspace | UUID, given: Mapping[str, Any]) -> dict[str, Any]:
+    faults = validation.Faults()
+    validation.refuse_unknown(given, {*_READERS, "season", "persona_id"}, faults)
+    values = {name: reader(given[name], name, faults) for name, reader in _READERS.items() if name in given}
+    if "season" in given:
+        values |= _season(given["season"], faults)
+    if "persona_id" in given:
+        values["persona_id"] = _persona_id(workspace, given["persona_id"], faults)
+    faults.raise_if_any()
+    return values
+
+
+def _season(given: Any, faults: validation.Faults) -> dict[str, str]:
+    if given is None:
+        return {"season_from": "", "season_to": ""}
+    if not isinstance(given, dict) or set(given) != {"from", "to"}:
+        faults.add("season", "invalid", "Give an object with from and to, or null for the whole year.")
+        return {}
+    for name in ("from", "to"):
+        if not _is_day(given[name]):
+            faults.add(f"season.{name}", "invalid", "Give a day of the year as MM-DD, such as 12-01.")
+    return {"season_from": str(given["from"]), "season_to": str(given["to"])}
+
+
+def _is_day(value: Any) -> bool:
+    found = _DAY.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return False
+    try:
+        date(_LEAP_YEAR, int(found[1]), int(found[2]))
+    except ValueError:
+        return False
+    return True
+
+
+def _persona_id(workspace: Workspace | UUID, value: Any, faults: validation.Faults) -> UUID | None:
+    if value is None:
+        return None
+    known = isinstance(value, UUID) and (
+        Persona.objects.of(workspace).filter(pk=value, deleted_at=None).exists()
+    )
+    if not known:
+        message = "This workspace has no such persona; GET /v1/personas lists them."
+        faults.add("persona", "unknown_persona", message)
+        return None
+    found: UUID = value
+    return found
+
+
+def _there(workspace: Workspace, *, test: bool) -> int:
+    return Topic.objects.of(workspace).filter(test=test, source=None, deleted_at=None).count()
+
+
+def _locked(topic: Topic) -> Topic:
+    row: Topic = Topic.everywhere.select_for_update().get(pk=topic.pk)
+    if row.deleted_at is not None:
+        raise Conflict.because(code="deleted", message=_("This topic was deleted."), field=None)
+    return row
+
+
+def _refuse_of_a_list(field: str | None) -> None:
+    message = _("It stands in a source's own list; change config.topics of that source.")
+    raise Conflict.because(code="of_a_source", message=message, field=field)

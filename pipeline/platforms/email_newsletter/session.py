@@ -1,0 +1,290 @@
+"""One SMTP session through the guarded socket, and what each reply means for the mail, its recipient or the run.
+
+RFC 5321 for the commands and RFC 3463 for the enhanced codes, read 2026-11-20. A mail is handed over in two halves, so
+that the caller can write down "it may be on its way" between them.
+"""
+
+from __future__ import annotations
+
+import re
+import smtplib
+import socket
+import ssl
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from config.core import http_client
+from pipeline.plugins import NeedsReconnect, Refused, TryLater
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from config.core.http_client import Policy
+    from pipeline.platforms.base import Account
+
+COMMAND_SECONDS: Final = 20.0
+LAST_SECONDS: Final = 60.0
+"""For the reply to the end of a message, which servers take their time for."""
+WHOLE_SECONDS: Final = 150.0
+"""For one mail in all, and for opening the session: the line's lease is longer."""
+TEXT_CHARACTERS: Final = 300
+
+Stage = Literal["mail", "rcpt", "data", "end"]
+Verdict = Literal["sent", "later", "wait", "reconnect", "policy", "too_big", "bounced", "failed"]
+"""`later` is this recipient's, `bounced` and `failed` end this recipient; `wait` ends the session and is tried again;
+`reconnect`, `policy` and `too_big` end the run until a person acts.
+"""
+
+_ENHANCED: Final = re.compile(r"\s*([245])\.(\d{1,3})\.(\d{1,3})\b")
+_AUTH_CODES: Final = frozenset({530, 534, 535, 538})
+_NO_MAILBOX: Final = frozenset({550, 551, 553})
+_SENDER_SUBJECTS: Final = frozenset({7, 8})
+"""Of 5.1.x: the sender's address is at fault, not the recipient's."""
+
+
+class Lost(Exception):
+    """The session broke before the end of the message was sent: the server can't have taken it."""
+
+
+class NoAnswer(Exception):
+    """The message was sent to its end and no reply came: the server may have taken it."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    stage: Stage
+    code: int
+    text: str
+
+    @property
+    def verdict(self) -> Verdict:
+        return judge(self.stage, self.code, self.text)
+
+
+def judge(stage: Stage, code: int, text: str) -> Verdict:
+    found = _ENHANCED.match(text)
+    subject, detail = (int(found[2]), int(found[3])) if found else (None, None)
+    if 200 <= code < 400:
+        return "sent"
+    if code == 421:
+        return "wait"
+    if code in _AUTH_CODES:
+        return "reconnect"
+    if code < 500:
+        # Before a recipient is named, "not now" is meant for all of them.
+        return "wait" if stage == "mail" else "later"
+    if subject == 7 or (subject == 1 and detail in _SENDER_SUBJECTS):
+        return "policy"
+    if (subject, detail) == (3, 4) or (code == 552 and subject is None):
+        return "too_big"
+    if stage == "mail":
+        return "policy"
+    if subject == 1 or (subject is None and stage == "rcpt" and code in _NO_MAILBOX):
+        return "bounced"
+    return "failed"
+
+
+def tls_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+class _Guarded(smtplib.SMTP):
+    """Connects through the guard; with `is_tls` it speaks TLS from the first byte."""
+
+    def __init__(self, host: str, name: str, *, policy: Policy, is_tls: bool) -> None:
+        super().__init__(local_hostname=name, timeout=COMMAND_SECONDS)
+        self._host = host
+        self._policy = policy
+        self._is_tls = is_tls
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        sock = http_client.connect(host, port, timeout=timeout, policy=self._policy)
+        if not self._is_tls:
+            return sock
+        try:
+            return tls_context().wrap_socket(sock, server_hostname=host)
+        except (OSError, ValueError):
+            sock.close()
+            raise
+
+
+@contextmanager
+def _limited(smtp: smtplib.SMTP) -> Iterator[None]:
+    """Breaks off what takes too long in all: a server that sends a byte now and then never times out by itself."""
+
+    def end() -> None:
+        with suppress(OSError):
+            if smtp.sock is not None:
+                # The plain method: that of an encrypted socket drops the encryption under the reader's feet.
+                socket.socket.shutdown(smtp.sock, socket.SHUT_RDWR)
+
+    timer = threading.Timer(WHOLE_SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class Session:
+    """Logged in, until `close`. After a `Lost`, a `NoAnswer` or a 421 there is nothing to be done with it."""
+
+    def __init__(self, smtp: smtplib.SMTP) -> None:
+        self._smtp = smtp
+
+    @contextmanager
+    def one_mail(self) -> Iterator[None]:
+        """Both halves of a mail, under a deadline for the whole."""
+        with _limited(self._smtp):
+            yield
+
+    def begin(self, sender: str, recipient: str) -> Reply:
+        """Everything up to the server's "go on" (354); raises `Lost`. A reply that isn't `sent` ends this mail."""
+        commands: tuple[tuple[Stage, str], ...] = (
+            ("mail", f"MAIL FROM:<{sender}>"),
+            ("rcpt", f"RCPT TO:<{recipient}>"),
+            ("data", "DATA"),
+        )
+        for stage, command in commands:
+            reply = self._reply(stage, command)
+            if reply.verdict != "sent":
+                if reply.code != 421:
+                    self._reply(stage, "RSET")
+                return reply
+        if reply.code != 354:
+            message = f"The mail server answered {reply.code} where it should have said 354."
+            raise Lost(message)
+        return reply
+
+    def end(self, message: bytes) -> Reply:
+        """The message itself. Raises `Lost` where its end was never sent, `NoAnswer` where it was."""
+        sock = self._smtp.sock
+        if sock is None:
+            gone = "The connection is closed."
+            raise Lost(gone)
+        body = re.sub(rb"(?m)^\.", b"..", message)
+        body = body if body.endswith(b"\r\n") else body + b"\r\n"
+        try:
+            # Without the dot no server can take it for whole.
+            sock.sendall(body)
+        except OSError as error:
+            broke = f"The connection broke while the mail was sent: {error}"
+            raise Lost(broke) from error
+        try:
+            sock.settimeout(LAST_SECONDS)
+            sock.sendall(b".\r\n")
+            code, text = self._smtp.getreply()
+            sock.settimeout(COMMAND_SECONDS)
+        except (OSError, smtplib.SMTPException) as error:
+            silent = "The mail was sent to its end, and the server never said whether it took it."
+            raise NoAnswer(silent) from error
+        if not 200 <= code < 600:
+            odd = "The mail was sent to its end, and the server's answer can't be read."
+            raise NoAnswer(odd)
+        return Reply("end", code, _words(text))
+
+    def close(self) -> None:
+        with suppress(OSError, smtplib.SMTPException):
+            self._smtp.quit()
+        self._smtp.close()
+
+    def _reply(self, stage: Stage, command: str) -> Reply:
+        try:
+            code, text = self._smtp.docmd(command)
+        except (OSError, smtplib.SMTPException, ValueError) as error:
+            message = "The mail server ended the connection."
+            raise Lost(message) from error
+        if not 200 <= code < 600:
+            message = "The mail server's answer can't be read."
+            raise Lost(message)
+        return Reply(stage, code, _words(text))
+
+
+def open_session(account: Account, policy: Policy) -> Session:
+    """Connect, encrypt, log in. Raises `TryLater`, `NeedsReconnect` or `Refused`; quotes no secret."""
+    config = account.config
+    host, port, encryption = str(config["host"]), int(config["port"]), config["encryption"]
+    user, password = str(config.get("user", "")), str(account.credentials.get("password", ""))
+    if encryption == "none" and password:
+        message = "The password would be sent in the clear: choose an encryption, or remove the password."
+        raise Refused(
+            message, code="password_in_clear", field="config.encryption", action="Change the outlet."
+        )
+    name = str(config["from_address"]).rpartition("@")[2]
+    smtp = _Guarded(host, name, policy=policy, is_tls=encryption == "tls")
+    try:
+        with _limited(smtp):
+            _greet(smtp, host, port)
+            if encryption == "starttls":
+                _start_tls(smtp)
+            smtp.ehlo_or_helo_if_needed()
+            if user:
+                smtp.login(user, password)
+    except (smtplib.SMTPException, http_client.OutboundError, OSError) as error:
+        smtp.close()
+        raise _problem(error, host) from error
+    return Session(smtp)
+
+
+def _greet(smtp: smtplib.SMTP, host: str, port: int) -> None:
+    code, text = smtp.connect(host, port)
+    if code != 220:
+        raise smtplib.SMTPConnectError(code, text)
+    smtp.ehlo_or_helo_if_needed()
+
+
+def _start_tls(smtp: smtplib.SMTP) -> None:
+    code, text = smtp.starttls(context=tls_context())
+    if code != 220:
+        raise smtplib.SMTPConnectError(code, text)
+
+
+def _problem(error: Exception, host: str) -> TryLater | Refused | NeedsReconnect:
+    change = "Change the outlet's settings."
+    if isinstance(error, http_client.AddressRefused):
+        return Refused(f"The mail server can't be used: {error}", code="address_refused", action=change)
+    if isinstance(error, http_client.OutboundError):
+        return TryLater(f"The mail server couldn't be reached: {error}", code="unreachable")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        message = f"The certificate of {host} can't be trusted: {error.verify_message}."
+        return Refused(message, code="certificate", action=change)
+    if isinstance(error, ssl.SSLError):
+        message = f"{host} doesn't speak TLS as it was asked to; look at port and encryption."
+        return Refused(message, code="tls_failed", action=change)
+    if isinstance(error, smtplib.SMTPNotSupportedError):
+        message = f"{host} doesn't offer what the settings ask for (STARTTLS, or a log-in)."
+        return Refused(message, code="not_offered", action=change)
+    if isinstance(error, smtplib.SMTPResponseException):
+        return _problem_of_reply(error, host)
+    # An SMTPException is an OSError too.
+    if type(error) is smtplib.SMTPException:
+        message = f"{host} offers no way to log in that is known here."
+        return Refused(message, code="not_offered", action=change)
+    return TryLater(f"{host} ended the connection.", code="unreachable")
+
+
+def _problem_of_reply(error: smtplib.SMTPResponseException, host: str) -> TryLater | Refused | NeedsReconnect:
+    code, said = error.smtp_code, _words(error.smtp_error)
+    if isinstance(error, smtplib.SMTPAuthenticationError) and code >= 500:
+        message = f"{host} doesn't take the user and password (status {code})."
+        return NeedsReconnect(message, code="login_refused", platform_status=code, platform_message=said)
+    message = f"{host} answered {code}."
+    if 500 <= code < 600:
+        return Refused(
+            message,
+            code="server_refused",
+            action="Read what the server says, and ask whoever runs it.",
+            platform_status=code,
+            platform_message=said,
+        )
+    return TryLater(message, code="busy", platform_status=code, platform_message=said)
+
+
+def _words(text: bytes | str) -> str:
+    raw = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in raw).split())[:TEXT_CHARACTERS]

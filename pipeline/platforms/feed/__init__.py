@@ -1,0 +1,153 @@
+"""The workspace's own public feed: the outlet that can't fail.
+
+Committing sends nothing: the publication's row is the entry, and the feed's address lists every published
+one. The entry's id follows from the publication's key, so that doing it twice makes one entry. The stage
+hands the address of the outlet's feed in as `account.config["feed_url"]`, those of all its forms as `feed_urls` and
+the operator's WebSub hubs as `hubs`; they aren't among the settings that a person can give.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
+
+from pipeline.engines.base import BUCKETS
+from pipeline.platforms.base import Account, Adapted, Found, Length, Platform, Sent
+from pipeline.platforms.http_calls import ask
+from pipeline.plugins import ConfigInvalid, Evidence, Problem, TryLater
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from config.core.http_client import Client
+
+MAX_TITLE = 200
+HUB_SECONDS = 8.0
+# Random once, never changed: every id in every feed follows from it.
+_NAMESPACE = uuid.UUID("5b0a0a53-6f3d-4f0b-9a59-3f6c3b1d2c77")
+
+
+def entry_id(key: str) -> str:
+    """The id of the entry that a publication's key stands for: the same for ever, `urn:uuid:…`."""
+    return uuid.uuid5(_NAMESPACE, key).urn
+
+
+class Feed(Platform):
+    kind = "feed"
+    label = "Workspace feed"
+    evidence = Evidence("software", "feedparser 6.0", "tests/platforms/test_feed_documents.py")
+    buckets = BUCKETS
+    is_connectable = False
+    can_reconcile = True
+    posts_are_ours = True
+    can_remove = True
+    has_finish = True
+    idempotency = "ours"
+    config_schema: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {"title": {"type": "string", "title": "Title of the feed", "maxLength": MAX_TITLE}},
+        "additionalProperties": False,
+    }
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        problems = [
+            Problem(f"config.{name}", "unknown_field", f"A feed has no setting {name!r}.")
+            for name in config
+            if name != "title"
+        ]
+        title = config.get("title", "")
+        if not isinstance(title, str):
+            problems.append(Problem("config.title", "invalid", "The title has to be a text."))
+        elif len(title.strip()) > MAX_TITLE:
+            message = f"The title has {len(title.strip())} characters; {MAX_TITLE} are the most."
+            problems.append(Problem("config.title", "too_long", message))
+        if problems:
+            raise ConfigInvalid(problems)
+        return {"title": title.strip()} if title.strip() else {}
+
+    def length(self, account: Account, post: Adapted) -> Length:
+        del account
+        return Length(len(post.payload.body), None, self.text_unit)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        del account
+        payload = post.payload
+        if payload.title.strip() or payload.body.strip() or payload.assets:
+            return ()
+        return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        del post, state, http, now
+        return _entry(account, key)
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found:
+        del post, state, http, now
+        return Found(_entry(account, key))
+
+    def wants_finish(self, account: Account) -> bool:
+        return bool(account.config.get("hubs"))
+
+    def finish(
+        self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
+    ) -> Mapping[str, Any] | None:
+        """Tell each hub that the feed has changed; one that fails is told again, and so are the others."""
+        del post, sent, now
+        failed = [hub for hub in account.config.get("hubs", ()) if not _ping(hub, account, http)]
+        if failed:
+            message = f"{len(failed)} of the hubs couldn't be told that the feed has changed."
+            raise TryLater(message, code="hub_failed")
+        return None
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        """The entry goes with its row; a hub that can't be told changes nothing."""
+        del sent, now
+        for hub in account.config.get("hubs", ()):
+            _ping(hub, account, http)
+
+
+def _ping(hub: str, account: Account, http: Client) -> bool:
+    """As publishers do; the recommendation leaves the way to the hub (W3C WebSub, section 4)."""
+    fields = [("hub.mode", "publish"), *(("hub.url", url) for url in account.config.get("feed_urls", ()))]
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    try:
+        response = ask(
+            http,
+            "POST",
+            hub,
+            what="The hub",
+            body=urlencode(fields).encode(),
+            headers=headers,
+            timeout=HUB_SECONDS,
+        )
+    except TryLater:
+        return False
+    return 200 <= response.status < 300
+
+
+def _entry(account: Account, key: str) -> Sent:
+    identity = entry_id(key)
+    feed_url = account.config.get("feed_url", "")
+    return Sent(external_id=identity, url=f"{feed_url}#{identity}" if feed_url else "")
+
+
+PLUGIN = Feed()

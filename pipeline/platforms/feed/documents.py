@@ -1,0 +1,248 @@
+"""Writes a feed as Atom (RFC 4287), RSS 2.0 and JSON Feed 1.1."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import format_datetime
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pipeline.text.sentence_edits import first_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+ATOM_TYPE = "application/atom+xml; charset=utf-8"
+RSS_TYPE = "application/rss+xml; charset=utf-8"
+JSON_TYPE = "application/feed+json; charset=utf-8"
+
+_ILLEGAL = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+_TITLE_LENGTH = 80
+_RSS_NAMESPACES = {
+    "xmlns:atom": "http://www.w3.org/2005/Atom",
+    "xmlns:content": "http://purl.org/rss/1.0/modules/content/",
+    "xmlns:dc": "http://purl.org/dc/elements/1.1/",
+}
+
+
+@dataclass(frozen=True)
+class FeedMeta:
+    """`id` is a URI that never changes (`urn:uuid:…`); `self_url` is where this very document is served."""
+
+    id: str
+    title: str
+    self_url: str
+    home_url: str
+    updated: datetime
+    author: str
+    hubs: Sequence[str] = ()
+    """Where readers can subscribe to changes (WebSub)."""
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    url: str
+    mime_type: str
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class FeedEntry:
+    """`id` is a URI that never changes; `content_html` is sanitised; the moments know their time zone."""
+
+    id: str
+    title: str
+    url: str
+    content_html: str
+    content_text: str
+    published_at: datetime
+    updated_at: datetime
+    language: str = ""
+    author: str = ""
+    enclosures: Sequence[Enclosure] = ()
+    summary: str = ""
+    """What lists show of it, in plain words."""
+    image: str = ""
+    """The address of the picture that stands over it."""
+    tags: Sequence[str] = ()
+    json_ld: Mapping[str, Any] = field(default_factory=dict)
+    """As schema.org has it; in the JSON Feed, where an extension may stand."""
+
+
+def legal(text: str) -> str:
+    """The text without the characters that XML 1.0 can't hold."""
+    return _ILLEGAL.sub("", text)
+
+
+def _escape(text: str) -> str:
+    # A parser turns a bare carriage return into a line feed.
+    return escape(legal(text)).replace("\r", "&#13;")
+
+
+def _attributes(values: dict[str, str]) -> str:
+    # A parser turns white space in an attribute into blanks.
+    quoted = (
+        (name, _escape(value).replace("\n", "&#10;").replace("\t", "&#9;")) for name, value in values.items()
+    )
+    return "".join(f' {name}="{value}"' for name, value in quoted)
+
+
+def _element(name: str, text: str, **attributes: str) -> str:
+    return f"<{name}{_attributes(attributes)}>{_escape(text)}</{name}>"
+
+
+def _empty(name: str, **attributes: str) -> str:
+    return f"<{name}{_attributes(attributes)}/>"
+
+
+def _document(lines: Iterable[str]) -> bytes:
+    return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', *lines, ""]).encode()
+
+
+def _aware(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        message = "A feed's moments have to know their time zone."
+        raise ValueError(message)
+    return moment.astimezone(UTC)
+
+
+def _rfc3339(moment: datetime) -> str:
+    return _aware(moment).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+def _rfc822(moment: datetime) -> str:
+    return format_datetime(_aware(moment), usegmt=True)
+
+
+def _language(tag: str) -> str:
+    return tag if _LANGUAGE.fullmatch(tag) else ""
+
+
+def _title(entry: FeedEntry) -> str:
+    """Atom demands a title and readers show it in their lists: without one, the first words stand in."""
+    return entry.title if legal(entry.title).strip() else first_words(entry.content_text, _TITLE_LENGTH)
+
+
+def _atom_entry(entry: FeedEntry) -> Iterable[str]:
+    language = _language(entry.language)
+    yield f"<entry{_attributes({'xml:lang': language} if language else {})}>"
+    yield _element("id", entry.id)
+    yield _element("title", _title(entry), type="text")
+    yield _element("published", _rfc3339(entry.published_at))
+    yield _element("updated", _rfc3339(entry.updated_at))
+    if legal(entry.author).strip():
+        yield f"<author>{_element('name', entry.author)}</author>"
+    if entry.url:
+        yield _empty("link", rel="alternate", type="text/html", href=entry.url)
+    for enclosure in entry.enclosures:
+        size = {"length": str(enclosure.bytes)} if enclosure.bytes else {}
+        yield _empty("link", rel="enclosure", type=enclosure.mime_type, href=enclosure.url, **size)
+    for tag in entry.tags:
+        yield _empty("category", term=tag)
+    if entry.summary:
+        yield _element("summary", entry.summary, type="text")
+    yield _element("content", entry.content_html, type="html")
+    yield "</entry>"
+
+
+def render_atom(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
+    lines = [
+        '<feed xmlns="http://www.w3.org/2005/Atom">',
+        _element("id", meta.id),
+        _element("title", meta.title, type="text"),
+        _element("updated", _rfc3339(meta.updated)),
+        # Every entry without an author of its own takes the feed's, which RFC 4287 therefore demands.
+        f"<author>{_element('name', meta.author if legal(meta.author).strip() else meta.title)}</author>",
+        _empty("link", rel="self", type="application/atom+xml", href=meta.self_url),
+        _empty("link", rel="alternate", type="text/html", href=meta.home_url),
+        *(_empty("link", rel="hub", href=hub) for hub in meta.hubs),
+    ]
+    for entry in entries:
+        lines.extend(_atom_entry(entry))
+    return _document([*lines, "</feed>"])
+
+
+def _rss_item(entry: FeedEntry) -> Iterable[str]:
+    yield "<item>"
+    yield _element("guid", entry.id, isPermaLink="false")
+    yield _element("title", _title(entry))
+    if entry.url:
+        yield _element("link", entry.url)
+    yield _element("pubDate", _rfc822(entry.published_at))
+    if legal(entry.author).strip():
+        # RSS's own author is a mail address.
+        yield _element("dc:creator", entry.author)
+    for tag in entry.tags:
+        yield _element("category", tag)
+    yield _element("description", entry.summary or entry.content_text)
+    yield _element("content:encoded", entry.content_html)
+    # RSS knows one enclosure to an item; the other two formats list them all.
+    for enclosure in entry.enclosures[:1]:
+        yield _empty("enclosure", url=enclosure.url, length=str(enclosure.bytes), type=enclosure.mime_type)
+    yield "</item>"
+
+
+def render_rss(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
+    lines = [
+        f'<rss version="2.0"{_attributes(_RSS_NAMESPACES)}>',
+        "<channel>",
+        _element("title", meta.title),
+        _element("link", meta.home_url),
+        _element("description", meta.title),
+        _element("lastBuildDate", _rfc822(meta.updated)),
+        _empty("atom:link", rel="self", type="application/rss+xml", href=meta.self_url),
+        *(_empty("atom:link", rel="hub", href=hub) for hub in meta.hubs),
+    ]
+    for entry in entries:
+        lines.extend(_rss_item(entry))
+    return _document([*lines, "</channel>", "</rss>"])
+
+
+def _json_item(entry: FeedEntry) -> dict[str, Any]:
+    item: dict[str, Any] = {"id": legal(entry.id)}
+    texts = (("url", entry.url), ("title", entry.title), ("language", _language(entry.language)))
+    item.update({name: legal(text) for name, text in texts if legal(text)})
+    item["content_html"] = legal(entry.content_html)
+    item["content_text"] = legal(entry.content_text)
+    item["date_published"] = _rfc3339(entry.published_at)
+    item["date_modified"] = _rfc3339(entry.updated_at)
+    if legal(entry.author).strip():
+        item["authors"] = [{"name": legal(entry.author)}]
+    more = (
+        ("summary", legal(entry.summary)),
+        ("image", legal(entry.image)),
+        ("tags", list(map(legal, entry.tags))),
+    )
+    item.update({name: value for name, value in more if value})
+    if entry.json_ld:
+        item["_json_ld"] = dict(entry.json_ld)
+    if entry.enclosures:
+        item["attachments"] = [_attachment(enclosure) for enclosure in entry.enclosures]
+    return item
+
+
+def _attachment(enclosure: Enclosure) -> dict[str, Any]:
+    attachment: dict[str, Any] = {"url": legal(enclosure.url), "mime_type": legal(enclosure.mime_type)}
+    if enclosure.bytes:
+        attachment["size_in_bytes"] = enclosure.bytes
+    return attachment
+
+
+def render_json_feed(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
+    document: dict[str, Any] = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": legal(meta.title),
+        "home_page_url": meta.home_url,
+        "feed_url": meta.self_url,
+    }
+    if legal(meta.author).strip():
+        document["authors"] = [{"name": legal(meta.author)}]
+    if meta.hubs:
+        document["hubs"] = [{"type": "WebSub", "url": legal(hub)} for hub in meta.hubs]
+    document["items"] = [_json_item(entry) for entry in entries]
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,328 @@
+"""Ghost: an article or a newsletter as a draft, whose slug is the publication's key until one call makes it public.
+
+That call names the moment at which the draft was last changed, so that the site refuses it once the post has changed,
+also by the same call. Ghost sends the e-mail of a post once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pipeline.platforms.article import ADDED, as_html, well_formed, without_words
+from pipeline.platforms.base import (
+    METRICS,
+    Absent,
+    Account,
+    AccountInfo,
+    Adapted,
+    Api,
+    CannotTell,
+    Found,
+    Payload,
+    Platform,
+    Prepared,
+    Sample,
+    Sent,
+    Setting,
+)
+from pipeline.platforms.ghost.drafts import (
+    EXCERPT_MOST,
+    PUBLIC,
+    SUBJECT_MOST,
+    TITLE_MOST,
+    after_collision,
+    draft_one,
+    next_step,
+    own_slug,
+    public_one,
+)
+from pipeline.platforms.ghost.site import KEY, Site, clean_address, find_site, is_collision, post_of
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
+from pipeline.plugins import ConfigInvalid, Evidence, PluginError, Problem, Refused, TryLater
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from config.core.http_client import Client
+    from pipeline.engines.base import Bucket
+
+# docs.ghost.org/admin-api/images/uploading-an-image, read 2026-11-20. How large a file may be is each site's to say.
+_IMAGES: Final = MediaRule(
+    ("image/jpeg", "image/png", "image/gif", "image/webp", "image/svg+xml"), most=50, max_bytes=50 * MEBIBYTE
+)
+_RULE: Final = BucketRule(text_max=None, needs_title=True, title_max=TITLE_MOST, images=_IMAGES)
+
+
+class Ghost(Platform):
+    kind = "ghost"
+    label = "Ghost"
+    summary = "Articles on a Ghost site, and newsletters that it sends to its members."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_ghost.py")
+    buckets = ("blog", "newsletter")
+    can_reconcile = True
+    can_remove = True
+    has_finish = True
+    idempotency = "draft_flip"
+    metrics_given = ("clicks",)
+    # The site's own address is asked.
+    api = Api(base_url="", version="v6.0", reviewed_on=date(2026, 11, 20))
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting(
+            "site",
+            "API URL",
+            "In Ghost under Settings, Integrations, a custom integration, such as https://blog.example.com.",
+            kind="url",
+        ),
+        Setting(
+            "admin_key",
+            "Admin API key",
+            "Of the same custom integration: two long numbers with a colon between them.",
+            kind="password",
+            is_secret=True,
+        ),
+        Setting(
+            "newsletter",
+            "Newsletter",
+            "The slug of the newsletter that sends what goes to the newsletter outlet; without one no newsletter goes out.",
+            is_required=False,
+            max_length=191,
+        ),
+        Setting(
+            "segment",
+            "Members who get the newsletter",
+            kind="choice",
+            choices=(("all", "All"), ("status:free", "Free members"), ("status:-free", "Paying members")),
+            default="all",
+            is_required=False,
+        ),
+        Setting(
+            "email_only",
+            "Newsletters by e-mail only",
+            "They then have no page on the site.",
+            kind="flag",
+            default=False,
+            is_required=False,
+        ),
+        *ADDED,
+    )
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = {"blog": _RULE, "newsletter": _RULE}
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        site = config.get("site")
+        return super().clean_config(
+            {**config, "site": clean_address(site)} if isinstance(site, str) else config
+        )
+
+    def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
+        clean = super().clean_credentials(credentials)
+        if not KEY.fullmatch(clean["admin_key"]):
+            message = "An Admin API key is two hexadecimal numbers with a colon between them."
+            raise ConfigInvalid([Problem("credentials.admin_key", "invalid", message)])
+        return clean
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        root, about = find_site(account, http=http, now=now)
+        config = {"admin_root": root}
+        major = str(about.get("version", "")).partition(".")[0]
+        if major.isdecimal():
+            # A site isn't asked for a version that is newer than its own.
+            newest = int(account.api_version.removeprefix("v").partition(".")[0] or major)
+            config["accept_version"] = f"v{min(int(major), newest)}.0"
+        site = Site(root, replace(account, config={**account.config, **config}), http, now)
+        newsletters = site.newsletters()
+        return AccountInfo(
+            external_id=str(about.get("url") or root),
+            name=str(about.get("title") or ""),
+            url=str(about.get("url") or ""),
+            limits={"newsletters": sorted(newsletters)},
+            config=config,
+            notes=_notes(account, newsletters),
+        )
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        subject = str(payload.content.get("subject") or "") if payload.bucket == "newsletter" else ""
+        return as_html(replace(payload, title=payload.title.strip() or subject), account.config)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        problems = list(super().validate(account, post))
+        problems += without_words(post, tuple(problems))
+        content = post.payload.content
+        is_newsletter = post.payload.bucket == "newsletter"
+        limits = (
+            {"subject": SUBJECT_MOST, "preheader": EXCERPT_MOST}
+            if is_newsletter
+            else {"meta_description": EXCERPT_MOST}
+        )
+        for name, most in limits.items():
+            count = len(well_formed(str(content.get(name) or "")))
+            if count > most:
+                problems.append(too_long(f"content.{name}", count, most, "characters"))
+        if is_newsletter and not account.config.get("newsletter"):
+            message = "This outlet names no newsletter of the site, so nothing could be sent."
+            problems.append(Problem(None, "no_newsletter", message))
+        return tuple(problems)
+
+    def prepare(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        root = str(account.config.get("admin_root") or state.get("root") or "")
+        if not root:
+            root, _ = find_site(account, http=http, now=now)
+            return Prepared({**state, "root": root}, is_done=False)
+        return next_step(Site(root, account, http, now), post, state, key)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        site = Site(str(state["root"]), account, http, now)
+        if state.get("is_public"):
+            # Found when it was prepared: nothing is left to do, least of all to send an e-mail.
+            return _sent(site, after_collision(site, state["post"]))
+        values: dict[str, Any] = {
+            "status": "published",
+            "slug": own_slug(post, key),
+            "updated_at": state["updated_at"],
+        }
+        query = {}
+        if post.payload.bucket == "newsletter":
+            query = {
+                "newsletter": str(account.config.get("newsletter", "")),
+                "email_segment": str(account.config.get("segment") or "all"),
+            }
+            values["email_only"] = bool(account.config.get("email_only"))
+        response = site.send_once(f"posts/{state['post']}/", values, query)
+        if is_collision(response):
+            return _sent(site, after_collision(site, state["post"]))
+        answer = post_of(response) if response.status == 200 else None
+        if answer is None:
+            site.fail(response, is_commit=True)
+        if answer["status"] not in PUBLIC:
+            message = "The site kept the post as a draft."
+            raise Refused(message, code="kept_as_draft", platform_status=response.status)
+        return _sent(site, answer)
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found | Absent | CannotTell:
+        try:
+            root = state.get("root") or account.config.get("admin_root")
+            if not root:
+                root, _ = find_site(account, http=http, now=now)
+            site = Site(str(root), account, http, now)
+            if "post" in state:
+                found = site.read_post(state["post"])
+            else:
+                found = draft_one(site, key) or public_one(site, post, key)
+        except PluginError as error:
+            return CannotTell(error.message)
+        if found is None:
+            return Absent()
+        if found["status"] in PUBLIC:
+            return Found(_sent(site, found))
+        if found.get("email"):
+            return CannotTell("The post was sent by e-mail, and somebody made it a draft again.")
+        return Absent()
+
+    def finish(
+        self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
+    ) -> Mapping[str, Any] | None:
+        """What became of the e-mail, which Ghost sends after it has answered."""
+        if post.payload.bucket != "newsletter":
+            return None
+        found = _site_of(account, sent, http, now).read_post(sent.external_id)
+        email = found.get("email") if found else None
+        if not isinstance(email, dict):
+            return {"email_status": "none"}
+        if email.get("status") in {"pending", "submitting"}:
+            message = "The site is still sending the e-mail."
+            raise TryLater(message, code="email_under_way")
+        return {
+            "email_status": str(email.get("status", "")),
+            "email_error": str(email.get("error") or "")[:300],
+        }
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        """Makes it a draft again, so that nothing of it is lost."""
+        site = _site_of(account, sent, http, now)
+        found = site.read_post(sent.external_id)
+        if found is None or found["status"] == "draft":
+            return
+        if found["status"] == "sent":
+            message = "It went out by e-mail alone, and an e-mail can't be taken back."
+            raise Refused(message, code="cannot_be_taken_back", action="Send a correction.")
+        values = {"status": "draft", "updated_at": found["updated_at"]}
+        response = site.send("PUT", f"posts/{found['id']}/", values, {})
+        if response.status != 200:
+            site.fail(response)
+
+    def metrics(
+        self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+    ) -> tuple[tuple[Sample, ...], ...]:
+        return tuple(
+            _samples(_site_of(account, one, http, now).read_post(one.external_id)) for one, _ in sent
+        )
+
+
+def _notes(account: Account, newsletters: set[str]) -> tuple[str, ...]:
+    wanted = account.config.get("newsletter")
+    known = ", ".join(sorted(newsletters)) or "none"
+    if wanted and wanted not in newsletters:
+        return (f"The site has no active newsletter “{wanted}”; there is {known}.",)
+    if not wanted:
+        return (f"No newsletter is named, so only articles can go out; the site has {known}.",)
+    return ()
+
+
+def _sent(site: Site, post: Mapping[str, Any]) -> Sent:
+    email = post.get("email")
+    details = {"root": site.root, "status": post["status"]}
+    if isinstance(email, dict):
+        details["email_status"] = str(email.get("status", ""))
+    return Sent(external_id=post["id"], url=str(post.get("url") or ""), details=details)
+
+
+def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> Site:
+    root = sent.details.get("root") or account.config.get("admin_root") or ""
+    if not root:
+        root, _ = find_site(account, http=http, now=now)
+    return Site(str(root), account, http, now)
+
+
+def _samples(post: Mapping[str, Any] | None) -> tuple[Sample, ...]:
+    """Clicks of members in the e-mail. That a mail was opened isn't a view: mail programs open by themselves."""
+    counts = post.get("count") if post and isinstance(post.get("email"), dict) else None
+    clicks = counts.get("clicks") if isinstance(counts, dict) else None
+    is_count = isinstance(clicks, int) and not isinstance(clicks, bool) and clicks >= 0
+    return tuple(
+        Sample(metric, None, "unsupported")
+        if metric != "clicks"
+        else Sample(metric, clicks if is_count else None, "ok" if is_count else "unavailable")
+        for metric in METRICS
+    )
+
+
+PLUGIN = Ghost()

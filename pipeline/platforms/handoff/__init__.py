@@ -1,0 +1,93 @@
+"""A place without an interface for programs: at the due time a person is handed the post, and says what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from pipeline.engines.base import BUCKETS
+from pipeline.platforms.base import Account, AccountInfo, Adapted, CannotTell, Payload, Platform, Setting
+from pipeline.platforms.fitting import PARTS_BETWEEN
+from pipeline.plugins import Evidence, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from config.core.http_client import Client
+
+INSTRUCTIONS_MAX = 2000
+
+
+class Handoff(Platform):
+    kind = "handoff"
+    label = "Posted by hand"
+    summary = "A package ready to copy, for places without an interface such as Substack, Medium or Reddit."
+    evidence = Evidence("none")
+    buckets = BUCKETS
+    is_by_hand = True
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting("place", "Place", "Where it is posted, such as Substack.", max_length=80),
+        Setting(
+            "address",
+            "Address",
+            "Page on which a post is begun.",
+            kind="url",
+            is_required=False,
+            max_length=2048,
+        ),
+        Setting(
+            "instructions",
+            "Instructions",
+            "What whoever posts it should mind: one step in a line.",
+            is_required=False,
+            max_length=INSTRUCTIONS_MAX,
+        ),
+    )
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        del http, now
+        place = str(account.config.get("place", ""))
+        return AccountInfo(external_id=place, name=place, url=str(account.config.get("address", "")))
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        del account
+        given = payload.content.get("parts")
+        parts = tuple(str(one) for one in given) if isinstance(given, list | tuple) else ()
+        is_same = bool(parts) and PARTS_BETWEEN.join(parts) == payload.body
+        return Adapted(payload, parts if is_same else (payload.body,))
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        del account
+        payload = post.payload
+        if payload.title.strip() or payload.body.strip() or payload.assets:
+            return ()
+        return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> NoReturn:
+        message = "A person posts it: there is no call to make."
+        raise NotImplementedError(message)
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> CannotTell:
+        del account, post, state, http, key, now
+        return CannotTell("Only the person who was to post it can tell.")
+
+
+PLUGIN = Handoff()

@@ -1,0 +1,256 @@
+"""LinkedIn for members, by its versioned Posts API; MS Learn, read on 20 November 2026."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from urllib.parse import quote, urlsplit
+
+from pipeline.platforms.answers import json_object
+from pipeline.platforms.base import (
+    Account,
+    AccountInfo,
+    Adapted,
+    Api,
+    CannotTell,
+    OAuth,
+    Pace,
+    Payload,
+    Pending,
+    Prepared,
+    Ready,
+    Sample,
+    Sent,
+    Setting,
+)
+from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.http_calls import ask, ask_once
+from pipeline.platforms.linkedin import media, numbers
+from pipeline.platforms.linkedin.errors import URN, duplicate_of, fail, headers
+from pipeline.platforms.linkedin.text import length, little_text
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
+from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
+from pipeline.plugins import Evidence, OutcomeUnknown, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from config.core.http_client import Client
+    from pipeline.engines.base import Bucket
+
+TEXT_LIMIT: Final = 3_000
+SMALLEST_VIDEO: Final = 75 * 1024
+
+# Pixels are LinkedIn's limit; it names none of bytes, and this one is ours: a picture goes up in one call.
+IMAGES: Final = MediaRule(
+    ("image/jpeg", "image/png", "image/gif"), most=20, max_bytes=20 * MEBIBYTE, max_pixels=36_152_320
+)
+VIDEO: Final = MediaRule(("video/mp4",), most=1, max_bytes=500 * MEBIBYTE, min_seconds=3, max_seconds=30 * 60)
+
+
+def _rule(**changes: Any) -> BucketRule:
+    return BucketRule(TEXT_LIMIT, count=length, images=IMAGES, video=VIDEO, **changes)
+
+
+class LinkedIn(TokenPlatform):
+    kind = "linkedin"
+    label = "LinkedIn"
+    summary = "Posts of up to 3,000 characters on a member's profile, with pictures, a video or a link card."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_linkedin.py")
+    buckets = ("video", "image", "text")
+    can_remove = True
+    metrics_given = ("impressions", "likes", "comments", "shares", "clicks")
+    settings: ClassVar[tuple[Setting, ...]] = (
+        next(one for one in FITTING if one.name == "too_long"),
+        Setting(
+            "link",
+            "Link to the source",
+            "A card shows the title and leads there; LinkedIn makes none by itself. Posts with media have no card.",
+            kind="choice",
+            choices=(("none", "Leave it out"), ("end", "Add it at the end"), ("card", "Show it as a card")),
+            default="none",
+            is_required=False,
+        ),
+        Setting(
+            "visibility",
+            "Who sees the posts",
+            kind="choice",
+            choices=(("PUBLIC", "Everybody"), ("CONNECTIONS", "The member's connections")),
+            default="PUBLIC",
+            is_required=False,
+        ),
+    )
+    oauth: ClassVar[OAuth | None] = OAuth(
+        authorize_url="https://www.linkedin.com/oauth/v2/authorization",
+        token_url="https://www.linkedin.com/oauth/v2/accessToken",
+        scopes=("openid", "profile", "w_member_social"),
+        # LinkedIn has PKCE only for native applications, at another address.
+        uses_pkce=False,
+        setup=(
+            "Make an app at linkedin.com/developers and add the products “Share on LinkedIn” and “Sign In with "
+            "LinkedIn using OpenID Connect”; both are given at once."
+        ),
+    )
+    # A version lives for at least twelve months.
+    api: ClassVar[Api | None] = Api(
+        "https://api.linkedin.com", "202610", reviewed_on=date(2026, 11, 20), expires_on=date(2027, 10, 1)
+    )
+    # LinkedIn shows its limits in the developer portal only; 100 to 150 posts a day are commonly quoted.
+    pace: ClassVar[Pace] = Pace(per_day=100)
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = {
+        "text": _rule(),
+        "image": _rule(needs_text=False, needs="image"),
+        "video": _rule(needs_text=False, needs="video"),
+    }
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        rule = self.rules_for(account, payload.bucket)
+        if rule is None:
+            return Adapted(payload, (payload.body,))
+        return fit(payload, rule, account.config)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        problems = list(super().validate(account, post))
+        files = media.files_of(post)
+        videos = [one for one in files if one.mime_type.startswith("video/")]
+        if videos and len(videos) < len(files):
+            message = "LinkedIn takes pictures or a video in one post, not both."
+            problems.append(Problem("assets", "mixed_media", message))
+        if any(0 < one.bytes < SMALLEST_VIDEO for one in videos):
+            message = f"A video has at least {SMALLEST_VIDEO:,} bytes at LinkedIn."
+            problems.append(Problem("assets", "file_too_small", message))
+        return tuple(problems)
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        response = ask(
+            http, "GET", f"{account.base_url}/v2/userinfo", what="LinkedIn", headers=bearer(account)
+        )
+        user = json_object(response.body) if response.status == 200 else None
+        if user is None or not isinstance(user.get("sub"), str) or not user["sub"]:
+            fail(response, account=account, now=now, is_commit=False)
+        missing = {"w_member_social": "The right to post wasn't granted; connect it again."}
+        return AccountInfo(
+            external_id=user["sub"],
+            name=str(user.get("name") or ""),
+            scopes=scopes_of(account),
+            expires_at=expiry_of(account),
+            notes=missing_notes(account, missing),
+        )
+
+    def prepare(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        del key
+        return media.step(account, post, state, http=http, now=now)
+
+    def poll(
+        self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
+    ) -> Pending | Ready:
+        del post
+        return media.poll(account, state, http=http, now=now)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        del key
+        response = ask_once(
+            http,
+            "POST",
+            f"{account.base_url}/rest/posts",
+            what="LinkedIn",
+            json=body_of(account, post, state),
+            headers=headers(account),
+        )
+        urn = response.headers.get("x-restli-id", "").strip() if response.status == 201 else ""
+        if URN.fullmatch(urn):
+            return sent_of(urn)
+        duplicate = duplicate_of(response)
+        if duplicate is None:
+            fail(response, account=account, now=now, is_commit=True)
+        if not duplicate:
+            message = "LinkedIn says that it has this post already, and not where."
+            raise OutcomeUnknown(message, code="duplicate_content", platform_status=response.status)
+        # The words are on the account already: of an earlier call, whose answer was lost, or by another hand.
+        return replace(sent_of(duplicate), details={"was_there_before": True})
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> CannotTell:
+        """To post doesn't include to read. Sent again, the same words would show the first post, or make a second."""
+        del account, post, state, http, key, now
+        return CannotTell("LinkedIn doesn't let this connection read the member's posts.")
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        url = f"{account.base_url}/rest/posts/{quote(sent.external_id, safe='')}"
+        response = ask(http, "DELETE", url, what="LinkedIn", headers=headers(account))
+        if response.status not in {200, 204, 404}:
+            fail(response, account=account, now=now, is_commit=False)
+
+    def metrics(
+        self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+    ) -> tuple[tuple[Sample, ...], ...]:
+        return numbers.samples(account, sent, http=http, now=now)
+
+
+def sent_of(urn: str) -> Sent:
+    return Sent(urn, f"https://www.linkedin.com/feed/update/{urn}")
+
+
+def body_of(account: Account, post: Adapted, state: Mapping[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "author": media.owner_of(account),
+        "commentary": little_text(post.payload.body),
+        "visibility": account.config.get("visibility", "PUBLIC"),
+        "distribution": {
+            "feedDistribution": "MAIN_FEED",
+            "targetEntities": [],
+            "thirdPartyDistributionChannels": [],
+        },
+        "lifecycleState": "PUBLISHED",
+        "isReshareDisabledByAuthor": False,
+    }
+    content = _content(account, post, [one["urn"] for one in state.get("files", [])])
+    return {**body, "content": content} if content else body
+
+
+def _content(account: Account, post: Adapted, urns: Sequence[str]) -> dict[str, Any]:
+    payload = post.payload
+    files = [
+        {"id": urn, **({"altText": one.alt_text} if one.alt_text else {})}
+        for urn, one in zip(urns, media.files_of(post), strict=True)
+    ]
+    if len(files) > 1:
+        return {"multiImage": {"images": files}}
+    if files:
+        has_title = payload.bucket == "video" and payload.title
+        return {"media": {**files[0], **({"title": payload.title} if has_title else {})}}
+    if payload.link and account.config.get("link") == "card":
+        title = payload.title or urlsplit(payload.link).hostname or payload.link
+        return {"article": {"source": payload.link, "title": title}}
+    return {}
+
+
+PLUGIN = LinkedIn()

@@ -1,0 +1,282 @@
+"""Posts, threads, pictures and videos on Mastodon and servers that speak its interface.
+
+The parts of a thread are posted one after another, each with a key of its own. Where one isn't taken for good, those
+before it are taken back; where nobody knows, the thread is looked up and goes on after the last part that is there.
+Interface: docs.joinmastodon.org, methods statuses, media, accounts, instance (read 2026-11-20).
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from urllib.parse import quote
+
+from pipeline.platforms import http_calls
+from pipeline.platforms.answers import json_object
+from pipeline.platforms.base import (
+    Absent,
+    Account,
+    AccountInfo,
+    Adapted,
+    Api,
+    CannotTell,
+    Found,
+    Payload,
+    Pending,
+    Platform,
+    Prepared,
+    Ready,
+    Sample,
+    Sent,
+    Setting,
+)
+from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.mastodon.account import account_info
+from pipeline.platforms.mastodon.calls import call, read
+from pipeline.platforms.mastodon.history import (
+    as_sent,
+    asked_for,
+    begin,
+    chain_there,
+    listed,
+    look_closely,
+    newest_of,
+    sent_of,
+)
+from pipeline.platforms.mastodon.lookup import PAGE, chain_of, since
+from pipeline.platforms.mastodon.posts import (
+    accepted,
+    counts_of,
+    delete,
+    file_ids,
+    files_of,
+    form_of,
+    half,
+    key_of,
+    samples_of,
+    take_back,
+    uploaded,
+    warning_of,
+)
+from pipeline.platforms.mastodon.rules import RULES, rule_of
+from pipeline.plugins import Evidence, PluginError, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from config.core.http_client import Client
+    from pipeline.engines.base import Bucket
+    from pipeline.platforms.rules import BucketRule
+
+KEEPS_UPLOADS: Final = timedelta(hours=20)
+"""A file that no post has is deleted after about a day."""
+LOOK_AT_FILE: Final = timedelta(seconds=5)
+
+
+class Mastodon(Platform):
+    kind = "mastodon"
+    label = "Mastodon"
+    buckets = ("text", "image", "video")
+    summary = "Posts, threads, pictures and videos for an account on Mastodon or a server that speaks its interface."
+    evidence = Evidence("software", "Mastodon.py 2.3", "tests/platforms/test_mastodon_fake.py")
+    can_reconcile = True
+    can_remove = True
+    idempotency = "server_key"
+    metrics_given = ("likes", "comments", "shares")
+    text_limit = 500
+    api = Api("", "v1", date(2026, 11, 20))
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = RULES
+    settings = (
+        Setting("server", "Server", "Where the account lives, such as https://mastodon.social.", kind="url"),
+        Setting(
+            "access_token",
+            "Access token",
+            "On the server: Preferences, Development, New application with the rights read and write; then its access token.",
+            kind="password",
+            is_secret=True,
+        ),
+        Setting(
+            "visibility",
+            "Who sees it",
+            kind="choice",
+            choices=(
+                ("public", "Everyone"),
+                ("unlisted", "Everyone, but not in feeds"),
+                ("private", "Followers"),
+            ),
+            default="public",
+            is_required=False,
+        ),
+        Setting(
+            "content_warning",
+            "Content warning",
+            "Stands before every post of this outlet, which is opened by a click. It counts as part of the text.",
+            is_required=False,
+            max_length=200,
+        ),
+        Setting(
+            "language",
+            "Language",
+            "Two letters, such as en. Without it each item's own is given.",
+            is_required=False,
+            max_length=10,
+        ),
+        *FITTING,
+    )
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        server = config.get("server")
+        if isinstance(server, str) and server.strip() and "://" not in server:
+            # People know their server by its name.
+            config = {**config, "server": f"https://{server.strip()}"}
+        return super().clean_config(config)
+
+    def rules_for(self, account: Account, bucket: Bucket) -> BucketRule | None:
+        limits = account.profile.get("limits")
+        return rule_of(bucket, limits if isinstance(limits, dict) else {}, warning_of(account))
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        rule = self.rules_for(account, payload.bucket) or RULES["text"]
+        return fit(payload, rule, account.config)
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        return account_info(account, http=http, now=now)
+
+    def prepare(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        """Note the account's newest post, upload the files, and look for what an earlier try left of a thread."""
+        files = files_of(post)
+        if "after" not in state:
+            kept = begin(account, post, http=http, key=key, now=now)
+            return Prepared(kept, is_done=not files or bool(kept["sent"]))
+        kept = dict(state)
+        uploads = list(kept["uploads"])
+        is_stale = any(datetime.fromisoformat(one["at"]) + KEEPS_UPLOADS <= now for one in uploads)
+        if len(post.parts) > 1 and (is_stale or len(uploads) == len(files)):
+            kept["sent"] = sent_of(chain_there(account, post, kept, http=http, now=now))
+        if kept["sent"]:
+            # The files are at the first post already.
+            return Prepared(kept)
+        uploads = [] if is_stale else uploads
+        if len(uploads) < len(files):
+            uploads.append(uploaded(account, files[len(uploads)], len(uploads), http=http, now=now))
+        kept["uploads"] = uploads
+        return Prepared(kept, is_done=len(uploads) == len(files))
+
+    def poll(
+        self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
+    ) -> Pending | Ready:
+        del post
+        for one in [] if state["sent"] else state["uploads"]:
+            if one["is_ready"]:
+                continue
+            response = call(account, "GET", f"/api/v1/media/{quote(one['id'], safe='')}", http=http)
+            answer = json_object(response.body)
+            if response.status == 206 or (
+                response.status == 200 and answer is not None and not answer.get("url")
+            ):
+                return Pending(LOOK_AT_FILE)
+            read(response, now=now)
+        return Ready()
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        sent: list[dict[str, str]] = list(state["sent"])
+        # A hand's lease is longer than two calls: what is left of a thread then goes out with the next try.
+        ends = monotonic() + 2 * http_calls.SECONDS
+        for part in range(len(sent), len(post.parts)):
+            left = ends - monotonic()
+            if sent and left < http_calls.SECONDS / 4:
+                raise half(len(sent), len(post.parts), "The rest takes longer than one call may.")
+            form = form_of(account, post, state, part, sent[-1]["id"] if sent else "")
+            try:
+                response = call(
+                    account,
+                    "POST",
+                    "/api/v1/statuses",
+                    http=http,
+                    is_commit=True,
+                    json=form,
+                    headers={"Idempotency-Key": key_of(key, part, post.parts[part])},
+                    timeout=min(http_calls.SECONDS, left),
+                )
+                sent.append(accepted(response, now, is_first=not sent))
+            except Refused as error:
+                take_back(account, sent, error, http=http, now=now)
+                raise
+            except PluginError as error:
+                if not sent:
+                    raise
+                raise half(len(sent), len(post.parts), error.message) from error
+        return as_sent(sent)
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found | Absent | CannotTell:
+        """A thread of which only the beginning is there counts as absent: the next try goes on after it."""
+        try:
+            if "after" in state:
+                statuses = listed(account, state["after"], http=http, now=now)
+            else:
+                statuses = newest_of(account, http=http, now=now)
+        except PluginError as error:
+            return CannotTell(error.message)
+        if "after" not in state and not post.parts[0].strip():
+            return CannotTell("Without words it isn't recognized among the account's posts.")
+        is_whole = len(statuses) < PAGE
+        if "after" not in state:
+            earliest = asked_for(key, now)
+            is_whole = is_whole or any(one.made_at and one.made_at < earliest for one in statuses)
+            statuses = since(statuses, earliest)
+        files = file_ids(state)
+        chain = chain_of(statuses, post.parts, files)
+        if len(chain) == len(post.parts):
+            return Found(as_sent(sent_of(chain)))
+        if chain and "after" not in state:
+            return CannotTell(f"{len(chain)} of {len(post.parts)} posts of this thread are there.")
+        looked_at = None if chain else look_closely(account, post, statuses, files, http=http)
+        if looked_at is not None:
+            return looked_at
+        if not chain and not is_whole:
+            return CannotTell("The account has posted so much since then that it can't be looked through.")
+        return Absent(len(chain), len(post.parts)) if chain else Absent()
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        if not sent.external_id:
+            message = "Which post it is isn't known here."
+            raise Refused(message, code="post_not_known", action="Delete the post on the server.")
+        # From the last to the first: what is left after a failure is still a thread.
+        for status_id in reversed(sent.details.get("ids") or [sent.external_id]):
+            delete(account, status_id, http=http, now=now)
+
+    def metrics(
+        self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+    ) -> tuple[tuple[Sample, ...], ...]:
+        return tuple(samples_of(counts_of(account, one.external_id, http=http, now=now)) for one, _ in sent)
+
+
+PLUGIN = Mastodon()

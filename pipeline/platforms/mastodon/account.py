@@ -1,0 +1,111 @@
+"""Whose account it is on a Mastodon server, what the server takes, and what a person should know of both."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from pipeline.platforms.answers import json_object
+from pipeline.platforms.base import Account, AccountInfo
+from pipeline.platforms.mastodon.calls import call, fail, read, server_of, text
+from pipeline.platforms.mastodon.rules import limits_in
+from pipeline.plugins import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from config.core.http_client import Client
+
+_SOFTWARE: Final = re.compile(r"compatible; (?P<name>[\w.-]+) (?P<version>[^\s)]+)")
+HONOURS_KEYS: Final = frozenset({"mastodon", "pleroma", "akkoma"})
+"""Software that answers a repeated Idempotency-Key with the first post."""
+_RIGHTS: Final = (
+    ("write:statuses", "post"),
+    ("write:media", "upload pictures and videos"),
+    ("read:statuses", "see whether a post arrived"),
+    ("read:accounts", "tell whose account it is"),
+)
+
+
+def account_info(account: Account, *, http: Client, now: datetime) -> AccountInfo:
+    person = _person(account, http=http, now=now)
+    instance = _instance(account, http=http, now=now)
+    software, version = _software(instance)
+    limits = {**limits_in(instance), "software": software, "version": version}
+    scopes = _scopes(account, http=http)
+    host = text(instance, "domain") or urlsplit(text(person, "url")).hostname or ""
+    notes = [
+        f"The access token lacks the right {right}, which is needed to {what}."
+        for right, what in _RIGHTS
+        if scopes and not _has(scopes, right)
+    ]
+    if person.get("bot") is not True:
+        notes.append(
+            "The profile isn't marked as automated (Preferences, Profile); many servers ask that of accounts like this."
+        )
+    if software not in HONOURS_KEYS:
+        notes.append(
+            f"{software.capitalize()} isn't known to recognize repeated posts; after a lost answer the account's "
+            "posts are looked through."
+        )
+    return AccountInfo(
+        external_id=text(person, "id"),
+        handle=f"@{text(person, 'username')}@{host}",
+        name=text(person, "display_name"),
+        url=text(person, "url"),
+        scopes=scopes,
+        limits=limits,
+        notes=tuple(notes),
+    )
+
+
+def _person(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+    response = call(account, "GET", "/api/v1/accounts/verify_credentials", http=http)
+    if response.status == 404 and json_object(response.body) is None:
+        message = f"There is no Mastodon server at {urlsplit(server_of(account)).hostname}."
+        action = "Correct the server's address."
+        raise Refused(
+            message, code="no_such_server", field="config.server", action=action, platform_status=404
+        )
+    person = read(response, now=now)
+    if not text(person, "id"):
+        fail(response, now=now)
+    return person
+
+
+def _instance(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+    response = call(account, "GET", "/api/v2/instance", http=http)
+    if 400 <= response.status < 500 and response.status != 429:
+        # An older server, or one that speaks only the older interface.
+        response = call(account, "GET", "/api/v1/instance", http=http)
+    return read(response, now=now)
+
+
+def _software(instance: Mapping[str, Any]) -> tuple[str, str]:
+    version = text(instance, "version")
+    named = _SOFTWARE.search(version)
+    if named:
+        return named["name"].lower(), named["version"]
+    source = text(instance, "source_url").lower()
+    for name in ("gotosocial", "takahe", "pixelfed", "friendica", "sharkey", "iceshrimp"):
+        if name in source or name in version.lower():
+            return name, version
+    return "mastodon", version
+
+
+def _scopes(account: Account, *, http: Client) -> tuple[str, ...]:
+    """The rights of the application behind the token; servers before 4.3 don't tell them."""
+    response = call(account, "GET", "/api/v1/apps/verify_credentials", http=http)
+    answer = json_object(response.body) if response.status == 200 else None
+    scopes = (answer or {}).get("scopes")
+    return tuple(one for one in scopes if isinstance(one, str)) if isinstance(scopes, list) else ()
+
+
+def _has(scopes: tuple[str, ...], right: str) -> bool:
+    return (
+        right in scopes
+        or right.split(":", maxsplit=1)[0] in scopes
+        or (right == "read:accounts" and "profile" in scopes)
+    )

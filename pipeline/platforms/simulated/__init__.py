@@ -1,0 +1,358 @@
+"""A platform that reaches nobody, for demonstration, tests and test tokens; it speaks HTTP like a real one.
+
+The server (`https://simulated.invalid`) knows no idempotency: two equal posts make two. Requests and answers
+are JSON, and every address below is under that host. `ref` is the publication's key, the same for each of its
+tries.
+
+`POST /posts` with `{"ref", "outlet", "title", "body", "bucket", "revision", "script"}`
+    `script` is a list of words that tells the server how to answer. The n-th POST with the same `ref` plays
+    the n-th word; when the words run out, or there are none, `ok` is played.
+
+    ok                     stores the post; 201 `{"id": str, "url": str}`
+    slow                   the same after two seconds
+    429                    stores nothing; 429 with `Retry-After: 1` and `{"error"}`
+    reject                 stores nothing; 422 `{"error": str, "field": "title" | "body" | …}`
+    expired                stores nothing; 401 `{"error"}`
+    error                  stores nothing, which the caller can't know; 500 `{"error"}`
+    timeout_after_accept   stores the post; the client raises `TimedOut` with `may_have_reached` True
+    timeout_before_accept  stores nothing; the client raises `TimedOut` with `may_have_reached` False
+    silence                as timeout_after_accept, and look-ups of this `ref` answer 503 from then on
+
+    A caller whose time is up before the answer gets `TimedOut` with `may_have_reached` True. What was stored stays.
+
+    The server answers 422 by itself to a body of more than 5,000 code points.
+
+`GET /posts?ref=<key>`
+    200 `{"data": [{"id", "url"}, …]}`, oldest first; an empty list proves that nothing was stored. A stored
+    post is listed at once. Only `silence` changes this answer.
+
+`DELETE /posts/<id>`
+    204, a post that isn't there too; it is listed no more.
+
+`GET /metrics?ids=<id>,<id>` (at most 100, each percent-encoded)
+    200 `{"data": {"<id>": {"impressions", "views", "likes", "comments", "shares", "clicks"}}}`, cumulative
+    counts as `made_up_metrics(id, published_at, now)` gives them; an id that isn't stored is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from urllib.parse import quote
+
+from config.core.http_client import OutboundError
+from pipeline.engines.base import BUCKETS
+from pipeline.platforms.answers import json_object, retry_after
+from pipeline.platforms.base import (
+    METRICS,
+    Absent,
+    Account,
+    Adapted,
+    CannotTell,
+    Found,
+    Length,
+    Payload,
+    Platform,
+    Sample,
+    Sent,
+)
+from pipeline.plugins import (
+    ConfigInvalid,
+    Evidence,
+    NeedsReconnect,
+    OutcomeUnknown,
+    Problem,
+    Refused,
+    TryLater,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from config.core.http_client import Client, Response
+
+BASE_URL = "https://simulated.invalid"
+TEXT_LIMIT = 5_000
+METRICS_PAGE = 100
+MAX_SCRIPT = 20
+SCRIPT_WORDS = (
+    "ok",
+    "slow",
+    "429",
+    "reject",
+    "expired",
+    "error",
+    "timeout_after_accept",
+    "timeout_before_accept",
+    "silence",
+)
+
+_CREATED = 201
+_OK = 200
+_GONE = 204
+_REJECTED = frozenset({400, 422})
+_LOCKED_OUT = frozenset({401, 403})
+_BUSY = frozenset({429, 503})
+_HALF_LIFE = {
+    "impressions": 6 * 3600,
+    "views": 8 * 3600,
+    "likes": 10 * 3600,
+    "comments": 16 * 3600,
+    "shares": 20 * 3600,
+    "clicks": 12 * 3600,
+}
+
+
+def made_up_metrics(post_id: str, published_at: datetime, now: datetime) -> dict[str, int]:
+    """Cumulative counts that look lived: the same for the same arguments, never falling as `now` goes on.
+
+    Each metric nears its own final value, half of which it has after some hours; likes, comments, shares and
+    clicks stay below views, views below impressions.
+    """
+    seconds = max(0, int((now - published_at).total_seconds()))
+    digest = hashlib.sha256(post_id.encode("utf-8", "surrogatepass")).digest()
+    finals = {"impressions": 200 + int.from_bytes(digest[:2]) % 9_800}
+    finals["views"] = finals["impressions"] * (40 + digest[2] % 50) // 100
+    finals["likes"] = finals["views"] * (2 + digest[3] % 9) // 100
+    finals["comments"] = finals["likes"] * (5 + digest[4] % 20) // 100
+    finals["shares"] = finals["likes"] * (5 + digest[5] % 30) // 100
+    finals["clicks"] = finals["views"] * (1 + digest[6] % 6) // 100
+    # Whole numbers throughout: rounding can then never take back what was counted.
+    return {metric: finals[metric] * seconds // (seconds + _HALF_LIFE[metric]) for metric in METRICS}
+
+
+def _script_problems(script: object, field: str) -> list[Problem]:
+    if not isinstance(script, list | tuple):
+        return [Problem(field, "invalid", "The script has to be a list of words.")]
+    problems = [
+        Problem(field, "invalid", f"The script can't play {word!r}; it knows {', '.join(SCRIPT_WORDS)}.")
+        for word in script
+        if word not in SCRIPT_WORDS
+    ]
+    if len(script) > MAX_SCRIPT:
+        problems.append(Problem(field, "too_long", f"The script has more than {MAX_SCRIPT} words."))
+    return problems
+
+
+def _settings_script(payload: Payload) -> object:
+    """The script that this one payload brings; a single word needs no list. None where it brings none."""
+    script = payload.settings.get("script")
+    return [script] if isinstance(script, str) else script
+
+
+def _script(account: Account, payload: Payload) -> list[str]:
+    own = _settings_script(payload)
+    script = own if isinstance(own, list | tuple) else account.config.get("script", ())
+    return [str(word) for word in script]
+
+
+class Simulated(Platform):
+    kind = "simulated"
+    label = "Simulated outlet"
+    evidence = Evidence("none")
+    buckets = BUCKETS
+    is_simulated = True
+    is_connectable = False
+    can_reconcile = True
+    settles = timedelta(0)
+    """Its server ends with the call, and lists what it stored at once."""
+    can_remove = True
+    metrics_given = METRICS
+    text_limit = TEXT_LIMIT
+    config_schema: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "script": {
+                "type": "array",
+                "title": "How it answers, try by try",
+                "items": {"enum": list(SCRIPT_WORDS)},
+                "maxItems": MAX_SCRIPT,
+                "default": [],
+            }
+        },
+        "additionalProperties": False,
+    }
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        problems = [
+            Problem(f"config.{name}", "unknown_field", f"A simulated outlet has no setting {name!r}.")
+            for name in config
+            if name != "script"
+        ]
+        script = config.get("script", [])
+        problems += _script_problems(script, "config.script")
+        if problems:
+            raise ConfigInvalid(problems)
+        return {"script": list(script)}
+
+    def length(self, account: Account, post: Adapted) -> Length:
+        del account
+        return Length(len(post.payload.body), TEXT_LIMIT, self.text_unit)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        problems: list[Problem] = []
+        length = self.length(account, post)
+        if length.count > TEXT_LIMIT:
+            message = f"The text has {length.count} characters; {TEXT_LIMIT} are the most."
+            problems.append(Problem("body", "too_long", message))
+        script = _settings_script(post.payload)
+        if script is not None:
+            problems += _script_problems(script, "settings.script")
+        return tuple(problems)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        del state
+        payload = post.payload
+        body = {
+            "ref": key,
+            "outlet": account.outlet,
+            "title": payload.title,
+            "body": payload.body,
+            "bucket": payload.bucket,
+            "revision": payload.revision,
+            "script": _script(account, payload),
+        }
+        try:
+            response = http.request("POST", f"{BASE_URL}/posts", json=body)
+        except OutboundError as error:
+            if error.may_have_reached:
+                message = f"The connection failed after the post was on its way: {error}"
+                raise OutcomeUnknown(message) from error
+            message = f"The platform couldn't be reached: {error}"
+            raise TryLater(message) from error
+        sent = _read_post(json_object(response.body)) if response.status == _CREATED else None
+        return sent if sent is not None else _fail(response, now)
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found | Absent | CannotTell:
+        """Never raises an anticipated failure: whatever isn't a proof is `CannotTell`."""
+        del account, post, state, now
+        try:
+            response = http.request("GET", f"{BASE_URL}/posts?ref={quote(key, safe='')}")
+        except OutboundError as error:
+            return CannotTell(f"The platform couldn't be asked: {error}")
+        if response.status != _OK:
+            return CannotTell(f"The platform answered {response.status} when it was asked for the post.")
+        answer = json_object(response.body)
+        posts = answer.get("data") if answer is not None else None
+        if not isinstance(posts, list):
+            return CannotTell("The platform's list of posts couldn't be read.")
+        if not posts:
+            return Absent()
+        # More than one would be a post that was sent twice: the first is the one that people have seen.
+        sent = _read_post(posts[0])
+        if sent is None:
+            return CannotTell("The platform's list of posts couldn't be read.")
+        return Found(sent)
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        del account, now
+        try:
+            response = http.request("DELETE", f"{BASE_URL}/posts/{quote(sent.external_id, safe='')}")
+        except OutboundError as error:
+            message = f"The platform couldn't be reached: {error}."
+            raise TryLater(message) from error
+        if response.status != _GONE:
+            message = f"The platform answered {response.status} when it was asked to take the post back."
+            raise TryLater(message, platform_status=response.status)
+
+    def metrics(
+        self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+    ) -> tuple[tuple[Sample, ...], ...]:
+        """Raises `TryLater` or `NeedsReconnect`; a post that the platform doesn't know is `unavailable`."""
+        del account
+        counts: dict[str, Any] = {}
+        ids = list(dict.fromkeys(one.external_id for one, _ in sent))
+        for start in range(0, len(ids), METRICS_PAGE):
+            counts.update(_read_metrics(ids[start : start + METRICS_PAGE], http, now))
+        return tuple(_samples(counts.get(one.external_id)) for one, _ in sent)
+
+
+def _read_post(answer: object) -> Sent | None:
+    if not isinstance(answer, dict):
+        return None
+    external_id, url = answer.get("id"), answer.get("url")
+    if not isinstance(external_id, str) or not external_id or not isinstance(url, str):
+        return None
+    return Sent(external_id=external_id, url=url)
+
+
+def _said(response: Response) -> tuple[str, str | None]:
+    """The platform's own words for what is wrong, and the field that it names."""
+    answer = json_object(response.body) or {}
+    error, field = answer.get("error"), answer.get("field")
+    words = error if isinstance(error, str) and error else "no reason given"
+    return words, field if isinstance(field, str) and field else None
+
+
+def _fail(response: Response, now: datetime) -> NoReturn:
+    """Only the statuses for which the protocol says that nothing was stored are proof of that."""
+    status = response.status
+    words, field = _said(response)
+    if status in _BUSY:
+        message = f"The platform asks to wait: {words}"
+        after = retry_after(response.headers, now=now)
+        raise TryLater(
+            message, code="rate_limited", after=after, platform_status=status, platform_message=words
+        )
+    if status in _REJECTED:
+        message = f"The platform refused the post: {words}"
+        raise Refused(message, field=field, platform_status=status, platform_message=words)
+    if status in _LOCKED_OUT:
+        message = "The platform no longer accepts this account's credentials; connect it again."
+        raise NeedsReconnect(message, platform_status=status)
+    message = f"The platform answered {status}, which doesn't tell whether it took the post."
+    raise OutcomeUnknown(message, platform_status=status)
+
+
+def _read_metrics(ids: Sequence[str], http: Client, now: datetime) -> dict[str, Any]:
+    query = ",".join(quote(one, safe="") for one in ids)
+    try:
+        response = http.request("GET", f"{BASE_URL}/metrics?ids={query}")
+    except OutboundError as error:
+        message = f"The platform couldn't be asked for its counts: {error}"
+        raise TryLater(message) from error
+    if response.status in _LOCKED_OUT:
+        message = "The platform no longer accepts this account's credentials; connect it again."
+        raise NeedsReconnect(message, platform_status=response.status)
+    answer = json_object(response.body) if response.status == _OK else None
+    counts = answer.get("data") if answer is not None else None
+    if not isinstance(counts, dict):
+        message = f"The platform's counts couldn't be read (status {response.status})."
+        after = retry_after(response.headers, now=now)
+        raise TryLater(message, after=after, platform_status=response.status)
+    return counts
+
+
+def _samples(counts: object) -> tuple[Sample, ...]:
+    given = counts if isinstance(counts, dict) else {}
+    return tuple(_sample(metric, given.get(metric)) for metric in METRICS)
+
+
+def _sample(metric: str, value: object) -> Sample:
+    # A bool is an int to Python, and no count.
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return Sample(metric, value)
+    return Sample(metric, None, "unavailable")
+
+
+PLUGIN = Simulated()

@@ -1,0 +1,414 @@
+"""A Slack channel, written to by an app's bot or by an incoming webhook.
+
+Limits and errors: docs.slack.dev and python-slack-sdk 3.43.0, read on 2026-11-20. A bot's message carries the key of
+its publication in its metadata, so that a bot that may read the channel finds it again; a webhook can read nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from urllib.parse import urlencode
+
+from pipeline.platforms.answers import json_object, retry_after
+from pipeline.platforms.base import (
+    Absent,
+    Account,
+    AccountInfo,
+    Adapted,
+    Api,
+    CannotTell,
+    Found,
+    Length,
+    Pace,
+    Payload,
+    Platform,
+    Prepared,
+    Sent,
+    Setting,
+)
+from pipeline.platforms.counting import utf16_units
+from pipeline.platforms.failures import fail
+from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.http_calls import ask, ask_once
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of
+from pipeline.platforms.slack.errors import ERRORS, UNSETTLED
+from pipeline.plugins import (
+    ConfigInvalid,
+    Evidence,
+    NeedsReconnect,
+    OutcomeUnknown,
+    PluginError,
+    Problem,
+    Refused,
+    TryLater,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from config.core.http_client import Client, Response
+
+WHAT = "Slack"
+TEXT_MAX = 4000
+"""Slack takes up to 40 000 and cuts them, and advises this."""
+SECTION_MAX = 3000
+IMAGES_MOST = 49
+"""Blocks of a message are 50, of which the words take one."""
+ALT_MAX = 2000
+EVENT_TYPE = "publication"
+PAGE, PAGES = 200, 5
+"""Messages that a look-up reads at once, and how often."""
+CLOCKS = timedelta(minutes=10)
+"""By how much our clock and Slack's may differ."""
+
+_UNIT = "UTF-16 units"
+_BOT = re.compile(r"xoxb-[A-Za-z0-9-]{10,300}")
+_WEBHOOK = re.compile(
+    r"https://hooks\.slack(?:-gov)?\.com/(?:services|workflows)/(T[A-Z0-9]+)/([AB][A-Z0-9]+)/[A-Za-z0-9/]{8,100}"
+)
+_CHANNEL = re.compile(r"[CGD][A-Z0-9]{6,20}")
+_TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,8}")
+_CODE = re.compile(r"[a-z_]{2,60}")
+_READS = {"C": "channels:history", "G": "groups:history", "D": "im:history"}
+
+
+class Slack(Platform):
+    kind = "slack"
+    label = "Slack"
+    summary = "Messages with text and pictures in a Slack channel, by an app or an incoming webhook."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_slack.py")
+    buckets = ("text", "image")
+    can_reconcile = True
+    can_remove = True
+    has_finish = True
+    api: ClassVar[Api | None] = Api("https://slack.com/api", "", reviewed_on=date(2026, 11, 20))
+    # One message a second in one channel.
+    pace = Pace(gap=timedelta(seconds=1))
+    rules: ClassVar = {
+        "text": BucketRule(TEXT_MAX, utf16_units, _UNIT),
+        "image": BucketRule(
+            SECTION_MAX,
+            utf16_units,
+            _UNIT,
+            needs_text=False,
+            images=MediaRule(
+                ("image/jpeg", "image/png", "image/gif"), IMAGES_MOST, 50 * MEBIBYTE, alt_max=ALT_MAX
+            ),
+            needs="image",
+        ),
+    }
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting(
+            "token",
+            "Bot token, or a webhook's address",
+            "At api.slack.com/apps: a bot token (xoxb-…, OAuth & Permissions, scope chat:write; with channels:history "
+            "too, or groups:history for a private channel, a post whose answer was lost is found again), or the "
+            "address of an incoming webhook (https://hooks.slack.com/…).",
+            kind="password",
+            is_secret=True,
+        ),
+        Setting(
+            "channel",
+            "Channel",
+            "Number of the channel, such as C0123456789: at the end of its details. A webhook needs none.",
+            is_required=False,
+            max_length=30,
+        ),
+        Setting("link_preview", "Show a preview of links", kind="flag", default=True, is_required=False),
+        *FITTING,
+    )
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        clean = super().clean_config(config)
+        if "channel" in clean and not _CHANNEL.fullmatch(clean["channel"]):
+            message = "Give the channel's number, such as C0123456789."
+            raise ConfigInvalid([Problem("config.channel", "invalid", message)])
+        return clean
+
+    def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
+        clean = super().clean_credentials(credentials)
+        if not _BOT.fullmatch(clean["token"]) and not _WEBHOOK.fullmatch(clean["token"]):
+            message = (
+                "Give a bot token (xoxb-…), or a webhook's address (https://hooks.slack.com/services/…)."
+            )
+            raise ConfigInvalid([Problem("credentials.token", "invalid", message)])
+        return clean
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        if _is_webhook(account):
+            found = re.search(r"/(T[A-Z0-9]+)/([AB][A-Z0-9]+)/", account.credentials["token"])
+            return AccountInfo(
+                external_id="/".join(found.groups()) if found else account.outlet,
+                notes=("Slack has no way to try a webhook unseen: the first post shows that it works.",),
+            )
+        if not account.config.get("channel"):
+            message = "A bot needs a channel to post in."
+            raise Refused(message, code="channel_missing", field="config.channel", action=_SET_CHANNEL)
+        response = ask(
+            http, "POST", f"{account.base_url}/auth.test", what=WHAT, form={}, headers=_headers(account)
+        )
+        answer = json_object(response.body) or {}
+        if answer.get("ok") is not True:
+            _fail(response, now, is_commit=False)
+        scopes = tuple(
+            one.strip() for one in response.headers.get("x-oauth-scopes", "").split(",") if one.strip()
+        )
+        if scopes and "chat:write" not in scopes:
+            message = "The Slack app lacks the scope chat:write."
+            action = "Give the app the scope, install it again, and connect the outlet again."
+            raise NeedsReconnect(message, code="scope_missing", action=action)
+        return AccountInfo(
+            external_id=f"{answer.get('team_id', '')}/{account.config['channel']}",
+            handle=str(answer.get("user") or ""),
+            name=str(answer.get("team") or ""),
+            url=str(answer.get("url") or ""),
+            scopes=scopes,
+            limits={name: str(answer.get(name) or "") for name in ("bot_id", "user_id", "url")},
+            notes=_notes(account, scopes),
+        )
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        return fit(payload, replace(self.rules[payload.bucket], count=_count), account.config)
+
+    def length(self, account: Account, post: Adapted) -> Length:
+        return super().length(account, _as_written(post))
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        problems = list(super().validate(account, _as_written(post)))
+        if post.payload.bucket == "image":
+            message = "Slack fetches pictures: this one has no address that begins with https://."
+            problems += [
+                Problem(f"assets[{index}]", "no_public_address", message)
+                for index, one in enumerate(images_of(post.payload.assets))
+                if not one.url.startswith("https://")
+            ]
+        return tuple(problems)
+
+    def prepare(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        del account, post, http, key
+        # A look-up reads from here on.
+        return Prepared({**state, "began": state.get("began") or int((now - CLOCKS).timestamp())})
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        del state
+        message = _message(account, post)
+        if _is_webhook(account):
+            response = ask_once(http, "POST", account.credentials["token"], what=WHAT, json=message)
+            if response.status != 200 or response.body.strip() != b"ok":
+                _fail(response, now, is_commit=True)
+            return Sent(external_id="")
+        channel = account.config.get("channel")
+        if not channel:
+            words = "A bot needs a channel to post in."
+            raise NeedsReconnect(words, code="channel_missing", action=_SET_CHANNEL)
+        message |= {
+            "channel": channel,
+            "metadata": {"event_type": EVENT_TYPE, "event_payload": {"key": key}},
+        }
+        url = f"{account.base_url}/chat.postMessage"
+        response = ask_once(http, "POST", url, what=WHAT, json=message, headers=_headers(account))
+        answer = json_object(response.body) or {}
+        if response.status != 200 or answer.get("ok") is not True:
+            _fail(response, now, is_commit=True)
+        return _sent(account, answer.get("channel"), answer.get("ts"))
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found | Absent | CannotTell:
+        if _is_webhook(account):
+            return CannotTell("A Slack webhook can't read what stands in a channel.")
+        asked = {
+            "channel": account.config.get("channel", ""),
+            "limit": str(PAGE),
+            "include_all_metadata": "true",
+            **({"oldest": str(state["began"])} if state.get("began") else {}),
+        }
+        text = _escape(post.payload.body)
+        try:
+            for _ in range(PAGES):
+                answer = _read(account, "conversations.history", asked, http=http, now=now)
+                found = _look(account, answer.get("messages"), key, text)
+                if found is not None:
+                    return found
+                if answer.get("has_more") is not True:
+                    return Absent()
+                asked["cursor"] = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+        except PluginError as error:
+            return CannotTell(error.message)
+        return CannotTell(f"The channel has more than {PAGE * PAGES} messages since.")
+
+    def finish(
+        self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
+    ) -> Mapping[str, Any] | None:
+        del post
+        if _is_webhook(account) or not sent.external_id:
+            return None
+        asked = {"channel": str(sent.details.get("channel", "")), "message_ts": sent.external_id}
+        answer = _read(account, "chat.getPermalink", asked, http=http, now=now)
+        link = answer.get("permalink")
+        return {"url": link} if isinstance(link, str) and link.startswith("https://") else None
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        if _is_webhook(account) or not sent.external_id:
+            message = "A Slack webhook can't take a message back."
+            raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
+        body = {"channel": sent.details.get("channel", account.config.get("channel")), "ts": sent.external_id}
+        url = f"{account.base_url}/chat.delete"
+        response = ask(http, "POST", url, what=WHAT, json=body, headers=_headers(account))
+        answer = json_object(response.body) or {}
+        if answer.get("ok") is True or answer.get("error") == "message_not_found":
+            return
+        if answer.get("error") in {"cant_delete_message", "compliance_exports_prevent_deletion"}:
+            message = "Slack doesn't let the app delete this message."
+            raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
+        _fail(response, now, is_commit=False)
+
+
+_SET_CHANNEL = "Set the channel in the outlet's settings."
+
+
+def _is_webhook(account: Account) -> bool:
+    return not str(account.credentials.get("token", "")).startswith("xoxb-")
+
+
+def _headers(account: Account) -> dict[str, str]:
+    return {"Authorization": f"Bearer {account.credentials['token']}"}
+
+
+def _notes(account: Account, scopes: tuple[str, ...]) -> tuple[str, ...]:
+    needed = _READS.get(str(account.config.get("channel", ""))[:1], "channels:history")
+    if not scopes or needed in scopes:
+        return ()
+    return (f"With the scope {needed} a post whose answer was lost is found again by itself.",)
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _count(text: str) -> int:
+    return utf16_units(_escape(text))
+
+
+def _as_written(post: Adapted) -> Adapted:
+    return replace(post, parts=tuple(_escape(part) for part in post.parts))
+
+
+def _message(account: Account, post: Adapted) -> dict[str, Any]:
+    words, shows_links = _escape(post.payload.body), bool(account.config.get("link_preview", True))
+    # Without Slack's marks, so that a star stays a star.
+    message: dict[str, Any] = {
+        "text": words,
+        "mrkdwn": False,
+        "unfurl_links": shows_links,
+        "unfurl_media": shows_links,
+    }
+    if post.payload.bucket == "image":
+        blocks: list[dict[str, Any]] = []
+        if words:
+            blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}})
+        blocks += [
+            {"type": "image", "image_url": one.url, "alt_text": one.alt_text or post.payload.title or "–"}
+            for one in images_of(post.payload.assets)
+        ]
+        message["blocks"] = blocks
+    return message
+
+
+def _sent(account: Account, channel: object, ts: object) -> Sent:
+    if not isinstance(channel, str) or not isinstance(ts, str) or not _TS.fullmatch(ts):
+        message = "Slack said yes without saying to what."
+        raise OutcomeUnknown(message, platform_status=200)
+    site = str(account.profile.get("limits", {}).get("url", ""))
+    link = f"{site.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}" if site else ""
+    return Sent(external_id=ts, url=link, details={"channel": channel})
+
+
+def _read(
+    account: Account, method: str, asked: Mapping[str, str], *, http: Client, now: datetime
+) -> dict[str, Any]:
+    url = f"{account.base_url}/{method}?{urlencode(asked)}"
+    response = ask(http, "GET", url, what=WHAT, headers=_headers(account))
+    answer = json_object(response.body)
+    if answer is None or answer.get("ok") is not True:
+        _fail(response, now, is_commit=False)
+    return answer
+
+
+def _look(account: Account, messages: object, key: str, text: str) -> Found | CannotTell | None:
+    """None where none of these messages is ours, as far as that can be told."""
+    if not isinstance(messages, list):
+        return CannotTell("Slack's list of messages couldn't be read.")
+    unsure = False
+    bot = account.profile.get("limits", {}).get("bot_id")
+    for one in messages:
+        if not isinstance(one, dict):
+            return CannotTell("Slack's list of messages couldn't be read.")
+        metadata = one.get("metadata")
+        payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
+        if isinstance(payload, dict) and payload.get("key") == key:
+            return Found(_sent(account, account.config.get("channel"), one.get("ts")))
+        # A message of ours whose key isn't shown could be the one.
+        is_ours = bool(one.get("bot_id")) and bot in {None, "", one.get("bot_id")}
+        unsure = unsure or (not payload and (is_ours or one.get("text") == text))
+    return (
+        CannotTell("The channel has messages of this app whose origin Slack doesn't show.")
+        if unsure
+        else None
+    )
+
+
+def _code_of(response: Response) -> str:
+    """The error that Slack names; of a webhook it is the whole text, which proves nothing unless the status does."""
+    answer = json_object(response.body)
+    code: object = ""
+    if answer is not None:
+        code = answer.get("error") if answer.get("ok") is False else ""
+    elif response.status >= 400:
+        code = response.body[:100].decode("ascii", "replace").strip()
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
+
+
+def _fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+    code = _code_of(response)
+    if code in UNSETTLED:
+        message = f"Slack had an error of its own: {code}."
+        kind = OutcomeUnknown if is_commit else TryLater
+        raise kind(message, platform_status=response.status, platform_message=code)
+    is_known = any(row.meets(response.status, code, code) for row in ERRORS)
+    if code and not is_known and response.status < 500:
+        message = f"Slack refused it: {code}."
+        raise Refused(message, platform_status=response.status, platform_message=code)
+    after = retry_after(response.headers, now=now)
+    fail(ERRORS, response, what=WHAT, code=code, words=code, now=now, is_commit=is_commit, after=after)
+
+
+PLUGIN = Slack()

@@ -1,0 +1,307 @@
+"""WordPress: an article as a draft, whose slug is the publication's key until one call makes it public.
+
+Until then the draft is found by that slug. The call gives the article its own slug, so afterwards it is found by its
+id or by the key that its last block carries. Making it public twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pipeline.platforms.article import ADDED, as_html, without_words
+from pipeline.platforms.base import (
+    METRICS,
+    Absent,
+    Account,
+    AccountInfo,
+    Adapted,
+    Api,
+    CannotTell,
+    Found,
+    Payload,
+    Platform,
+    Prepared,
+    Sample,
+    Sent,
+    Setting,
+    Step,
+)
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
+from pipeline.platforms.wordpress.drafts import is_gone, is_id, look_for, next_step, read_post
+from pipeline.platforms.wordpress.site import SWITCH_ON, Site, clean_address, find_root, read_object
+from pipeline.plugins import (
+    ConfigInvalid,
+    Evidence,
+    NeedsReconnect,
+    OutcomeUnknown,
+    PluginError,
+    Problem,
+    Refused,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from config.core.http_client import Client
+    from pipeline.engines.base import Bucket
+
+
+class WordPress(Platform):
+    kind = "wordpress"
+    label = "WordPress"
+    summary = "Articles on a WordPress site, with their images, tags and category."
+    evidence = Evidence("server", "WordPress 6.1", "tests/platforms/test_real_wordpress.py")
+    buckets = ("blog",)
+    can_reconcile = True
+    can_remove = True
+    idempotency = "draft_flip"
+    metrics_given = ("comments",)
+    # The site's own address is asked.
+    api = Api(base_url="", version="wp/v2", reviewed_on=date(2026, 11, 20))
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting("site", "Site address", "Such as https://blog.example.com.", kind="url"),
+        Setting("username", "User name", "Of a user with the role Author or Editor.", max_length=100),
+        Setting(
+            "application_password",
+            "Application password",
+            "On the site under Users, Profile, Application Passwords. It isn't the password for signing in.",
+            kind="password",
+            is_secret=True,
+        ),
+        Setting(
+            "status",
+            "What becomes of an article",
+            "A draft, and an article that waits for review, isn't seen until somebody at the site publishes it.",
+            kind="choice",
+            choices=(
+                ("publish", "Publish it"),
+                ("pending", "Wait for review"),
+                ("draft", "Keep it as a draft"),
+            ),
+            default="publish",
+            is_required=False,
+        ),
+        Setting(
+            "category",
+            "Category",
+            "Its name; without one the site's own default.",
+            is_required=False,
+            max_length=200,
+        ),
+        *ADDED,
+    )
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = {
+        # WordPress limits neither words nor files (post_content is a LONGTEXT). Its types are those of
+        # wp_get_mime_types() in 6.1, read 2026-11-20; how large a file may be is each site's PHP's to say.
+        "blog": BucketRule(
+            text_max=None,
+            images=MediaRule(
+                ("image/jpeg", "image/png", "image/gif", "image/webp"), most=50, max_bytes=64 * MEBIBYTE
+            ),
+        )
+    }
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        site = config.get("site")
+        kept = super().clean_config(
+            {**config, "site": clean_address(site)} if isinstance(site, str) else config
+        )
+        if ":" in kept["username"]:
+            message = "A user name has no colon."
+            raise ConfigInvalid([Problem("config.username", "invalid", message)])
+        return kept
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        root, index = find_root(account, http=http, now=now)
+        site = Site(root, account, http, now)
+        offered = index.get("authentication")
+        has_passwords = isinstance(offered, dict) and "application-passwords" in offered
+        response = site.get("users/me", {"context": "edit"})
+        if response.status == 401 and not has_passwords:
+            message = "The site has application passwords switched off."
+            raise NeedsReconnect(
+                message, code="application_passwords_off", action=SWITCH_ON, platform_status=401
+            )
+        user = read_object(response)
+        if response.status != 200 or not is_id(user.get("id")):
+            site.fail(response)
+        may = user.get("capabilities")
+        may = may if isinstance(may, dict) else {}
+        return AccountInfo(
+            external_id=f"{root}#{user['id']}",
+            handle=str(user.get("username") or user.get("slug") or account.config.get("username", "")),
+            name=str(user.get("name") or ""),
+            url=str(index.get("home") or account.config.get("site", "")),
+            scopes=tuple(str(role) for role in user.get("roles") or ()),
+            config={"rest_root": root},
+            notes=_notes(account, may, root),
+        )
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        post = as_html(payload, account.config)
+        if not payload.content.get("canonical_url"):
+            return post
+        step = Step("canonical_left_out", "WordPress has no field for the canonical address.")
+        return replace(post, steps=(*post.steps, step))
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        problems = super().validate(account, post)
+        return (*problems, *without_words(post, problems))
+
+    def prepare(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        root = str(account.config.get("rest_root") or state.get("root") or "")
+        if not root:
+            root, _ = find_root(account, http=http, now=now)
+            return Prepared({**state, "root": root}, is_done=False)
+        return next_step(Site(root, account, http, now), post, state, key)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        del key
+        site = Site(str(state["root"]), account, http, now)
+        wanted = str(account.config.get("status") or "publish")
+        # Without a slug WordPress makes one of the title, by its own rules for the site's language.
+        values = {"status": wanted, "slug": str(post.payload.content.get("slug") or "")}
+        response = site.post_once(f"posts/{state['post']}", values)
+        answer = read_object(response) if response.status == 200 else {}
+        if not is_id(answer.get("id")):
+            site.fail(response, is_commit=True)
+        status = answer.get("status")
+        if not isinstance(status, str) or not status:
+            message = "The site's answer doesn't say what became of the article."
+            raise OutcomeUnknown(message, platform_status=response.status)
+        if status == "draft" and wanted != "draft":
+            message = "The site kept the article as a draft."
+            action = "Look for a plugin on the site that holds articles back, then retry."
+            raise Refused(message, code="kept_as_draft", action=action, platform_status=response.status)
+        return _sent(site, answer)
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found | Absent | CannotTell:
+        del post
+        try:
+            root = state.get("root") or account.config.get("rest_root")
+            if not root:
+                root, _ = find_root(account, http=http, now=now)
+            site = Site(str(root), account, http, now)
+            found = read_post(site, state["post"]) if "post" in state else look_for(site, key)
+        except PluginError as error:
+            return CannotTell(error.message)
+        if found is None:
+            return Absent()
+        if found.get("status") == "trash":
+            return CannotTell(
+                "The article is in the site's trash, where nobody can tell whether it was public."
+            )
+        return Absent() if _is_ours_to_publish(found, account, key) else Found(_sent(site, found))
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        site = _site_of(account, sent, http, now)
+        response = site.delete(f"posts/{sent.external_id}")
+        if read_object(response).get("code") == "rest_trash_not_supported":
+            # The site keeps no trash: deleting is then for good.
+            response = site.delete(f"posts/{sent.external_id}", {"force": "true"})
+        if response.status != 200 and not is_gone(response):
+            site.fail(response)
+
+    def metrics(
+        self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+    ) -> tuple[tuple[Sample, ...], ...]:
+        return tuple(
+            _samples(_comments(_site_of(account, one, http, now), one.external_id)) for one, _ in sent
+        )
+
+
+def _notes(account: Account, may: Mapping[str, Any], root: str) -> tuple[str, ...]:
+    wanted = str(account.config.get("status") or "publish")
+    role = "Give the user the role Author or Editor on the site, then connect again."
+    if not may.get("edit_posts"):
+        message = "The user may not write articles on this site."
+        raise NeedsReconnect(message, code="missing_right", action=role)
+    if wanted == "publish" and not may.get("publish_posts"):
+        message = "The user may write articles on this site, but not publish them."
+        action = "Give the user the role Author or Editor, or have articles wait for review."
+        raise NeedsReconnect(message, code="missing_right", action=action)
+    notes = []
+    if not may.get("upload_files"):
+        notes.append("The user may not upload files: articles with images will be refused.")
+    if account.config.get("category") and not may.get("manage_categories"):
+        notes.append("The user may not add categories: the category has to be there already.")
+    if not root.startswith("https://"):
+        notes.append("The site answers without https: the password travels readable.")
+    return tuple(notes)
+
+
+def _is_ours_to_publish(found: Mapping[str, Any], account: Account, key: str) -> bool:
+    """Still the draft that the call would have changed. The call also takes the key out of the slug."""
+    if found.get("status") != "draft":
+        return False
+    return account.config.get("status") != "draft" or str(found.get("slug", "")).startswith(key)
+
+
+def _sent(site: Site, found: Mapping[str, Any]) -> Sent:
+    details = {"root": site.root, "status": str(found.get("status", ""))}
+    return Sent(external_id=str(found["id"]), url=str(found.get("link") or ""), details=details)
+
+
+def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> Site:
+    root = sent.details.get("root") or account.config.get("rest_root") or ""
+    if not root:
+        root, _ = find_root(account, http=http, now=now)
+    return Site(str(root), account, http, now)
+
+
+def _comments(site: Site, number: str) -> int | None:
+    response = site.get("comments", {"post": number, "per_page": 1, "_fields": "id"})
+    total = str(response.headers.get("x-wp-total", response.headers.get("X-WP-Total", "")))
+    if response.status != 200 or not total.isdecimal():
+        if (
+            response.status in {401, 403, 404}
+            and read_object(response).get("code") == "rest_cannot_read_post"
+        ):
+            return None
+        site.fail(response)
+    # Of an article that is gone WordPress counts none, which isn't the same as an article without comments.
+    if total == "0" and read_post(site, int(number)) is None:
+        return None
+    return int(total)
+
+
+def _samples(comments: int | None) -> tuple[Sample, ...]:
+    def sample(metric: str) -> Sample:
+        if metric != "comments":
+            return Sample(metric, None, "unsupported")
+        return Sample(metric, comments, "ok" if comments is not None else "unavailable")
+
+    return tuple(sample(metric) for metric in METRICS)
+
+
+PLUGIN = WordPress()

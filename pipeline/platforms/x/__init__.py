@@ -1,0 +1,297 @@
+"""X by its API v2; limits and prices from docs.x.com, read on 20 November 2026."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pipeline.platforms.answers import json_object
+from pipeline.platforms.base import (
+    METRICS,
+    Absent,
+    Account,
+    AccountInfo,
+    Adapted,
+    Api,
+    CannotTell,
+    Found,
+    OAuth,
+    Pace,
+    Payload,
+    Pending,
+    Prepared,
+    Ready,
+    Sample,
+    Sent,
+    Setting,
+    Step,
+)
+from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.http_calls import ask, ask_once
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
+from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
+from pipeline.platforms.x import errors, media, numbers
+from pipeline.platforms.x.timeline_search import search
+from pipeline.plugins import Evidence, OutcomeUnknown, PluginError, Problem, Refused
+from pipeline.text.links import find_links
+from pipeline.text.weighted_length import LIMIT, weighted_length
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from config.core.http_client import Client
+    from pipeline.engines.base import Bucket
+
+PREMIUM_LIMIT: Final = 25_000
+PRICE: Final = "0.015"
+PRICE_WITH_LINK: Final = "0.20"
+
+# x-api/media/quickstart/best-practices
+IMAGES: Final = MediaRule(
+    ("image/jpeg", "image/png", "image/webp", "image/gif"), most=4, max_bytes=5 * MEBIBYTE, alt_max=1000
+)
+GIF: Final = MediaRule(("image/gif",), most=1, max_bytes=15 * MEBIBYTE, max_side=1280, alt_max=1000)
+VIDEO: Final = MediaRule(
+    ("video/mp4", "video/quicktime"),
+    most=1,
+    max_bytes=512 * MEBIBYTE,
+    min_seconds=0.5,
+    max_seconds=140,
+    ratio=(1 / 3, 3),
+    alt_max=1000,
+)
+
+
+def _rule(**changes: Any) -> BucketRule:
+    return BucketRule(
+        LIMIT, count=weighted_length, unit="weighted characters", images=IMAGES, video=VIDEO, **changes
+    )
+
+
+class X(TokenPlatform):
+    kind = "x"
+    label = "X"
+    summary = "Posts of up to 280 characters with up to four pictures, a GIF or a video; X charges for each."
+    evidence = Evidence("software", "xdk 0.10", "tests/platforms/test_x_fake.py")
+    buckets = ("video", "image", "text")
+    can_reconcile = True
+    can_remove = True
+    metrics_given = METRICS
+    settings: ClassVar[tuple[Setting, ...]] = (
+        next(one for one in FITTING if one.name == "too_long"),
+        replace(
+            next(one for one in FITTING if one.name == "link"),
+            help=f"X charges ${PRICE_WITH_LINK} for a post that holds a link and ${PRICE} for one without.",
+        ),
+        Setting(
+            "premium",
+            "The account has X Premium",
+            f"Its posts may have {PREMIUM_LIMIT:,} characters.",
+            kind="flag",
+            default=False,
+            is_required=False,
+        ),
+    )
+    oauth: ClassVar[OAuth | None] = OAuth(
+        authorize_url="https://x.com/i/oauth2/authorize",
+        token_url="{base_url}/oauth2/token",
+        scopes=("tweet.read", "tweet.write", "users.read", "media.write", "offline.access"),
+        client_auth="basic",
+        setup=(
+            "Make an app at developer.x.com with OAuth 2.0 of the type “Web App”, read and write; "
+            "posts are paid for with the credits of its account."
+        ),
+    )
+    api: ClassVar[Api | None] = Api("https://api.x.com/2", "2", reviewed_on=date(2026, 11, 20))
+    # 100 posts in 15 minutes for each user.
+    pace: ClassVar[Pace] = Pace(gap=timedelta(seconds=9))
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = {
+        "text": _rule(),
+        "image": _rule(needs_text=False, needs="image"),
+        "video": _rule(needs_text=False, needs="video"),
+    }
+
+    def rules_for(self, account: Account, bucket: Bucket) -> BucketRule | None:
+        rule = self.rules.get(bucket)
+        if rule is None or account.config.get("premium") is not True:
+            return rule
+        return replace(rule, text_max=PREMIUM_LIMIT)
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        rule = self.rules_for(account, payload.bucket)
+        if rule is None:
+            return Adapted(payload, (payload.body,))
+        post = fit(payload, rule, account.config)
+        steps = post.steps
+        if find_links(post.payload.body):
+            message = f"It holds a link: X charges ${PRICE_WITH_LINK} for it instead of ${PRICE}."
+            steps = (*steps, Step("priced_link", message))
+        disclosure = {"made_with_ai": True} if payload.is_ai_generated else {}
+        return replace(post, steps=steps, disclosure=disclosure)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        rule = self.rules_for(account, post.payload.bucket)
+        if rule is None:
+            return ()
+        pictures = images_of(post.payload.assets)
+        has_gif = any(one.mime_type == "image/gif" for one in pictures)
+        problems = problems_of(replace(rule, images=GIF) if has_gif else rule, post)
+        if pictures and any(one.mime_type.startswith("video/") for one in post.payload.assets):
+            message = "X takes pictures or a video in one post, not both."
+            problems.append(Problem("assets", "mixed_media", message))
+        return tuple(problems)
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        response = ask(
+            http,
+            "GET",
+            f"{account.base_url}/users/me?user.fields=protected",
+            what="X",
+            headers=bearer(account),
+        )
+        user = (json_object(response.body) or {}).get("data") if response.status == 200 else None
+        if not isinstance(user, dict) or not isinstance(user.get("id"), str):
+            errors.fail(response, now=now, is_commit=False)
+        handle = str(user.get("username") or "")
+        notes = list(
+            missing_notes(
+                account,
+                {
+                    "tweet.write": "The right to post wasn't granted; connect it again.",
+                    "media.write": "The right to upload pictures and videos wasn't granted; connect it again.",
+                    "offline.access": "The connection ends after two hours; connect it again to keep it.",
+                },
+            )
+        )
+        if user.get("protected") is True:
+            notes.append("Its posts are protected: only people whom it accepted see them.")
+        return AccountInfo(
+            external_id=user["id"],
+            handle=handle,
+            name=str(user.get("name") or ""),
+            url=f"https://x.com/{handle}" if handle else "",
+            scopes=scopes_of(account),
+            expires_at=expiry_of(account),
+            notes=tuple(notes),
+        )
+
+    def prepare(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        del key
+        # `since` and `tried` bound what `reconcile` looks for: the first and the latest time it was made ready.
+        kept = {**state, "since": state.get("since", now.isoformat()), "tried": now.isoformat()}
+        return media.step(account, post, kept, http=http, now=now)
+
+    def poll(
+        self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
+    ) -> Pending | Ready:
+        del post
+        return media.poll(account, state, http=http, now=now)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        del key
+        body: dict[str, Any] = {}
+        if post.payload.body:
+            body["text"] = post.payload.body
+        media_ids = [one["id"] for one in state.get("files", [])]
+        if media_ids:
+            body["media"] = {"media_ids": media_ids}
+        body.update(post.disclosure)
+        response = ask_once(
+            http, "POST", f"{account.base_url}/tweets", what="X", json=body, headers=bearer(account)
+        )
+        if errors.is_duplicate(response):
+            return self._sent_before(account, post, state, http=http, now=now)
+        is_taken = response.status in {200, 201}
+        sent = sent_of(account, (json_object(response.body) or {}).get("data")) if is_taken else None
+        if sent is None:
+            errors.fail(response, now=now, is_commit=True)
+        return sent
+
+    def _sent_before(
+        self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
+    ) -> Sent:
+        """X has a post with these words: an earlier call of this publication's that was thought lost, or another's."""
+        # This call made no post, and none follows an earlier one whose post the list can't hold yet: `reconcile`
+        # waits that long before it lets one be sent again.
+        answer = self._look(account, post, {**state, "tried": ""}, http=http, now=now)
+        if isinstance(answer, Found):
+            return answer.sent
+        if isinstance(answer, Absent):
+            message = "X doesn't take it because the account has posted the same words before."
+            raise Refused(
+                message, code="duplicate_content", action="Change the words, then retry.", platform_status=403
+            )
+        message = f"X says that it has a post with these words. {answer.reason}"
+        raise OutcomeUnknown(message, code="duplicate_content", platform_status=403)
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found | Absent | CannotTell:
+        del key
+        return self._look(account, post, state, http=http, now=now)
+
+    def _look(
+        self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
+    ) -> Found | Absent | CannotTell:
+        try:
+            answer = search(account, post, state, http=http, now=now)
+        except PluginError as error:
+            return CannotTell(error.message)
+        if not isinstance(answer, dict):
+            return answer
+        sent = sent_of(account, answer)
+        return CannotTell("X's list of posts couldn't be read.") if sent is None else Found(sent)
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        response = ask(
+            http,
+            "DELETE",
+            f"{account.base_url}/tweets/{sent.external_id}",
+            what="X",
+            headers=bearer(account),
+        )
+        if response.status not in {200, 404}:
+            errors.fail(response, now=now, is_commit=False)
+
+    def metrics(
+        self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+    ) -> tuple[tuple[Sample, ...], ...]:
+        return numbers.samples(account, sent, http=http, now=now)
+
+
+def sent_of(account: Account, data: object) -> Sent | None:
+    external_id = data.get("id") if isinstance(data, dict) else None
+    if not isinstance(external_id, str) or not external_id.isascii() or not external_id.isdigit():
+        return None
+    handle = str(account.profile.get("handle") or "i/web")
+    return Sent(external_id, f"https://x.com/{handle}/status/{external_id}")
+
+
+PLUGIN = X()

@@ -1,0 +1,387 @@
+"""YouTube by its Data API v3; developers.google.com/youtube, read on 20 November 2026."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pipeline.platforms import http_calls
+from pipeline.platforms.answers import json_object
+from pipeline.platforms.base import (
+    METRICS,
+    Absent,
+    Account,
+    AccountInfo,
+    Adapted,
+    Api,
+    CannotTell,
+    Found,
+    OAuth,
+    Payload,
+    PayloadAsset,
+    Prepared,
+    Sample,
+    Sent,
+    Setting,
+    Step,
+)
+from pipeline.platforms.counting import utf8_bytes
+from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.http_calls import ask, ask_once
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
+from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
+from pipeline.platforms.uploads import part_of
+from pipeline.platforms.youtube import upload
+from pipeline.platforms.youtube.errors import fail
+from pipeline.plugins import Evidence, NeedsReconnect, PluginError, Problem, TryLater
+from pipeline.text.normalization import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from config.core.http_client import Client
+    from pipeline.engines.base import Bucket
+
+TITLE_LIMIT: Final = 100
+DESCRIPTION_LIMIT: Final = 5_000
+TAGS_LIMIT: Final = 500
+THUMBNAIL_BYTES: Final = 2 * MEBIBYTE
+HOURS: Final = 12 * 3600
+UNVERIFIED: Final = 15 * 60
+"""Seconds of a video on a channel that hasn't been verified by phone."""
+PAGE: Final = 50
+SCOPE: Final = "https://www.googleapis.com/auth/youtube"
+COUNTS: Final = {"views": "viewCount", "likes": "likeCount", "comments": "commentCount"}
+_BRACKETS: Final = str.maketrans({"<": "‹", ">": "›"})
+
+VIDEO: Final = MediaRule(
+    ("video/mp4", "video/quicktime", "video/webm", "video/mpeg", "video/x-matroska", "video/x-msvideo"),
+    most=1,
+    max_bytes=256 * 1024 * MEBIBYTE,
+    max_seconds=HOURS,
+)
+
+
+class YouTube(TokenPlatform):
+    kind = "youtube"
+    label = "YouTube"
+    summary = "Videos with a title and a description; those that are short and upright become Shorts."
+    evidence = Evidence("documents", "November 2026", "tests/platforms/test_youtube.py")
+    buckets = ("video",)
+    can_reconcile = True
+    can_remove = True
+    has_finish = True
+    idempotency = "resumable"
+    metrics_given = tuple(metric for metric in METRICS if metric in COUNTS)
+    settings: ClassVar[tuple[Setting, ...]] = (
+        *FITTING,
+        Setting(
+            "privacy",
+            "Who sees the videos",
+            "YouTube keeps them private for as long as it hasn't audited this service's Google project.",
+            kind="choice",
+            choices=(
+                ("public", "Everybody"),
+                ("unlisted", "Whoever has the link"),
+                ("private", "Nobody else"),
+            ),
+            default="public",
+            is_required=False,
+        ),
+        Setting(
+            "made_for_kids",
+            "The videos are made for children",
+            "The law asks for this word (COPPA); YouTube leaves out comments and personalised ads then.",
+            kind="flag",
+            default=False,
+            is_required=False,
+        ),
+        Setting(
+            "category",
+            "Number of the category",
+            "Such as 22 for People & Blogs, 25 for News & Politics, 28 for Science & Technology.",
+            kind="number",
+            default=22,
+            is_required=False,
+        ),
+        Setting("notify", "Tell subscribers of each video", kind="flag", default=True, is_required=False),
+    )
+    oauth: ClassVar[OAuth | None] = OAuth(
+        authorize_url="https://accounts.google.com/o/oauth2/v2/auth",
+        token_url="https://oauth2.googleapis.com/token",
+        scopes=(SCOPE,),
+        extra={"access_type": "offline", "prompt": "consent"},
+        setup=(
+            "Make a project at console.cloud.google.com, enable the YouTube Data API v3 and make an OAuth client of "
+            "the type “Web application”. Publish the app: in testing its connections end after seven days."
+        ),
+        revoke_url="https://oauth2.googleapis.com/revoke",
+    )
+    api: ClassVar[Api | None] = Api("https://www.googleapis.com", "3", reviewed_on=date(2026, 11, 20))
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = {
+        "video": BucketRule(
+            DESCRIPTION_LIMIT,
+            count=utf8_bytes,
+            unit="bytes",
+            needs_text=False,
+            title_max=TITLE_LIMIT,
+            needs_title=True,
+            video=VIDEO,
+            needs="video",
+        )
+    }
+
+    def rules_for(self, account: Account, bucket: Bucket) -> BucketRule | None:
+        rule = self.rules.get(bucket)
+        limits = account.profile.get("limits")
+        seconds = limits.get("max_seconds") if isinstance(limits, dict) else None
+        if rule is None or not isinstance(seconds, int):
+            return rule
+        return replace(rule, video=replace(VIDEO, max_seconds=seconds))
+
+    def adapt(self, account: Account, payload: Payload) -> Adapted:
+        rule = self.rules_for(account, payload.bucket)
+        if rule is None:
+            return Adapted(payload, (payload.body,))
+        body, steps = payload.body, []
+        if payload.body_format != "text":
+            body = plain_text(body, payload.body_format)
+            steps.append(Step("plain_text", f"The {payload.body_format} became plain words."))
+        # Replaced before the words are fitted, because the other signs have more bytes.
+        clean = replace(
+            payload,
+            title=payload.title.translate(_BRACKETS),
+            body=body.translate(_BRACKETS),
+            body_format="text",
+        )
+        if (clean.title, clean.body) != (payload.title, body):
+            steps.append(Step("brackets", "YouTube takes no < and >; ‹ and › stand in their place."))
+        post = fit(clean, rule, account.config)
+        disclosure = {"containsSyntheticMedia": True} if payload.is_ai_generated else {}
+        return replace(post, steps=(*steps, *post.steps), disclosure=disclosure)
+
+    def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
+        problems = list(super().validate(account, post))
+        length = length_of_tags(tags_of(post.payload))
+        if length > TAGS_LIMIT:
+            problems.append(too_long("content.tags", length, TAGS_LIMIT, "characters"))
+        return tuple(problems)
+
+    def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
+        url = f"{account.base_url}/youtube/v3/channels?part=snippet,status&mine=true"
+        response = ask(http, "GET", url, what="YouTube", headers=bearer(account))
+        answer = json_object(response.body)
+        if response.status != 200 or answer is None:
+            fail(response, now=now, is_commit=False)
+        items = answer.get("items")
+        channel = items[0] if isinstance(items, list) and items else None
+        if not isinstance(channel, dict) or not isinstance(channel.get("id"), str):
+            message = "The Google account has no channel at YouTube."
+            action = "Make a channel at youtube.com, then connect the outlet again."
+            raise NeedsReconnect(message, code="no_channel", action=action)
+        snippet, status = channel.get("snippet") or {}, channel.get("status") or {}
+        is_short = status.get("longUploadsStatus") in {"disallowed", "eligible"}
+        notes = missing_notes(account, {SCOPE: "The right to upload wasn't granted; connect it again."})
+        if is_short:
+            notes = (*notes, "Videos may last 15 minutes until the channel is verified (youtube.com/verify).")
+        return AccountInfo(
+            external_id=channel["id"],
+            handle=str(snippet.get("customUrl") or "").removeprefix("@"),
+            name=str(snippet.get("title") or ""),
+            url=f"https://www.youtube.com/channel/{channel['id']}",
+            scopes=scopes_of(account),
+            expires_at=expiry_of(account),
+            limits={"max_seconds": UNVERIFIED} if is_short else {},
+            notes=notes,
+        )
+
+    def prepare(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Prepared:
+        del key
+        notify = "&notifySubscribers=false" if account.config.get("notify") is False else ""
+        body = video_body(account, post)
+        return upload.step(account, video_in(post), body, state, query=notify, http=http, now=now)
+
+    def commit(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Sent:
+        del key
+        if "video" in state:
+            return Sent(state["video"], f"https://www.youtube.com/watch?v={state['video']}")
+        asset, sent = video_in(post), int(state["sent"])
+        # With all bytes there and no video yet, an empty part asks for it once more.
+        content = part_of(asset, sent, asset.bytes - sent) if sent < asset.bytes else b""
+        given = upload.part_headers(account, asset, sent, len(content))
+        if not content:
+            given["Content-Range"] = f"bytes */{asset.bytes}"
+        response = ask_once(
+            http,
+            "PUT",
+            state["session"],
+            what="YouTube",
+            body=content,
+            headers=given,
+            timeout=http_calls.UPLOAD_SECONDS,
+        )
+        video = upload.video_of(response)
+        if response.status == upload.UNFINISHED:
+            message = "YouTube hasn't all of the video yet; the rest is sent."
+            raise TryLater(message, code="upload_unfinished", platform_status=response.status)
+        if response.status in upload.GONE:
+            # The session was asked just before and had made nothing; gone, it took nothing either.
+            message = "YouTube has dropped the upload; it is begun anew."
+            raise TryLater(message, code="upload_lost", platform_status=response.status)
+        if video is None:
+            fail(response, now=now, is_commit=True)
+        return video
+
+    def reconcile(
+        self,
+        account: Account,
+        post: Adapted,
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        key: str,
+        now: datetime,
+    ) -> Found | Absent | CannotTell:
+        """The session knows: it answers with the video that it made, or with how much it has.
+
+        One that is gone can't: it may have ended because it was finished, days ago, as well as because it never was.
+        """
+        del key, now
+        session = state.get("session")
+        if not isinstance(session, str):
+            return CannotTell("The upload's address isn't known.")
+        try:
+            response = upload.probe(account, session, video_in(post), http=http)
+        except PluginError as error:
+            return CannotTell(error.message)
+        video = upload.video_of(response)
+        if video is not None:
+            return Found(video)
+        if response.status == upload.UNFINISHED:
+            return Absent()
+        return CannotTell(f"YouTube answered {response.status} when it was asked for the upload.")
+
+    def finish(
+        self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
+    ) -> Mapping[str, Any] | None:
+        """The thumbnail, where the item has one that YouTube takes."""
+        picture = thumbnail_in(post)
+        if picture is None:
+            return None
+        response = ask(
+            http,
+            "POST",
+            f"{account.base_url}/upload/youtube/v3/thumbnails/set?videoId={sent.external_id}&uploadType=media",
+            what="YouTube",
+            body=picture.read(),
+            headers=bearer(account, **{"Content-Type": picture.mime_type}),
+            timeout=http_calls.UPLOAD_SECONDS,
+        )
+        if response.status != 200:
+            fail(response, now=now, is_commit=False)
+        return {"thumbnail": True}
+
+    def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
+        url = f"{account.base_url}/youtube/v3/videos?id={sent.external_id}"
+        response = ask(http, "DELETE", url, what="YouTube", headers=bearer(account))
+        if response.status not in {200, 204, 404}:
+            fail(response, now=now, is_commit=False)
+
+    def metrics(
+        self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+    ) -> tuple[tuple[Sample, ...], ...]:
+        ids = list(dict.fromkeys(one.external_id for one, _ in sent))
+        counts: dict[str, Any] = {}
+        for start in range(0, len(ids), PAGE):
+            joined = ",".join(ids[start : start + PAGE])
+            url = f"{account.base_url}/youtube/v3/videos?part=statistics&id={joined}"
+            response = ask(http, "GET", url, what="YouTube", headers=bearer(account))
+            items = (json_object(response.body) or {}).get("items")
+            if response.status != 200 or not isinstance(items, list):
+                fail(response, now=now, is_commit=False)
+            counts.update(
+                {str(one.get("id")): one.get("statistics") for one in items if isinstance(one, dict)}
+            )
+        return tuple(
+            tuple(_sample(metric, counts.get(one.external_id)) for metric in METRICS) for one, _ in sent
+        )
+
+
+def _sample(metric: str, statistics: object) -> Sample:
+    if metric not in COUNTS:
+        return Sample(metric, None, "unsupported")
+    # Google writes counts as text; those that an owner hides are missing.
+    value = statistics.get(COUNTS[metric]) if isinstance(statistics, dict) else None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return Sample(metric, int(value))
+    return Sample(metric, None, "unavailable")
+
+
+def video_in(post: Adapted) -> PayloadAsset:
+    return next(one for one in post.payload.assets if one.mime_type.startswith("video/"))
+
+
+def thumbnail_in(post: Adapted) -> PayloadAsset | None:
+    """The widest that it takes: beside a list of videos an upright one is a strip between two bars."""
+    taken = [
+        one
+        for one in post.payload.assets
+        if one.role == "thumbnail"
+        and one.mime_type in {"image/jpeg", "image/png"}
+        and one.bytes <= THUMBNAIL_BYTES
+    ]
+    return max(taken, key=lambda one: (one.width or 0) / (one.height or 1), default=None)
+
+
+def tags_of(payload: Payload) -> list[str]:
+    given = payload.settings.get("tags", payload.content.get("tags"))
+    tags = [str(tag).strip().translate(_BRACKETS) for tag in given] if isinstance(given, list | tuple) else []
+    return [tag for tag in dict.fromkeys(tags) if tag]
+
+
+def length_of_tags(tags: Sequence[str]) -> int:
+    """As YouTube counts: with the commas between them, and quotes around each that holds a space."""
+    return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(0, len(tags) - 1)
+
+
+def video_body(account: Account, post: Adapted) -> dict[str, Any]:
+    payload, config = post.payload, account.config
+    snippet: dict[str, Any] = {
+        "title": payload.title.strip(),
+        "description": payload.body,
+        "categoryId": str(config.get("category", 22)),
+    }
+    tags = tags_of(payload)
+    if tags:
+        snippet["tags"] = tags
+    if payload.language:
+        snippet["defaultLanguage"] = payload.language
+    status = {
+        "privacyStatus": config.get("privacy", "public"),
+        "selfDeclaredMadeForKids": config.get("made_for_kids") is True,
+        **post.disclosure,
+    }
+    return {"snippet": snippet, "status": status}
+
+
+PLUGIN = YouTube()

@@ -1,0 +1,97 @@
+"""Publish: at once or on schedule, to each outlet once, with every outcome told."""
+
+from pipeline.publish.blockers import Blocker, held_back, hold_of, latest_of
+from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, refresh_item
+from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
+from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
+from pipeline.publish.post_restore import doubt_promised
+from pipeline.publish.removal import remove
+from pipeline.publish.requests import (
+    cancel,
+    leave,
+    reconcile_now,
+    renew_scheduled,
+    request,
+    retry,
+    wake_scheduled,
+)
+from pipeline.publish.resolution import settle
+from pipeline.publish.results import note_metrics
+from pipeline.publish.revert import as_they_stand, promise_as_before, put_back
+from pipeline.publish.send import HELD_WAIT
+from pipeline.publish.steps import give_up, work
+from pipeline.publish.timing.queue_slots import (
+    Slot,
+    blackouts_of,
+    default_queue,
+    has_zone,
+    lock_outlets,
+    moments_of,
+    queue_of,
+)
+from pipeline.publish.timing.reschedule import retime
+from pipeline.publish.timing.timezone_sync import ZONES_EVERY_SECONDS, follow_zones, set_clocks
+from pipeline.publish.validation import (
+    CannotPublish,
+    Judged,
+    Wish,
+    dry_run,
+    judge,
+    problems_of,
+    why_closed,
+    why_not_publishable,
+)
+
+__all__ = [
+    "HELD_WAIT",
+    "PUBLISHING_STATUSES",
+    "ZONES_EVERY_SECONDS",
+    "Blocker",
+    "CannotPublish",
+    "Judged",
+    "Slot",
+    "Wish",
+    "as_they_stand",
+    "assets_of",
+    "blackouts_of",
+    "cancel",
+    "default_queue",
+    "doubt_promised",
+    "dry_run",
+    "effective_overrides",
+    "follow_zones",
+    "give_up",
+    "has_zone",
+    "held_back",
+    "hold_of",
+    "is_handed_over",
+    "judge",
+    "key_of",
+    "latest_of",
+    "leave",
+    "lock_groups",
+    "lock_outlets",
+    "moments_of",
+    "note_metrics",
+    "package_files",
+    "package_of",
+    "payload_of",
+    "problems_of",
+    "promise_as_before",
+    "put_back",
+    "queue_of",
+    "receipt_of",
+    "reconcile_now",
+    "refresh_item",
+    "remove",
+    "renew_scheduled",
+    "request",
+    "retime",
+    "retry",
+    "set_clocks",
+    "settle",
+    "wake_scheduled",
+    "why_closed",
+    "why_not_publishable",
+    "work",
+]

@@ -1,0 +1,137 @@
+"""What stands between a publication and its call: the one list that the hands act by and that people are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import Exists, OuterRef
+
+from config.core.ids import encode
+from pipeline.models import PublishHold, RawBody, Revision
+from pipeline.switches import kill_switch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.models import GeneratedItem, Publication
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the API that takes a blocker away; `path` below the base address."""
+
+    method: str
+    path: str
+    body: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """`since` and `until` None where nobody knows; `clears` None where no call of the API helps."""
+
+    code: str
+    message: str
+    since: datetime | None = None
+    until: datetime | None = None
+    clears: Call | None = None
+
+
+RELEASE: Final = Call("DELETE", "/hold")
+WHY_HELD: Final = {
+    "approval_stale": "It was edited after its approval; approve it to send it as it is.",
+    "source_changed": "Its source has changed since; approve it to send it as it is.",
+    "source_withdrawn": "Its source took it back; approve it to send it as it is.",
+    "instructions_in_source": "Its source gives orders to a machine; read it, then approve it to send it.",
+}
+
+
+IS_ON_HOLD: Final = Exists(PublishHold.everywhere.filter(workspace_id=OuterRef("workspace_id")))
+"""Read with another row of the workspace, it spares a statement."""
+
+
+def held_back(
+    row: Publication, now: datetime, *, asks_switches: bool = True, may_be_on_hold: bool = True
+) -> Iterator[Blocker]:
+    """What keeps a due publication from being sent until somebody, or the operator, acts; in the order of its reach.
+
+    The row comes with its item, its workspace and its queue. The operator's switches are kept in memory for a second,
+    but not for a transaction: one that needn't know them newer leaves them out. `may_be_on_hold` is False where
+    `IS_ON_HOLD` was just read and said no.
+    """
+    yield from _of_workspace(row, may_be_on_hold=may_be_on_hold)
+    if asks_switches:
+        yield from _of_switches(row)
+    if row.item.held:
+        yield of_item(row.item)
+    if row.queue is not None and row.queue.is_paused:
+        message = f"The queue {row.queue.name} is paused; what was promised by it waits."
+        yield Blocker("queue_paused", message, row.queue.updated_at)
+    if is_too_late(row, now) and row.late_policy == "hold":
+        yield too_late(row)
+
+
+def _of_workspace(row: Publication, *, may_be_on_hold: bool) -> Iterator[Blocker]:
+    workspace = row.workspace
+    if workspace.deletes_at is not None:
+        message = "The workspace is going to be deleted; an owner can undo that."
+        yield Blocker("workspace_hold", message)
+    if not workspace.is_whitelisted:
+        message = "The workspace is not whitelisted; the operator can change that."
+        yield Blocker("workspace_hold", message)
+    hold = hold_of(workspace.pk) if may_be_on_hold else None
+    if hold is not None:
+        message = f"All publishing of the workspace is on hold: {hold.reason}"
+        yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE)
+
+
+def _of_switches(row: Publication) -> Iterator[Blocker]:
+    switch = kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id)
+    if switch is not None:
+        message = f"The operator has stopped publishing: {switch.reason}"
+        yield Blocker("publishing_stopped", message, switch.created_at)
+
+
+def hold_of(workspace_id: object) -> PublishHold | None:
+    found: PublishHold | None = PublishHold.everywhere.filter(workspace_id=workspace_id).first()
+    return found
+
+
+def of_item(item: GeneratedItem) -> Blocker:
+    message = WHY_HELD.get(item.held, "The item is held; approve it to send it as it is.")
+    clears = Call("POST", f"/generated/{encode('gen', item.pk)}/approve")
+    return Blocker(item.held, message, _held_since(item), clears=clears)
+
+
+def _held_since(item: GeneratedItem) -> datetime | None:
+    if item.held == "approval_stale":
+        rows = Revision.everywhere.filter(item=item, number=item.revision)
+        return rows.values_list("created_at", flat=True).first()
+    if item.held == "instructions_in_source":
+        return item.ready_at
+    if item.raw_item is None:
+        return None
+    if item.held == "source_withdrawn":
+        return item.raw_item.withdrawn_at
+    bodies = RawBody.everywhere.filter(raw_item=item.raw_item, number=item.raw_item.content_version)
+    return bodies.values_list("created_at", flat=True).first()
+
+
+def is_too_late(row: Publication, now: datetime) -> bool:
+    """Later than its late policy allows; one that publishes however late never is."""
+    latest = latest_of(row)
+    return latest is not None and now > latest
+
+
+def latest_of(row: Publication) -> datetime | None:
+    if row.late_policy == "publish" or row.max_lateness_minutes is None or row.due_at is None:
+        return None
+    return row.due_at + timedelta(minutes=row.max_lateness_minutes)
+
+
+def too_late(row: Publication) -> Blocker:
+    path = f"/generated/{encode('gen', row.item_id)}/publish"
+    body = {"outlets": [encode("out", row.outlet_id)]}
+    message = "It is later than its late policy allows; re-time it or cancel it."
+    return Blocker("too_late", message, latest_of(row), clears=Call("POST", path, body))

@@ -1,0 +1,99 @@
+"""Disconnect an outlet for good: its credentials are erased, and what was promised there is cancelled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from config.core import states, work_queue
+from config.core.errors import Conflict
+from config.core.ids import encode
+from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
+from pipeline.outlets.connection import note, refuse_deleted
+from pipeline.outlets.outlet_client import platform_of
+from pipeline.publish.item_status import locked as locked_item
+from pipeline.publish.item_status import refresh_item
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+IN_FLIGHT: Final = frozenset({"publishing"})
+
+
+def hit_by_disconnecting(outlet: Outlet) -> dict[str, int]:
+    """How many publications would be cancelled (`scheduled`), and of how many nobody could be asked (`unknown`)."""
+    rows = Publication.objects.of(outlet.workspace_id).filter(outlet=outlet)
+    return {
+        "scheduled": rows.filter(status="scheduled").count(),
+        "unknown": rows.filter(status="unknown").count(),
+    }
+
+
+def disconnect(outlet: Outlet, *, by: str, now: datetime) -> int:
+    """Returns how many scheduled publications were cancelled; raises `Conflict` while something is being sent.
+
+    The outlet goes first, so that nothing more is promised there; a process that is killed before it has cancelled
+    everything leaves publications that fail when they are due, and say why.
+    """
+    if not platform_of(outlet.platform).is_connectable:
+        message = _("A workspace keeps this outlet; switch it off instead.")
+        raise Conflict.because(code="not_connectable", message=message)
+    with transaction.atomic():
+        defaults: WorkspaceDefaults = (
+            WorkspaceDefaults.objects.of(outlet.workspace_id).select_for_update(no_key=True).get()
+        )
+        row: Outlet = (
+            Outlet.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=outlet.pk)
+        )
+        refuse_deleted(row)
+        rows = Publication.objects.of(outlet.workspace_id).filter(outlet=row)
+        if rows.filter(status__in=IN_FLIGHT).exists():
+            message = _("Something is being published there at this moment; try again in a minute.")
+            raise Conflict.because(code="in_flight", message=message)
+        public_id = encode("out", row.pk)
+        if public_id in defaults.outlets:
+            defaults.outlets = [one for one in defaults.outlets if one != public_id]
+            defaults.save(update_fields=["outlets"])
+        states.write_as(
+            row,
+            row.status,
+            credentials=None,
+            is_default=False,
+            deleted_at=now,
+            due_at=None,
+            wake_at=None,
+            expires_at=None,
+            updated_at=now,
+            **work_queue.overtake(),
+        )
+        note("outlet.disconnected", row, by, {"platform": row.platform})
+        scheduled = rows.filter(status="scheduled").order_by("item_id")
+        items = list(scheduled.values_list("item_id", flat=True).distinct())
+    return sum(_cancel(item_id, row, now) for item_id in items)
+
+
+def _cancel(item_id: UUID, outlet: Outlet, now: datetime) -> int:
+    """One item's: it and then its publication are locked, as everywhere."""
+    with transaction.atomic():
+        item = locked_item(GeneratedItem(pk=item_id))
+        cancelled = 0
+        scheduled = Publication.everywhere.select_for_update().filter(
+            item=item, outlet=outlet, status="scheduled"
+        )
+        for publication in scheduled.order_by("id"):
+            states.move(
+                publication,
+                "cancelled",
+                wake_at=None,
+                next_attempt_at=None,
+                attempts=0,
+                lease_token=publication.lease_token + 1,
+                updated_at=now,
+            )
+            cancelled += 1
+        if cancelled:
+            refresh_item(item, now=now)
+    return cancelled

@@ -1,0 +1,158 @@
+"""Ask a platform what became of a call whose outcome nobody knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.db import transaction
+from django.db.models import Max
+
+from config.core import dispatch, limits, states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from pipeline.models import Attempt
+from pipeline.outlets.outlet_client import connect, platform_of
+from pipeline.outlets.renewal import fresh_credentials
+from pipeline.platforms.base import Absent, CannotTell, Found
+from pipeline.plugins import OutcomeUnknown, PluginError, TryLater
+from pipeline.publish.call_client import LONGEST
+from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.payload import key_of, post_for, post_of_attempt
+from pipeline.publish.post_restore import is_in_doubt, was_never_called
+from pipeline.publish.results import (
+    LEASE,
+    as_shown,
+    next_look,
+    record_failure,
+    record_success,
+    tell,
+    write_scheduled,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pipeline.models import Publication
+
+NOT_THERE_YET: Final = "The platform doesn't have it yet. The call may still get through, so it is looked up again before it is sent again."
+
+log = structlog.get_logger(__name__)
+
+
+def look_up(row: Publication, now: datetime) -> None:
+    """Ask the platform whether it has the item. Found: published; absent: due again; can't tell: ask again later."""
+    if row.outlet.deleted_at is not None:
+        # Disconnected meanwhile: nobody can be asked any more.
+        look_again(row, now)
+        return
+    if platform_of(row.platform).mails_subscribers and is_in_doubt(row):
+        # Found would mail everybody, perhaps a second time: a person says what is so.
+        look_again(row, now)
+        return
+    answer: Found | Absent | CannotTell | None
+    asked_at = now
+    try:
+        connection = connect(fresh_credentials(row.outlet, now=now))
+        row.renew_lease(LEASE)
+        asked_at = utc_now()
+        answer = connection.platform.reconcile(
+            connection.account,
+            post_of_attempt(row, post_for(row, connection)),
+            row.step_state,
+            http=connection.http,
+            key=key_of(row),
+            now=now,
+        )
+    except PluginError as failure:
+        log.info("lookup_failed", publication=key_of(row), code=failure.code)
+        answer = None
+    crash_point("publish.reconciled")
+    now = utc_now()
+    if isinstance(answer, Found):
+        record_success(row, answer.sent, now, attempt=None)
+    elif isinstance(answer, Absent):
+        counts_at = absence_counts_at(row)
+        if counts_at is not None and asked_at < counts_at:
+            look_again(row, now, at=counts_at)
+        else:
+            note_absent(row, now, answer)
+    else:
+        look_again(row, now)
+
+
+def absence_counts_at(row: Publication) -> datetime | None:
+    """Before this moment "not there" proves nothing: a call may still be under way, or its post not show yet.
+
+    None where no call of it is open.
+    """
+    open_ones = Attempt.everywhere.filter(publication=row, status__in=["started", "unknown"])
+    started_at: datetime | None = open_ones.aggregate(at=Max("started_at"))["at"]
+    return started_at and started_at + LONGEST + platform_of(row.platform).settles
+
+
+def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -> None:
+    """The platform doesn't have it, or only the beginning of a thread: due again by the schedule of retries or, where no call was made, as promised."""
+    if was_never_called(row):
+        with transaction.atomic():
+            item = locked(row.item)
+            row.next_attempt_at = None
+            states.move(
+                row,
+                "scheduled",
+                under_lease=True,
+                error=None,
+                unknown_since=None,
+                lookups=0,
+                next_attempt_at=None,
+                wake_at=next_look(row),
+                attempts=0,
+                step="prepare",
+                step_state={},
+                updated_at=now,
+            )
+            refresh_item(item, now=now)
+            dispatch.wake()
+        return
+    # A person's word may come while the call is still under way: nothing is sent beside it.
+    counts_at = absence_counts_at(row)
+    planned = limits.PUBLISH_RETRIES[min(max(row.attempt_count, 1), len(limits.PUBLISH_RETRIES)) - 1]
+    after = counts_at - now if counts_at is not None and counts_at > now + planned else None
+    if absent is not None and absent.there:
+        message = f"{absent.there} of {absent.parts} posts of the thread are public; it goes on after them."
+        error = TryLater(message, code="thread_unfinished", after=after)
+    else:
+        message = "The platform doesn't have it, so it is sent again."
+        error = TryLater(message, code="not_accepted", after=after)
+    record_failure(row, error, now, attempt=None, tries=row.attempt_count)
+
+
+def look_again(row: Publication, now: datetime, *, at: datetime | None = None) -> None:
+    """Still unknown: look again later, and tell once after an hour; the publication stays as it is for a person.
+
+    `at` is when absence will count, where the platform didn't have it before that.
+    """
+    with transaction.atomic():
+        item = locked(row.item)
+        every = limits.RECONCILE_EVERY
+        look_at = now + every[min(row.lookups + 1, len(every) - 1)] if at is None else max(at, now)
+        tell_at = (row.unknown_since or now) + limits.UNKNOWN_TOLD_AFTER
+        is_time_to_tell = row.unknown_told_at is None and now >= tell_at
+        if row.unknown_told_at is None and not is_time_to_tell:
+            # Its people are told when the time is up, not at the next look after that.
+            look_at = min(look_at, tell_at)
+        values: dict[str, Any] = {
+            "lookups": row.lookups + 1,
+            "next_attempt_at": look_at,
+            "wake_at": look_at,
+            "attempts": 0,
+            "updated_at": now,
+        }
+        if is_time_to_tell:
+            values["unknown_told_at"] = now
+        if at is not None and not is_in_doubt(row):
+            values["error"] = as_shown(OutcomeUnknown(NOT_THERE_YET, code="not_there_yet"), is_retried=False)
+        write_scheduled(row, values)
+        refresh_item(item, now=now)
+        if is_time_to_tell:
+            tell(row, item, "published.failed", now, will_retry=False)

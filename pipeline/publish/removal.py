@@ -1,0 +1,135 @@
+"""Take a post back from its platform; until that has worked it stays published."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from django.db import transaction
+
+from config.core import dispatch, states, work_queue
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.errors import Conflict
+from config.core.middleware import request_id
+from pipeline.models import Publication
+from pipeline.outlets import health
+from pipeline.outlets.outlet_client import connect, platform_of
+from pipeline.outlets.renewal import fresh_credentials
+from pipeline.platforms.base import Sent
+from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
+from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.payload import key_of
+from pipeline.publish.results import as_shown, overtaken, write_scheduled
+
+if TYPE_CHECKING:
+    from pipeline.outlets.outlet_client import Connection
+
+log = structlog.get_logger(__name__)
+
+WAITS: Final = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
+"""Before further tries to take a post back; it may be asked for any number of times."""
+
+
+def remove(publication: Publication, *, now: datetime) -> Publication:
+    """Have it taken back; raises `Conflict` where it isn't out, or its platform takes nothing back."""
+    with transaction.atomic():
+        item = locked(publication.item)
+        row: Publication = (
+            Publication.everywhere.select_for_update(of=("self",))
+            .select_related("outlet")
+            .get(pk=publication.pk)
+        )
+        _refuse_unless_removable(row)
+        if row.step != "remove":
+            values = {
+                "step": "remove",
+                "step_state": {**row.step_state, "remove_tries": 0},
+                "error": None,
+                "wake_at": now,
+                "next_attempt_at": now,
+                "request_id": request_id(),
+                "updated_at": now,
+                "version": row.version + 1,
+            }
+            Publication.everywhere.filter(pk=row.pk).update(**values, **work_queue.overtake())
+            row.refresh_from_db(fields=[*values, "lease_token", "attempts"])
+            refresh_item(item, now=now)
+        dispatch.wake()
+    return row
+
+
+def _refuse_unless_removable(row: Publication) -> None:
+    if row.status != "published":
+        message = f"It is {row.status}; only what is published is taken back."
+        raise Conflict.because(code="not_published", message=message)
+    platform = platform_of(row.platform)
+    if not platform.can_remove:
+        where = f" at {row.url}" if row.url else ""
+        message = f"{platform.label} lets no program take a post back: delete it there by hand{where}."
+        raise Conflict.because(code="cannot_remove", message=message)
+
+
+def take_back(row: Publication, now: datetime) -> None:
+    """One try of a hand. Outside of any transaction: the platform may take its time."""
+    connection = connect(row.outlet)
+    sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
+    try:
+        connection = connect(fresh_credentials(row.outlet, now=now))
+        connection.platform.remove(connection.account, sent, http=connection.http, now=now)
+    except PluginError as error:
+        log.info("remove_failed", publication=key_of(row), code=error.code)
+        _note_failure(row, error, connection)
+        return
+    crash_point("publish.removed")
+    now = utc_now()
+    with transaction.atomic():
+        item = locked(row.item)
+        states.move(
+            row,
+            "removed",
+            under_lease=True,
+            step="done",
+            error=None,
+            wake_at=None,
+            next_attempt_at=None,
+            attempts=0,
+            updated_at=now,
+        )
+        refresh_item(item, now=now)
+
+
+def _note_failure(row: Publication, error: PluginError, connection: Connection) -> None:
+    """It stays published, and says why it couldn't be taken back."""
+    now = utc_now()
+    tries = int(row.step_state.get("remove_tries", 0)) + 1
+    is_over = tries > len(WAITS) or not isinstance(error, TryLater | OutcomeUnknown)
+    wait = None if is_over else (getattr(error, "after", None) or WAITS[tries - 1])
+    look_at = None if wait is None else now + min(wait, timedelta(days=1))
+    with transaction.atomic():
+        item = locked(row.item)
+        shown = as_shown(error, is_retried=not is_over, connection=connection)
+        values = {
+            "error": shown,
+            "step": "done" if is_over else "remove",
+            "step_state": {**row.step_state, "remove_tries": tries},
+            "wake_at": look_at,
+            "next_attempt_at": look_at,
+            "attempts": 0,
+            "updated_at": now,
+        }
+        write_scheduled(row, values)
+        if isinstance(error, NeedsReconnect):
+            health.lost(row.outlet_id, shown, now, test=row.test, request=row.request_id)
+        refresh_item(item, now=now)
+
+
+def give_up_removing(row: Publication) -> None:
+    """Its hands broke again and again."""
+    message = "Taking it back broke several times; the operator's log has the reason. Ask for it again."
+    shown = as_shown(OutcomeUnknown(message, code="gave_up"), is_retried=False)
+    if not row.under_lease().update(
+        error=shown, step="done", wake_at=None, next_attempt_at=None, attempts=0, version=row.version + 1
+    ):
+        raise overtaken()

@@ -1,0 +1,293 @@
+"""Promise an item to its outlets; take the promise back, renew it, or have its outcome asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import F
+
+from config.core import dispatch, states, work_queue
+from config.core.clock import utc_now
+from config.core.datetimes import as_z
+from config.core.errors import Conflict, Detail
+from config.core.middleware import request_id
+from pipeline.models import GeneratedItem, Publication, WorkspaceDefaults
+from pipeline.publish.item_status import lock_groups, locked, refresh_item, set_on
+from pipeline.publish.overrule import note_overruled
+from pipeline.publish.results import next_look
+from pipeline.publish.timing.late_policy import NO_CLOCK, columns_of
+from pipeline.publish.validation import Judged, Wish, judge, refuse_unless_publishable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from pipeline.text.wall_clock import WallClock
+
+
+def request(
+    item: GeneratedItem,
+    wish: Wish,
+    *,
+    by: str,
+    now: datetime | None = None,
+    expected_version: int | None = None,
+) -> tuple[GeneratedItem, list[Publication]]:
+    """Promise an item to its outlets: a publication for each, due now or at the time asked for.
+
+    Raises `CannotPublish` naming each outlet that can't take it, `Conflict` where the item's state doesn't allow it
+    or every outlet has it already, `states.Overtaken` where it isn't the version that was expected.
+    """
+    now = now or utc_now()
+    with transaction.atomic():
+        siblings = [] if wish.keep_siblings else lock_groups([item.variant_group])
+        row = locked(item)
+        states.refuse_other_version(row.version, expected_version)
+        refuse_unless_publishable(row)
+        judged = judge(row, wish, now=now)
+        publications = _promise(row, judged, wish, by=by, now=now)
+        if not row.workspace.requires_approval and row.approved_revision != row.revision:
+            # Publishing is itself the approval, and names the revision.
+            set_on(row, approved_by=by, approved_at=now, approved_revision=row.revision)
+            note_overruled(row, by=by)
+        if row.held == "approval_stale":
+            set_on(row, held="")
+            # What waited for an approval elsewhere waits no longer.
+            wake_scheduled(row)
+        _supersede(siblings, row, by=by, now=now)
+        refresh_item(row, now=now, error=None)
+        dispatch.wake()
+    return row, publications
+
+
+def _promise(
+    item: GeneratedItem, judged: Sequence[Judged], wish: Wish, *, by: str, now: datetime
+) -> list[Publication]:
+    publications = []
+    late_policy, max_lateness = _lateness_of(wish, item)
+    for one in judged:
+        kept = (
+            Publication.everywhere.select_for_update()
+            .filter(item=item, outlet=one.outlet)
+            .exclude(status__in=["cancelled", "removed"])
+            .first()
+        )
+        values: dict[str, Any] = {
+            "revision": item.revision,
+            "overrides": dict(one.overrides),
+            "late_policy": late_policy,
+            "max_lateness_minutes": max_lateness,
+            "due_at": one.due_at,
+            "wake_at": one.due_at,
+            "next_attempt_at": None,
+            **_clock_columns(one.clock),
+            "queue": one.queue,
+            "waits_for": None,
+            "step": "prepare",
+            "step_state": {},
+            # Each promise that is missed is told of its own.
+            "overdue_told_at": None,
+            "requested_by": by,
+            "request_id": request_id(),
+            "updated_at": now,
+        }
+        if kept is None:
+            row = Publication(
+                workspace_id=item.workspace_id,
+                test=item.test,
+                item=item,
+                outlet=one.outlet,
+                platform=one.outlet.platform,
+                created_at=now,
+                **values,
+            )
+            row.save(force_insert=True)
+        else:
+            row = _promise_again(kept, values)
+        publications.append(row)
+    return publications
+
+
+def _lateness_of(wish: Wish, item: GeneratedItem) -> tuple[str, int | None]:
+    if wish.late_policy is not None:
+        return wish.late_policy, wish.max_lateness_minutes
+    row: WorkspaceDefaults = WorkspaceDefaults.objects.of(item.workspace_id).get()
+    return row.late_policy, row.max_lateness_minutes
+
+
+def _clock_columns(clock: WallClock | None) -> dict[str, Any]:
+    return NO_CLOCK if clock is None else columns_of(clock)
+
+
+def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
+    """Re-time what is scheduled, try again what failed; whoever holds its lease loses it."""
+    anew = {
+        **values,
+        "error": None,
+        "attempt_count": 0,
+        "attempts": 0,
+        "lease_token": row.lease_token + 1,
+    }
+    if row.status == "failed":
+        states.move(row, "scheduled", under_lease=False, **anew)
+        return row
+    Publication.everywhere.filter(pk=row.pk).update(**anew, version=row.version + 1)
+    again: Publication = Publication.everywhere.select_related("outlet").get(pk=row.pk)
+    return again
+
+
+def _supersede(siblings: Sequence[GeneratedItem], item: GeneratedItem, *, by: str, now: datetime) -> None:
+    message = "Another variant of the same group was published; restore it to use it too."
+    for sibling in siblings:
+        if sibling.pk == item.pk or sibling.status != "ready" or sibling.deleted_at is not None:
+            continue
+        reason = {"code": "superseded", "message": message, "by": by, "at": as_z(now)}
+        states.move(sibling, "rejected", rejection=reason, updated_at=now)
+
+
+def cancel(
+    item: GeneratedItem,
+    *,
+    now: datetime,
+    only: Collection[UUID] | None = None,
+    expected_version: int | None = None,
+) -> GeneratedItem:
+    """Cancel what is scheduled, with `only` no other publications than these.
+
+    Raises `Conflict` where nothing of it is scheduled, `states.Overtaken` where it isn't the version that was expected.
+    """
+    with transaction.atomic():
+        row = locked(item)
+        states.refuse_other_version(row.version, expected_version)
+        rows = Publication.everywhere.select_for_update().filter(item=row, status="scheduled")
+        scheduled = list((rows if only is None else rows.filter(pk__in=only)).order_by("id"))
+        if not scheduled:
+            message = f"It is {row.status}; there is no schedule to cancel."
+            raise Conflict.because(code="nothing_scheduled", message=message)
+        for publication in scheduled:
+            states.move(
+                publication,
+                "cancelled",
+                wake_at=None,
+                next_attempt_at=None,
+                waits_for=None,
+                attempts=0,
+                lease_token=publication.lease_token + 1,
+                updated_at=now,
+            )
+        refresh_item(row, now=now)
+    return row
+
+
+def retry(publication: Publication, *, by: str, now: datetime, at: datetime | None = None) -> Publication:
+    """Try a failed publication again with the item's newest words: at once, or `at` a moment that is to come."""
+    at = at or now
+    with transaction.atomic():
+        item = locked(publication.item)
+        row: Publication = (
+            Publication.everywhere.select_for_update(of=("self",))
+            .select_related("outlet")
+            .get(pk=publication.pk)
+        )
+        _refuse_unless_failed(row)
+        refuse_unless_publishable(item)
+        states.move(
+            row,
+            "scheduled",
+            revision=item.revision,
+            due_at=at,
+            wake_at=at,
+            next_attempt_at=None,
+            **_clock_columns(None),
+            queue=None,
+            waits_for=None,
+            step="prepare",
+            step_state={},
+            overdue_told_at=None,
+            error=None,
+            attempts=0,
+            attempt_count=0,
+            lease_token=row.lease_token + 1,
+            requested_by=by,
+            request_id=request_id(),
+            updated_at=now,
+        )
+        refresh_item(item, now=now)
+        dispatch.wake()
+    return row
+
+
+def leave(publication: Publication, *, now: datetime) -> Publication:
+    """Cancel a failed publication: nobody wants it any more. Raises `Conflict` of anything that hasn't failed."""
+    with transaction.atomic():
+        item = locked(publication.item)
+        row: Publication = (
+            Publication.everywhere.select_for_update(of=("self",))
+            .select_related("outlet")
+            .get(pk=publication.pk)
+        )
+        _refuse_unless_failed(row)
+        states.move(
+            row, "cancelled", wake_at=None, lease_token=row.lease_token + 1, attempts=0, updated_at=now
+        )
+        refresh_item(item, now=now)
+    return row
+
+
+def _refuse_unless_failed(row: Publication) -> None:
+    """What may be under way is never sent beside it."""
+    if row.status == "publishing":
+        message = "It is being published at this moment; wait for its outcome."
+        raise Conflict.because(code="in_flight", message=message)
+    if row.status == "unknown":
+        message = "Its outcome is not known, so it isn't sent again: reconcile it first."
+        raise Conflict.because(code="outcome_unknown", message=message)
+    if row.status != "failed":
+        message = f"It is {row.status}; only a failed publication is retried."
+        detail = Detail("status", "not_failed", message, {"status": row.status, "allowed": ["failed"]})
+        raise Conflict(detail)
+
+
+def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
+    """Have an unknown outcome looked up at once."""
+    with transaction.atomic():
+        item = locked(publication.item)
+        changed = Publication.everywhere.filter(pk=publication.pk, status="unknown").update(
+            wake_at=now,
+            next_attempt_at=now,
+            request_id=request_id(),
+            version=F("version") + 1,
+            updated_at=now,
+            **work_queue.overtake(),
+        )
+        publication.refresh_from_db()
+        if not changed:
+            message = f"It is {publication.status}; only an unknown outcome is looked up."
+            raise Conflict.because(code="not_unknown", message=message)
+        refresh_item(item, now=now)
+        dispatch.wake()
+    return publication
+
+
+def wake_scheduled(item: GeneratedItem) -> None:
+    """What a hold kept back is looked at when it is due, at once where it is over; the item is locked by the caller."""
+    # In the order of ids, as every other path that locks several publications.
+    for row in Publication.everywhere.filter(item=item, status="scheduled").order_by("id"):
+        Publication.everywhere.filter(pk=row.pk, status="scheduled").update(
+            wake_at=next_look(row), **work_queue.overtake()
+        )
+    dispatch.wake()
+
+
+def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:
+    """The words have changed: what was prepared with the former ones is prepared anew; the caller holds the item."""
+    Publication.everywhere.filter(item=item, status="scheduled").update(
+        revision=item.revision,
+        step="prepare",
+        step_state={},
+        version=F("version") + 1,
+        updated_at=now,
+    )
+    wake_scheduled(item)

@@ -1,0 +1,130 @@
+"""What a task does with a claimed publication: by its status, and the step that it is at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from config.core import ids, states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.database.compiled_queries import Prepared
+from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
+from pipeline.plugins import OutcomeUnknown, Refused
+from pipeline.publish.after_publish import finish
+from pipeline.publish.blockers import IS_ON_HOLD
+from pipeline.publish.manual_publish import is_handed_over
+from pipeline.publish.reconciliation import look_again, look_up
+from pipeline.publish.removal import give_up_removing, take_back
+from pipeline.publish.results import record_failure, record_unknown
+from pipeline.publish.send import send
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+log = structlog.get_logger(__name__)
+
+INTERRUPTED: Final = "The call was interrupted; the platform is asked whether it has the item."
+_ATTEMPTS_BEFORE: Final = Coalesce(
+    Subquery(
+        Attempt.everywhere.filter(publication_id=OuterRef("pk"))
+        .order_by()
+        .values("publication_id")
+        .annotate(count=Count("pk"))
+        .values("count")
+    ),
+    0,
+)
+_ROW: Final[Prepared[Publication]] = Prepared(
+    lambda pk: (
+        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
+        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
+        .filter(pk=pk)
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """By the status of the row and, where that has several, by its step. Each writes what the row is at next."""
+
+    status: PublicationStatus
+    step: PublicationStep | None = None
+    work: Callable[[Publication, datetime], None]
+    give_up: Callable[[Publication, datetime], None] | None = None
+    """Where its tasks broke again and again; None: it is let be."""
+
+
+def _give_up_sending(row: Publication, now: datetime) -> None:
+    message = "Publishing broke several times; the operator's log has the reason. Retry it."
+    record_failure(row, Refused(message, code="gave_up"), now, attempt=None, tries=row.attempt_count)
+
+
+STEPS: Final = (
+    Step(status=PublicationStatus.SCHEDULED, work=send, give_up=_give_up_sending),
+    Step(status=PublicationStatus.UNKNOWN, work=look_up, give_up=look_again),
+    Step(status=PublicationStatus.PUBLISHED, step=PublicationStep.FINISH, work=finish),
+    Step(
+        status=PublicationStatus.PUBLISHED,
+        step=PublicationStep.REMOVE,
+        work=take_back,
+        give_up=lambda row, _now: give_up_removing(row),
+    ),
+)
+"""A call that was interrupted is of unknown outcome before any of them is looked for."""
+
+
+def work(publication: Publication) -> None:
+    """Work one claimed publication: send it, or look up what an earlier call came to."""
+    crash_point("publish.claimed")
+    try:
+        _work(_read(publication), utc_now())
+    except states.Overtaken:
+        # Another hand, or a person, has taken it over: nothing of this one was written.
+        log.info("overtaken", publication=ids.encode("pub", publication.pk))
+
+
+def _work(row: Publication, now: datetime) -> None:
+    if is_handed_over(row):
+        row.sleep_until(None)
+        return
+    if row.status == "publishing":
+        # The hand that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
+        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
+        row = _read(row)
+    step = _step_of(row)
+    if step is not None:
+        step.work(row, now)
+    else:
+        row.sleep_until(None)
+
+
+def give_up(publication: Publication) -> None:
+    """A publication whose hands broke again and again ends where a person sees it."""
+    row = _read(publication)
+    now = utc_now()
+    if row.status == "publishing" and not is_handed_over(row):
+        record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
+        return
+    step = _step_of(row)
+    if step is not None and step.give_up is not None:
+        step.give_up(row, now)
+    else:
+        row.sleep_until(None)
+
+
+def _step_of(row: Publication) -> Step | None:
+    """None where nothing is to be done."""
+    return next((one for one in STEPS if row.status == one.status and one.step in {None, row.step}), None)
+
+
+def _read(publication: Publication) -> Publication:
+    (row,) = _ROW.ask(pk=publication.pk)
+    # Later writes must name the token that this hand claimed with, not one that overtook it.
+    row.lease_token = publication.lease_token
+    return row

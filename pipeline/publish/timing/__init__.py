@@ -1,0 +1,1 @@
+"""When a publication goes out: slots, caps, late rules, time zones."""

@@ -1,0 +1,135 @@
+"""How fast an outlet may post: caps, gaps and rests; and the line of those that wait for their turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import DurationField, ExpressionWrapper, IntegerField, Max, Q, Value
+from django.db.models.functions import Cast
+
+from config.core.datetimes import as_z
+from pipeline.models import Outlet, Publication
+from pipeline.outlets.outlet_client import platform_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DAY: Final = timedelta(hours=24)
+AFTER_REST: Final = timedelta(seconds=1)
+"""Between two posts that waited for the same rest, where the outlet has no gap of its own: not all at once."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Of one outlet: its platform's and its workspace's own, the tighter of both."""
+
+    per_day: int | None
+    gap: timedelta | None
+
+    def __bool__(self) -> bool:
+        return bool(self.per_day or self.gap)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Why a publication that is due doesn't go out yet, and when its turn comes."""
+
+    code: str
+    message: str
+    until: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message, "until": as_z(self.until)}
+
+
+def rules_of(outlet: Outlet) -> Rules:
+    pace = platform_of(outlet.platform).pace
+    caps = [cap for cap in (pace.per_day, outlet.per_day) if cap]
+    gaps = [pace.gap, timedelta(minutes=outlet.gap_minutes) if outlet.gap_minutes else None]
+    return Rules(min(caps, default=None), max((gap for gap in gaps if gap), default=None))
+
+
+def is_paced(outlet: Outlet, now: datetime) -> bool:
+    return bool(rules_of(outlet)) or is_resting(outlet, now)
+
+
+def is_resting(outlet: Outlet, now: datetime) -> bool:
+    return outlet.rests_until is not None and outlet.rests_until > now
+
+
+def wait_of(row: Publication, outlet: Outlet, now: datetime) -> Wait | None:
+    """What a due publication waits for on its outlet; None where its turn is now.
+
+    Each of those that wait gets a turn of its own, in the order of their promises.
+    """
+    if not is_paced(outlet, now):
+        return None
+    rules = rules_of(outlet)
+    start = outlet.rests_until if outlet.rests_until and outlet.rests_until > now else now
+    until, code = _turn(_ahead_of(row, now), _posted(outlet, rules, now), rules, start)
+    if until <= now:
+        return None
+    return Wait("outlet_rests" if start > now else code, _said(outlet, rules, start, now, code), until)
+
+
+def _turn(place: int, posted: Sequence[datetime], rules: Rules, start: datetime) -> tuple[datetime, str]:
+    """The moment of whoever stands at that place of the line, were everybody before it posted at theirs."""
+    history = list(posted)
+    moment, code = start, "gap"
+    gap = rules.gap or (None if rules.per_day else AFTER_REST)
+    for _turn_number in range(place + 1):
+        by_gap = history[-1] + gap if gap and history else start
+        by_cap = history[-rules.per_day] + DAY if rules.per_day and len(history) >= rules.per_day else start
+        moment = max(start, by_gap, by_cap)
+        code = "daily_cap" if by_cap > start and by_cap >= by_gap else "gap"
+        history.append(moment)
+    return moment, code
+
+
+def _posted(outlet: Outlet, rules: Rules, now: datetime) -> list[datetime]:
+    """When its newest posts were made, oldest first; what is under way, or may have arrived, counts as made."""
+    if not rules:
+        return []
+    since = now - max(DAY, rules.gap or DAY)
+    rows = Publication.everywhere.filter(outlet=outlet)
+    # First what is under way: what ends meanwhile is then seen twice, and never between the two.
+    open_ones = rows.filter(status__in=["publishing", "unknown"]).annotate(
+        called_at=Max("attempts_made__started_at")
+    )
+    made = {key: at for key, at in open_ones.values_list("pk", "called_at") if at is not None and at > since}
+    # Those that were taken back since count: the platform counts them too.
+    made.update(rows.filter(published_at__gt=since).values_list("pk", "published_at"))
+    return sorted(made.values())
+
+
+def _ahead_of(row: Publication, now: datetime) -> int:
+    """How many on the same outlet are due before it and could go, by their promise and then their id."""
+    too_late_after = ExpressionWrapper(
+        Cast("max_lateness_minutes", IntegerField()) * Value(timedelta(minutes=1)),
+        output_field=DurationField(),
+    )
+    line = Publication.everywhere.filter(
+        Q(due_at__lt=row.due_at) | Q(due_at=row.due_at, id__lt=row.pk),
+        Q(next_attempt_at=None) | Q(next_attempt_at__lte=now),
+        Q(queue=None) | Q(queue__is_paused=False),
+        # Whoever was claimed again and again has broken hands, and keeps nobody else from going.
+        outlet_id=row.outlet_id,
+        status="scheduled",
+        item__held="",
+        attempts__lte=1,
+    )
+    # What has begun to prepare without waiting may take long: it doesn't reserve the time of others.
+    line = line.exclude(step__in=["poll", "commit"], waits_for=None)
+    line = line.exclude(late_policy="hold", due_at__lt=Value(now) - too_late_after)
+    return line.count()
+
+
+def _said(outlet: Outlet, rules: Rules, start: datetime, now: datetime, code: str) -> str:
+    if start > now:
+        return f"{outlet.name} asked to be left alone for a while; it goes out when its turn comes."
+    if code == "daily_cap":
+        return f"{outlet.name} takes {rules.per_day} posts in 24 hours; it goes out when its turn comes."
+    minutes = (rules.gap or AFTER_REST).total_seconds() / 60
+    return f"{outlet.name} takes one post every {minutes:g} minutes; it goes out when its turn comes."

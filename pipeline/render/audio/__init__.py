@@ -1,0 +1,1 @@
+"""Sound: decoded, measured, mixed, and speech with the times of its words."""

@@ -1,0 +1,1 @@
+"""Text laid out: fonts, scripts, lines, boxes."""

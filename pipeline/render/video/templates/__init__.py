@@ -1,0 +1,1 @@
+"""What films look like: each template lays out a storyboard."""

@@ -1,0 +1,1 @@
+"""What people decide on items: approve, reject, edit, undo, variants, storyboards."""

@@ -1,0 +1,146 @@
+"""Why an item isn't published: everything in the way, in order, and the call that takes it away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from config.core.datetimes import read_moment
+from config.core.ids import encode
+from pipeline.generate import retry_rules
+from pipeline.models import Publication
+from pipeline.outlets.outlet_client import account_of, platform_of
+from pipeline.publish.blockers import Blocker, Call, held_back, is_too_late, too_late
+from pipeline.publish.payload import effective_overrides, fitted, payload_of, words_of
+from pipeline.publish.timing.rate_caps import wait_of
+from pipeline.publish.validation import why_closed, why_not_publishable
+from pipeline.states import OPEN_PUBLICATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from pipeline.models import GeneratedItem
+
+ENDED: Final = frozenset({"published", "cancelled", "removed"})
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What stands in the item's own way, and in the way of each publication that isn't out yet."""
+
+    blockers: tuple[Blocker, ...]
+    publications: tuple[tuple[Publication, tuple[Blocker, ...]], ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.blockers and not any(found for _, found in self.publications)
+
+
+def explain(item: GeneratedItem, *, now: datetime) -> Explained:
+    """Empty if and only if the next look of a hand publishes all of it that isn't out yet."""
+    rows = (
+        Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
+        .filter(item=item)
+        .order_by("due_at", "id")
+    )
+    waiting = [row for row in rows if row.status not in ENDED]
+    if waiting:
+        return Explained((), tuple((row, tuple(blockers_of(row, now))) for row in waiting))
+    if any(row.status == "published" for row in rows):
+        return Explained((Blocker("already_published", "It is out everywhere that it was promised to."),), ())
+    return Explained(tuple(_unpromised(item)), ())
+
+
+def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
+    """Of an item that nobody has asked to publish."""
+    path = f"/generated/{encode('gen', item.pk)}"
+    is_final = retry_rules.is_final(retry_rules.current_error(item.workspace, item))
+    calls = {
+        "status": Call("POST", f"{path}/restore") if item.status == "rejected" else None,
+        "failed": None if is_final else Call("POST", f"{path}/retry"),
+        "held": Call("POST", f"{path}/approve"),
+        "approval": Call("POST", f"{path}/approve"),
+    }
+    found = why_not_publishable(item)
+    if found is not None:
+        key = "failed" if item.status == "failed" else found.field or "status"
+        yield Blocker(found.code, found.message, clears=calls.get(key))
+        if found.field == "status":
+            return
+    asks = Call("POST", f"{path}/publish", {})
+    for reason in _left_by_autopilot(item):
+        yield Blocker("autopilot_waits", reason, item.ready_at, clears=asks)
+    message = "Nobody has asked for it to be published."
+    yield Blocker("not_requested", message, item.ready_at, clears=asks)
+
+
+def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
+    """The gates that were closed, and what kept what passed them from being asked for."""
+    for check in item.present_checks:
+        if check["code"].startswith("gate_") and check["outcome"] != "passed":
+            yield check["message"]
+    error = item.error or {}
+    if error.get("code") == "autopilot":
+        yield f"Autopilot couldn't ask for it: {error['message']}"
+
+
+def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
+    """The row comes with its item, outlet, workspace and queue."""
+    if row.status in OPEN_PUBLICATIONS - {"scheduled"}:
+        yield _open(row)
+        return
+    if row.status == "failed":
+        said = (row.error or {}).get("message", "It failed.")
+        call = Call("POST", f"/publications/{encode('pub', row.pk)}/retry")
+        yield Blocker("failed", said, row.updated_at, clears=call)
+        return
+    found = [*_of_time(row, now), *held_back(row, now), *_of_outlet(row, now)]
+    yield from found
+    if not found and row.wake_at is not None and row.wake_at > now:
+        message = "A worker is at it, or looks at it again soon."
+        yield Blocker("next_look", message, until=row.wake_at)
+
+
+def _open(row: Publication) -> Blocker:
+    if row.status == "publishing":
+        return Blocker("in_flight", "The call to its platform is under way.", row.updated_at)
+    call = Call("POST", f"/publications/{encode('pub', row.pk)}/reconcile")
+    message = "Nobody knows whether the platform has it; it is looked up, and not sent again before."
+    return Blocker("outcome_unknown", message, row.unknown_since, row.next_attempt_at, call)
+
+
+def _of_time(row: Publication, now: datetime) -> Iterator[Blocker]:
+    if row.next_attempt_at is not None and row.next_attempt_at > now:
+        said = (row.error or {}).get("message", "The last try failed.")
+        yield Blocker("retry_wait", said, row.updated_at, row.next_attempt_at, _now(row))
+    elif row.next_attempt_at is None and row.due_at is not None and row.due_at > now:
+        yield Blocker("not_due", "It is promised for later.", row.created_at, row.due_at, _now(row))
+
+
+def _now(row: Publication) -> Call:
+    path = f"/generated/{encode('gen', row.item_id)}/publish"
+    return Call("POST", path, {"outlets": [encode("out", row.outlet_id)]})
+
+
+def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
+    if row.late_policy == "next_slot" and is_too_late(row, now):
+        yield too_late(row)
+    outlet = row.outlet
+    closed = why_closed(outlet)
+    if closed is not None:
+        at = (outlet.last_error or {}).get("at")
+        yield Blocker(closed.code, closed.message, read_moment(at) if at else outlet.updated_at)
+        return
+    is_due = row.due_at is not None and row.due_at <= now
+    wait = wait_of(row, outlet, now) if is_due and not row.item.held else None
+    if wait is not None:
+        yield Blocker(wait.code, wait.message, row.due_at, wait.until)
+    words = row.item if row.revision != row.item.revision else words_of(row)
+    account = account_of(outlet)
+    platform = platform_of(outlet.platform)
+    payload = payload_of(words, effective_overrides(words, outlet, row.overrides), of=row.item)
+    if row.step == "prepare" or row.revision != row.item.revision:
+        for problem in platform.validate(account, fitted(payload, outlet, platform, account)):
+            clears = Call("PATCH", f"/generated/{encode('gen', row.item_id)}")
+            yield Blocker(problem.code, problem.message, clears=clears)

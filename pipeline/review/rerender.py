@@ -1,0 +1,95 @@
+"""What a change of words that are drawn or filmed does to an item: a revision, and a run that asks no writer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from config.core import dispatch, states
+from config.core.middleware import request_id
+from pipeline import generate, publish
+from pipeline.generate.lifecycle import REDRAW
+from pipeline.ingest import push
+from pipeline.models import GeneratedItem, Generation, GenerationStage, Revision
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from pipeline.render.video.storyboard import Storyboard
+
+
+def locked(item: GeneratedItem) -> GeneratedItem:
+    row: GeneratedItem = (
+        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
+    )
+    return row
+
+
+def write(row: GeneratedItem, now: datetime, **values: Any) -> None:
+    """Write to a locked row; its version rises with every change."""
+    GeneratedItem.everywhere.filter(pk=row.pk).update(**values, version=row.version + 1, updated_at=now)
+    row.version += 1
+    row.updated_at = now
+    for name, value in values.items():
+        setattr(row, name, value)
+
+
+def write_revision(
+    row: GeneratedItem, now: datetime, *, by: str, board: Storyboard | None = None, **words: Any
+) -> None:
+    """Write changed words to a locked row: a new revision with checks of its own, in the caller's transaction.
+
+    Each way to change words comes by here. An approval of the words before holds the item; what is scheduled is prepared
+    anew. `board` is the storyboard that is filmed, where it isn't the one that the item's engine lays out.
+    """
+    words["revision"] = row.revision + 1
+    if row.approved_revision is not None:
+        words["held"] = row.held or "approval_stale"
+    for name, value in words.items():
+        setattr(row, name, value)
+    checks = generate.recheck(row, board=board)
+    write(row, now, **words, checks=checks, checks_revision=row.revision)
+    Revision.everywhere.create(
+        workspace_id=row.workspace_id,
+        item=row,
+        number=row.revision,
+        title=row.title,
+        body=row.body,
+        body_format=row.body_format,
+        content=row.content,
+        overrides=row.overrides,
+        made_by=by,
+        created_at=now,
+    )
+    publish.renew_scheduled(row, now=now)
+
+
+def draw_again(
+    row: GeneratedItem,
+    alt_texts: Mapping[str, str],
+    now: datetime,
+    *,
+    board: Mapping[str, Any] | None = None,
+) -> None:
+    """A run that draws and asks no writer. Alt texts given in the same breath are those of the new files, by name.
+
+    With a `board`, a storyboard as JSON, the film is made of that; else its engine lays it out anew.
+    """
+    engine = push.engine_named(row.engine_output)
+    said = {"alt_texts": dict(alt_texts)} | ({} if board is None else {"storyboard": dict(board)})
+    run: Generation = Generation.everywhere.create(
+        workspace_id=row.workspace_id,
+        test=row.test,
+        engine=engine.kind,
+        persona_id=row.persona_id,
+        persona_version=row.persona_version,
+        stage=GenerationStage.RENDER,
+        queue=generate.queue_of_rendering(engine),
+        answers={REDRAW: said},
+        due_at=now,
+        wake_at=now,
+        request_id=request_id(),
+        created_at=now,
+    )
+    states.move(row, "generating", generation=run, updated_at=now)
+    dispatch.wake()

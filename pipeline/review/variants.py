@@ -1,0 +1,64 @@
+"""One variant of a group is chosen: the others that still wait are set aside, and can be taken back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from config.core import states
+from config.core.datetimes import as_z
+from config.core.errors import Conflict
+from pipeline.publish import lock_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+    from uuid import UUID
+
+    from pipeline.models import GeneratedItem
+
+SUPERSEDED = "superseded"
+
+
+def choose(
+    item: GeneratedItem, *, by: str, now: datetime, expected_versions: Mapping[UUID, int] | None = None
+) -> list[GeneratedItem]:
+    """Reject its siblings that are ready; returns them. Those that were promised somewhere stay as they are.
+
+    With `expected_versions` those alone that were looked at: one that came meanwhile waits on.
+
+    Raises `Conflict` where it is itself rejected, failed, deleted or not made yet; `states.Overtaken` where one of
+    the group isn't in the version that was looked at.
+    """
+    with transaction.atomic():
+        group = lock_groups([item.variant_group])
+        chosen = next(one for one in group if one.pk == item.pk)
+        for one in group:
+            states.refuse_other_version(one.version, (expected_versions or {}).get(one.pk))
+        if chosen.deleted_at is not None or chosen.status in {"queued", "generating", "failed", "rejected"}:
+            message = f"It is {chosen.status}; choose a variant that is ready."
+            raise Conflict.because(code="not_ready", message=message)
+        message = "Another variant of the same group was chosen; restore it to use it too."
+        others = [one for one in group if one.pk != item.pk and one.status == "ready" and not one.deleted_at]
+        if expected_versions is not None:
+            others = [one for one in others if one.pk in expected_versions]
+        for one in others:
+            rejection = {"code": SUPERSEDED, "message": message, "by": by, "at": as_z(now)}
+            states.move(one, "rejected", rejection=rejection, updated_at=now)
+    return others
+
+
+def take_back(item: GeneratedItem, others: Collection[UUID], *, at: str, now: datetime) -> int:
+    """Undo the choice that was made `at`: of `others`, those that it set aside are ready again; returns how many."""
+    with transaction.atomic():
+        group = lock_groups([item.variant_group])
+        restored = 0
+        for one in group:
+            why = one.rejection or {}
+            # Whoever decided on it since then has the last word.
+            is_set_aside = one.status == "rejected" and (why.get("code"), why.get("at")) == (SUPERSEDED, at)
+            if one.pk in others and is_set_aside and one.deleted_at is None:
+                states.move(one, "ready", rejection=None, updated_at=now)
+                restored += 1
+    return restored

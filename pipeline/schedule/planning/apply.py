@@ -1,0 +1,231 @@
+"""Schedule a plan that was looked at: each item as it was shown, or a sentence that says why not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+
+from accounts import audit
+from config.core import limits
+from config.core.datetimes import as_z
+from config.core.errors import AppError, Conflict, Detail, Invalid
+from config.core.ids import encode
+from pipeline import publish
+from pipeline.models import GeneratedItem, Outlet, WeekPlan
+from pipeline.schedule.planning import planner
+from pipeline.schedule.planning.outlet_slots import Road, roads_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.models import Workspace
+    from pipeline.models import Publication
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a proposal as it was shown: the item's version, and the slot's moment."""
+
+    item_id: UUID
+    version: int
+    outlet_id: UUID
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An entry that isn't scheduled: what has changed since it was shown."""
+
+    entry: Entry
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Done:
+    plan: WeekPlan
+    scheduled: tuple[Publication, ...]
+    refused: tuple[Refusal, ...]
+
+
+_WHY: Final = {
+    "no_such_slot": "Its outlet's queue has no slot at that time any more.",
+    "duplicate": "The plan has this item for this outlet already.",
+    "past": "That time is past.",
+    "closed": "The outlet rests, or its queue gives no slots at that time.",
+    "taken": "Something else has taken that slot meanwhile.",
+    "gap": "It would stand nearer to another post than the outlet's gap allows.",
+    "daily_cap": "It would be one more than the outlet takes in 24 hours.",
+}
+
+
+def commit(
+    workspace: Workspace,
+    entries: Sequence[Entry],
+    *,
+    test: bool,
+    by: str,
+    now: datetime,
+    is_proposed: bool = False,
+) -> Done:
+    """Schedule what still stands as it was shown; each of the others is refused by itself. All or, killed, nothing.
+
+    Raises `Invalid` for too many entries or none, `Conflict` where none of them can be scheduled: it says why of each,
+    and names its place unless they were proposed just now, for then nobody gave them.
+    """
+    if not 0 < len(entries) <= limits.PLAN_ENTRIES:
+        message = f"Give 1 to {limits.PLAN_ENTRIES} entries of a plan."
+        raise Invalid.one("entries", "invalid", message)
+    refused: list[Refusal] = []
+    scheduled: list[Publication] = []
+    kept: list[dict[str, Any]] = []
+    with transaction.atomic():
+        items = _lock(workspace, entries, test=test)
+        roads = _lock_roads(workspace, entries, test=test, now=now)
+        posts = {key: list(road.lane.posts) for key, road in roads.items()}
+        for item_id, own in _by_item(entries).items():
+            fitting: list[Entry] = []
+            for entry in own:
+                code = _refusal(entry, items.get(item_id), roads.get(entry.outlet_id), posts, now)
+                if any(entry.outlet_id == other.outlet_id for other in fitting):
+                    code = ("duplicate", _WHY["duplicate"])
+                if code is None:
+                    fitting.append(entry)
+                else:
+                    refused.append(Refusal(entry, *code))
+            if not fitting:
+                continue
+            try:
+                made = _promise(items[item_id], fitting, roads, by=by, now=now)
+            except AppError as error:
+                refused += [Refusal(entry, error.code, str(error)) for entry in fitting]
+                continue
+            scheduled += made
+            kept += _kept(items[item_id], made, now)
+            for publication in made:
+                _take(posts[publication.outlet_id], publication)
+        if not kept:
+            # Nothing stands as it was shown: there is no plan, and each line says why.
+            raise Conflict(*_details(entries, refused, is_named=not is_proposed))
+        plan = WeekPlan.everywhere.create(
+            workspace=workspace, test=test, entries=kept, made_by=by, created_at=now
+        )
+        _note("plan.committed", plan, by, len(kept))
+    return Done(plan, tuple(scheduled), tuple(refused))
+
+
+def _details(entries: Sequence[Entry], refused: Iterable[Refusal], *, is_named: bool) -> list[Detail]:
+    places = defaultdict(list)
+    for place, entry in enumerate(entries):
+        places[entry].append(place)
+    found = [(places[one.entry].pop(0), one) for one in refused]
+    return [Detail(f"entries[{place}]" if is_named else None, one.code, one.message) for place, one in found]
+
+
+def _by_item(entries: Iterable[Entry]) -> dict[UUID, list[Entry]]:
+    found: defaultdict[UUID, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        found[entry.item_id].append(entry)
+    return dict(found)
+
+
+def _lock(workspace: Workspace, entries: Sequence[Entry], *, test: bool) -> dict[UUID, GeneratedItem]:
+    """All items with their variants, before any outlet: whoever schedules one of them alone takes the same order."""
+    own = GeneratedItem.objects.of(workspace).filter(
+        pk__in={entry.item_id for entry in entries}, test=test, deleted_at=None
+    )
+    publish.lock_groups(list(own.values_list("variant_group", flat=True)))
+    return {row.pk: row for row in own.select_related("workspace")}
+
+
+def _lock_roads(
+    workspace: Workspace, entries: Sequence[Entry], *, test: bool, now: datetime
+) -> dict[UUID, Road]:
+    """The outlets' slots and rules as they are now, which nobody changes before the plan is written."""
+    rows = Outlet.objects.of(workspace).filter(pk__in={entry.outlet_id for entry in entries}, deleted_at=None)
+    outlets = [row for row in rows.defer("credentials").order_by("id") if row.is_simulated or not test]
+    publish.lock_outlets(outlets)
+    moments = [entry.at for entry in entries]
+    last = min(max(moments), now + limits.PUBLISH_AHEAD) + timedelta(seconds=1)
+    roads = roads_of(workspace, outlets, starts_at=max(min(moments), now), ends_at=last, now=now)
+    return {road.outlet.pk: road for road in roads}
+
+
+def _refusal(
+    entry: Entry,
+    item: GeneratedItem | None,
+    road: Road | None,
+    posts: Mapping[UUID, Sequence[planner.Post]],
+    now: datetime,
+) -> tuple[str, str] | None:
+    """Code and message; None where it still stands."""
+    if item is None:
+        return "not_found", "This item isn't there any more."
+    if item.version != entry.version:
+        return "version_conflict", "Somebody or something has changed it meanwhile; plan again."
+    if item.status != "ready" or item.held:
+        return "not_ready", f"It is {'held' if item.held else item.status} now."
+    if road is None:
+        return "outlet_deleted", "This outlet isn't there any more."
+    if entry.at < now:
+        return "past", _WHY["past"]
+    code = "" if entry.at in road.slots else "no_such_slot"
+    code = code or planner.why_not(road.lane, entry.at, posts[entry.outlet_id])
+    return (code, _WHY[code]) if code else None
+
+
+def _promise(
+    item: GeneratedItem, entries: Sequence[Entry], roads: Mapping[UUID, Road], *, by: str, now: datetime
+) -> list[Publication]:
+    chosen = {entry.outlet_id: roads[entry.outlet_id] for entry in entries}
+    slots = {
+        encode("out", entry.outlet_id): (
+            chosen[entry.outlet_id].slots[entry.at],
+            chosen[entry.outlet_id].queue,
+        )
+        for entry in entries
+    }
+    wish = publish.Wish(outlets=list(slots), slots=slots)
+    _, made = publish.request(item, wish, by=by, now=now, expected_version=entries[0].version)
+    return made
+
+
+def _take(posts: list[planner.Post], publication: Publication) -> None:
+    assert publication.due_at is not None  # noqa: S101  it was just promised
+    posts.append(planner.Post(publication.due_at, str(publication.pk)))
+    posts.sort()
+
+
+def _kept(item: GeneratedItem, made: Sequence[Publication], now: datetime) -> list[dict[str, Any]]:
+    """What an undo needs to know of it."""
+    group = GeneratedItem.everywhere.filter(
+        variant_group=item.variant_group, status="rejected", updated_at=now
+    )
+    aside = [encode("gen", key) for key in group.values_list("pk", flat=True)]
+    return [
+        {
+            "item": encode("gen", item.pk),
+            "outlet": encode("out", row.outlet_id),
+            "publication": encode("pub", row.pk),
+            "at": as_z(row.due_at),
+            "revision": row.revision,
+            "set_aside": aside,
+        }
+        for row in made
+        if row.due_at is not None
+    ]
+
+
+def _note(action: str, plan: WeekPlan, by: str, count: int) -> None:
+    audit.note(
+        action,
+        workspace=plan.workspace,
+        actor=by,
+        subject=encode("pln", plan.pk),
+        details={"publications": count},
+    )

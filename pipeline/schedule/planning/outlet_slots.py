@@ -1,0 +1,117 @@
+"""An outlet as the planner takes it: its free slots, what stands in it, and the rules that hold there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Q
+
+from config.core.ids import encode
+from pipeline import publish
+from pipeline.models import Outlet, Publication, PublishQueue
+from pipeline.publish.timing.rate_caps import is_resting, rules_of
+from pipeline.schedule.planning.planner import DAY, Lane, Opening, Post, Traits
+from pipeline.text.wall_clock import zone_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from accounts.models import Workspace
+
+OPEN: Final = ("scheduled", "publishing", "unknown")
+BESIDE: Final = timedelta(days=7)
+"""How far around the plan's stretch its neighbours are looked for."""
+_ITEM: Final = ("variant_group", "raw_item_id", "source_id", "topic_id", "engine_output", "bucket")
+
+
+@dataclass(frozen=True)
+class Road:
+    """A lane with what the stage needs to promise something there."""
+
+    lane: Lane
+    outlet: Outlet
+    queue: PublishQueue
+    slots: Mapping[datetime, publish.Slot]
+
+
+def traits_of(item: Mapping[str, Any]) -> Traits:
+    """Of the columns of an item; what has no raw item is a story of its own with its variants."""
+    return Traits(
+        story=str(item["raw_item_id"] or item["variant_group"]),
+        source=str(item["source_id"] or ""),
+        topic=str(item["topic_id"] or ""),
+        engine=item["engine_output"],
+        bucket=item["bucket"],
+    )
+
+
+def traits_of_row(item: Any) -> Traits:
+    return traits_of({name: getattr(item, name) for name in _ITEM})
+
+
+def roads_of(
+    workspace: Workspace, outlets: Sequence[Outlet], *, starts_at: datetime, ends_at: datetime, now: datetime
+) -> list[Road]:
+    """In the order of the outlets; one whose queue is paused has no slots. A few statements, however many there are."""
+    queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
+    usual = next((row for row in queues.values() if row.is_default), None) or publish.default_queue(workspace)
+    posts = _posts(outlets, starts_at, ends_at)
+    found = []
+    for outlet in outlets:
+        queue = (queues.get(outlet.queue_id) if outlet.queue_id else None) or usual
+        is_open = not queue.is_paused and publish.has_zone(queue)
+        slots = _slots(queue, max(starts_at, now), ends_at) if is_open else {}
+        found.append(Road(_lane(outlet, queue, slots, posts[outlet.pk], now), outlet, queue, slots))
+    return found
+
+
+def _slots(queue: PublishQueue, after: datetime, ends_at: datetime) -> dict[datetime, publish.Slot]:
+    # A slot at the very beginning is one of them.
+    moments = publish.moments_of(queue, after=after - timedelta(microseconds=1))
+    return {slot.moment: slot for slot in takewhile(lambda slot: slot.moment < ends_at, moments)}
+
+
+def _lane(
+    outlet: Outlet,
+    queue: PublishQueue,
+    slots: Mapping[datetime, publish.Slot],
+    posts: Iterable[Post],
+    now: datetime,
+) -> Lane:
+    rules, has_zone = rules_of(outlet), publish.has_zone(queue)
+    zone = zone_named(queue.timezone) if has_zone else UTC
+    closed = publish.blackouts_of(queue) if has_zone else ()
+    if outlet.rests_until is not None and is_resting(outlet, now):
+        closed = (*closed, (now, outlet.rests_until))
+    return Lane(
+        key=encode("out", outlet.pk),
+        openings=tuple(Opening(moment, moment.astimezone(zone).date()) for moment in slots),
+        posts=tuple(sorted(posts)),
+        per_day=rules.per_day,
+        gap=rules.gap,
+        closed=closed,
+        zone=zone,
+    )
+
+
+def _posts(
+    outlets: Sequence[Outlet], starts_at: datetime, ends_at: datetime
+) -> defaultdict[UUID, list[Post]]:
+    """What is promised or was made around the stretch, by outlet; a gap may reach further than a week."""
+    reach = max([BESIDE, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
+    between = (starts_at - reach, ends_at + reach)
+    rows = Publication.everywhere.filter(outlet__in=outlets).filter(
+        Q(status__in=OPEN, due_at__range=between) | Q(published_at__range=between)
+    )
+    columns = [f"item__{name}" for name in _ITEM]
+    found: defaultdict[UUID, list[Post]] = defaultdict(list)
+    for row in rows.values("pk", "outlet_id", "due_at", "published_at", *columns):
+        traits = traits_of({name: row[f"item__{name}"] for name in _ITEM})
+        found[row["outlet_id"]].append(Post(row["published_at"] or row["due_at"], str(row["pk"]), traits))
+    return found

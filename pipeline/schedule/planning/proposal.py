@@ -1,0 +1,209 @@
+"""Propose a plan: which ready items would go where and when; nothing is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db.models import Value
+
+from config.core import limits
+from config.core.errors import Invalid
+from config.core.ids import decode, encode
+from pipeline import publish
+from pipeline.models import GeneratedItem, Outlet
+from pipeline.outlets.outlet_client import buckets_of
+from pipeline.schedule.planning import planner
+from pipeline.schedule.planning.apply import Entry
+from pipeline.schedule.planning.outlet_slots import Road, roads_of, traits_of_row
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.models import Workspace
+    from pipeline.models import Asset
+
+DAYS: Final = 7
+FRESH: Final = timedelta(days=14)
+"""An item that has waited for longer than that isn't fresher than any other."""
+OUT: Final = publish.PUBLISHING_STATUSES
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to fill: `outlets` None for all; `a_day` None for as many as there are slots."""
+
+    starts_at: datetime
+    days: int = DAYS
+    outlets: Sequence[UUID] | None = None
+    a_day: int | None = None
+
+    @property
+    def ends_at(self) -> datetime:
+        return self.starts_at + timedelta(days=self.days)
+
+
+@dataclass(frozen=True)
+class Proposed:
+    item: GeneratedItem
+    outlet: Outlet
+    slot: publish.Slot
+    alike: tuple[str, ...]
+    """What it has in common with a neighbour: names of traits."""
+
+    @property
+    def entry(self) -> Entry:
+        """As it is scheduled."""
+        return Entry(self.item.pk, self.item.version, self.outlet.pk, self.slot.moment)
+
+
+@dataclass(frozen=True)
+class Left:
+    """An item that isn't in the plan; `code` is `held`, `approval_required`, `variant`, `no_outlet`, `cannot_take` or
+    `no_slot`.
+    """
+
+    item: GeneratedItem
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Proposal:
+    asked: Asked
+    entries: tuple[Proposed, ...]
+    left: tuple[Left, ...]
+    free: int
+    """Slots that stay free."""
+
+
+_WHY: Final = {
+    "held": "It is held; approve it first.",
+    "approval_required": "The workspace asks for an approval first.",
+    "variant": "Another variant of its group goes before it.",
+    "no_outlet": "It names no outlet that takes it and is filled.",
+    "no_slot": "No free slot is left that it may have beside its neighbours, by cap, gap and cadence.",
+}
+
+
+def propose(workspace: Workspace, asked: Asked, *, test: bool, now: datetime) -> Proposal:
+    """The best of the newest ready items for the free slots of the stretch. Raises `Invalid` on an unknown outlet."""
+    outlets = outlets_of(workspace, asked.outlets, test=test)
+    roads = {
+        road.lane.key: road
+        for road in roads_of(workspace, outlets, starts_at=asked.starts_at, ends_at=asked.ends_at, now=now)
+    }
+    items, left = _candidates(workspace, test=test, now=now)
+    by_key = {encode("gen", item.pk): item for item in items}
+    pool, refused = [], []
+    assets = publish.assets_of(items)
+    for key, item in by_key.items():
+        lanes, why = _lanes_for(item, assets.get(item.pk, []), roads)
+        if why is not None:
+            refused.append(why)
+        else:
+            pool.append(planner.Candidate(key, _worth(item, now), traits_of_row(item), lanes))
+    made = planner.plan(
+        pool, [road.lane for road in roads.values()], a_day=asked.a_day, most=limits.PLAN_ENTRIES
+    )
+    left += [*refused, *(_left(by_key[key], code) for key, code in made.left)]
+    return Proposal(asked, _entries(made, by_key, roads), tuple(left), _free(roads, made))
+
+
+def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: bool) -> list[Outlet]:
+    """Those that are open, in order. Raises `Invalid` where one that was named isn't there."""
+    rows = Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials").order_by("id")
+    there = [row for row in rows if row.is_simulated or not test]
+    if wanted is None:
+        return [row for row in there if publish.why_closed(row) is None][: limits.PLAN_LANES]
+    known = {row.pk: row for row in there}
+    for place, key in enumerate(wanted):
+        if key not in known:
+            raise Invalid.one(
+                field=f"outlets[{place}]",
+                code="unknown_outlet",
+                message="This workspace has no such outlet.",
+            )
+    return [known[key] for key in dict.fromkeys(wanted)]
+
+
+def _candidates(workspace: Workspace, *, test: bool, now: datetime) -> tuple[list[GeneratedItem], list[Left]]:
+    """One of each group of variants, of which none is on its way yet; and why others aren't."""
+    rows = (
+        GeneratedItem.objects.of(workspace)
+        .select_related("workspace", "raw_item")
+        .filter(status="ready", deleted_at=None)
+    )
+    newest = list(rows.filter(test=Value(test)).order_by("-id")[: limits.PLAN_CANDIDATES])
+    groups = {row.variant_group for row in newest}
+    siblings = GeneratedItem.objects.of(workspace).filter(variant_group__in=groups, deleted_at=None)
+    on_its_way = set(siblings.filter(status__in=OUT - {"removed"}).values_list("variant_group", flat=True))
+    found: dict[UUID, GeneratedItem] = {}
+    left = []
+    for item in sorted(newest, key=lambda one: (-_worth(one, now), one.pk)):
+        why = publish.why_not_publishable(item)
+        if item.held or why is not None:
+            left.append(_left(item, "held" if item.held or why is None else why.code))
+        elif item.variant_group in on_its_way or item.variant_group in found:
+            left.append(_left(item, "variant"))
+        else:
+            found[item.variant_group] = item
+    return list(found.values()), left
+
+
+def _worth(item: GeneratedItem, now: datetime) -> float:
+    """From 0 to 1: approved before unapproved, then what passed its checks, then what is fresh."""
+    passed = [check["outcome"] == "passed" for check in item.present_checks]
+    quality = sum(passed) / len(passed) if passed else 1.0
+    age = now - (item.ready_at or item.created_at)
+    freshness = 1 - min(max(age / FRESH, 0.0), 1.0)
+    return 0.4 * (item.approved_revision == item.revision) + 0.3 * quality + 0.3 * freshness
+
+
+def _lanes_for(
+    item: GeneratedItem, assets: Sequence[Asset], roads: Mapping[str, Road]
+) -> tuple[frozenset[str], Left | None]:
+    """The outlets that are filled and take it; where its own rules refuse it everywhere, what the first of them says."""
+    wanted = [roads[key] for key in item.outlets if key in roads and decode("out", key) is not None]
+    taking = [road for road in wanted if item.bucket in buckets_of(road.outlet.platform)]
+    problems = {road.lane.key: publish.problems_of(item, road.outlet, assets) for road in taking}
+    fine = frozenset(key for key, found in problems.items() if not found)
+    if taking and not fine:
+        road = taking[0]
+        message = f"{road.outlet.name}: {problems[road.lane.key][0].message}"
+        return fine, Left(item, "cannot_take", message)
+    return fine, None
+
+
+def _left(item: GeneratedItem, code: str) -> Left:
+    return Left(item, code, _WHY.get(code, "It can't be published as it is."))
+
+
+def _entries(
+    made: planner.Plan, items: Mapping[str, GeneratedItem], roads: Mapping[str, Road]
+) -> tuple[Proposed, ...]:
+    return tuple(
+        Proposed(
+            items[one.candidate],
+            roads[one.lane].outlet,
+            roads[one.lane].slots[one.moment],
+            one.alike,
+        )
+        for one in made.placements
+    )
+
+
+def _free(roads: Mapping[str, Road], made: planner.Plan) -> int:
+    taken = {(one.lane, one.moment) for one in made.placements}
+    return sum(1 for opening in _untaken(roads, {lane for lane, _ in taken}) if opening not in taken)
+
+
+def _untaken(roads: Mapping[str, Road], used: Collection[str]) -> Iterator[tuple[str, datetime]]:
+    for key, road in roads.items():
+        if road.outlet.is_simulated and key not in used:
+            # It reaches nobody: nobody wants it filled.
+            continue
+        there = {post.moment for post in road.lane.posts}
+        yield from ((key, moment) for moment in road.slots if moment not in there)

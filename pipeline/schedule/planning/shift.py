@@ -1,0 +1,98 @@
+"""One promise moved to another time, within the rules of its outlet."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from django.db import transaction
+
+from config.core import limits, states
+from config.core.errors import Conflict
+from pipeline import publish
+from pipeline.models import GeneratedItem, Publication
+from pipeline.publish.timing.queue_slots import next_or_refuse
+from pipeline.schedule.planning import planner
+from pipeline.schedule.planning.outlet_slots import Road, roads_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pipeline.text.wall_clock import WallClock
+
+_WHY: Final = {
+    "closed": "The outlet rests at that time, or its queue gives no slots then.",
+    "taken": "Something else goes out there at that moment.",
+    "gap": "That is nearer to another post than the outlet's gap allows.",
+    "daily_cap": "That would be one more than the outlet takes in 24 hours.",
+}
+
+
+def move(
+    publication: Publication,
+    *,
+    at: datetime,
+    clock: WallClock | None,
+    by: str,
+    now: datetime,
+    expected_version: int,
+) -> Publication:
+    """Promise it for another time. A moment that is a slot of its outlet's queue becomes that slot.
+
+    Nobody approves anything by it: what is held stays held, and who approved it stays who did.
+
+    Raises `Conflict` with why where a rule of the outlet is in the way, where it isn't scheduled any more, or the time
+    is past or too far; `states.Overtaken` where it isn't the version that was looked at.
+    """
+    with transaction.atomic():
+        row = _locked(publication, expected_version)
+        if not now <= at <= now + limits.PUBLISH_AHEAD:
+            message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
+            raise Conflict.because(code="past" if at < now else "too_far", message=message)
+        road = _road(row, at, now)
+        code = planner.why_not(road.lane, at, [post for post in road.lane.posts if post.key != str(row.pk)])
+        if code:
+            raise Conflict.because(code=code, message=_WHY[code])
+        slot = road.slots.get(at)
+        return publish.retime(
+            row,
+            due_at=slot.moment if slot else at,
+            clock=slot.clock if slot else clock,
+            queue=road.queue if slot else None,
+            by=by,
+            now=now,
+        )
+
+
+def to_next_slot(publication: Publication, *, by: str, now: datetime, expected_version: int) -> Publication:
+    """Promise it for the next free slot of its outlet's queue; nobody approves anything by it.
+
+    Raises `Conflict` where there is none or it isn't scheduled any more, `states.Overtaken` as `move` does.
+    """
+    with transaction.atomic():
+        row = _locked(publication, expected_version)
+        slot, queue = next_or_refuse(row.outlet, row.workspace, after=now, own=row)
+        return publish.retime(row, due_at=slot.moment, clock=slot.clock, queue=queue, by=by, now=now)
+
+
+def _locked(publication: Publication, expected_version: int) -> Publication:
+    """With its item's variants and its outlet, in the order in which everybody locks them."""
+    own = GeneratedItem.everywhere.filter(pk=publication.item_id)
+    publish.lock_groups(list(own.values_list("variant_group", flat=True)))
+    publish.lock_outlets([publication.outlet])
+    row: Publication = (
+        Publication.everywhere.select_for_update(of=("self",))
+        .select_related("outlet", "workspace", "item__workspace")
+        .get(pk=publication.pk)
+    )
+    states.refuse_other_version(row.version, expected_version)
+    if row.status != "scheduled":
+        raise Conflict.because(
+            code="not_scheduled", message=f"It is {row.status}; it can't be moved any more."
+        )
+    return row
+
+
+def _road(row: Publication, at: datetime, now: datetime) -> Road:
+    (road,) = roads_of(row.workspace, [row.outlet], starts_at=at, ends_at=at + timedelta(seconds=1), now=now)
+    return road

@@ -1,0 +1,193 @@
+"""Queues as people keep them: make one, change it, give it to outlets, take it away."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from config.core import dispatch, states, work_queue
+from config.core.clock import utc_now
+from config.core.errors import Conflict, Detail, Invalid
+from config.core.ids import encode
+from pipeline.models import Outlet, OverlapChoice, Publication, PublishQueue, SlotGapChoice
+from pipeline.text.wall_clock import UnknownZone, zone_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from uuid import UUID
+
+    from accounts.models import Workspace
+
+SLOTS_MOST: Final = 7 * 24
+QUEUES_MOST: Final = 50
+NAME_CHARACTERS: Final = 120
+BLACKOUTS_MOST: Final = 50
+REASON_CHARACTERS: Final = 120
+BLACKOUTS_BETWEEN: Final = (datetime(2000, 1, 1), datetime(2101, 1, 1))  # noqa: DTZ001  times on a clock
+WEEKDAYS: Final = range(7)
+_TIME: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+
+
+def create(workspace: Workspace, values: Mapping[str, Any], *, by: str) -> PublishQueue:
+    """`values` are name, timezone, slots, blackouts, on_gap, on_overlap and outlets, those that use it. Raises `Invalid`."""
+    clean = _clean(workspace, values)
+    outlets = clean.pop("outlets", [])
+    with transaction.atomic():
+        if PublishQueue.objects.of(workspace).count() >= QUEUES_MOST:
+            message = _("A workspace has %(most)d queues at most.") % {"most": QUEUES_MOST}
+            raise Conflict.because(code="too_many", message=message)
+        made: PublishQueue = PublishQueue.everywhere.create(workspace=workspace, **clean)
+        _give(made, outlets)
+        _note("queue.created", made, by)
+    return made
+
+
+def change(
+    queue: PublishQueue, values: Mapping[str, Any], *, by: str, expected_version: int | None = None
+) -> PublishQueue:
+    """What was promised already keeps its moments: only what is promised from now on follows the new slots.
+
+    Raises `Invalid`, and `states.Overtaken` as a `version_conflict` where it has moved on since `expected_version`
+    was read.
+    """
+    clean = _clean(queue.workspace, values)
+    outlets = clean.pop("outlets", None)
+    with transaction.atomic():
+        # Two that change it take turns, so that the later one learns of the other.
+        row = PublishQueue.everywhere.select_for_update(no_key=True).get(pk=queue.pk)
+        states.refuse_other_version(row.version, expected_version)
+        _note("queue.changed", row, by, {"changed": sorted(values)})
+        PublishQueue.everywhere.filter(pk=queue.pk).update(
+            **clean, version=F("version") + 1, updated_at=utc_now()
+        )
+        if outlets is not None:
+            _give(queue, outlets)
+        if clean.get("is_paused") is False:
+            _wake(queue)
+    queue.refresh_from_db()
+    return queue
+
+
+def delete(queue: PublishQueue, *, by: str) -> None:
+    """Its outlets use the default queue; what was promised by it stays promised. Raises `Conflict` for that one."""
+    if queue.is_default:
+        message = _("The default queue stays: outlets without one of their own use it.")
+        raise Conflict.because(code="default_queue", message=message)
+    with transaction.atomic():
+        PublishQueue.everywhere.filter(pk=queue.pk).update(is_paused=False)
+        _wake(queue)
+        _note("queue.deleted", queue, by, {"slots": queue.slots, "timezone": queue.timezone})
+        queue.delete()
+
+
+def _note(action: str, queue: PublishQueue, by: str, details: Mapping[str, Any] | None = None) -> None:
+    audit.note(
+        action,
+        workspace=queue.workspace,
+        actor=by,
+        subject=encode("que", queue.pk),
+        details={"name": queue.name, **(details or {})},
+    )
+
+
+def _give(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
+    rows = Outlet.everywhere.filter(workspace_id=queue.workspace_id)
+    rows.filter(queue=queue).exclude(pk__in=outlets).update(queue=None)
+    if not queue.is_default:
+        rows.filter(pk__in=outlets).exclude(queue=queue).update(queue=queue)
+
+
+def _wake(queue: PublishQueue) -> None:
+    now = utc_now()
+    rows = Publication.everywhere.filter(queue=queue, status="scheduled", due_at__lte=now, attempts=0)
+    ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
+    Publication.everywhere.filter(pk__in=ids, wake_at__gt=now).update(wake_at=now, **work_queue.overtake())
+    dispatch.wake()
+
+
+def _clean(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
+    clean = dict(values)
+    if "outlets" in clean:
+        there = Outlet.objects.of(workspace).filter(pk__in=clean["outlets"], deleted_at=None)
+        clean["outlets"] = list(there.values_list("pk", flat=True))
+    problems = list(_problems(clean))
+    if problems:
+        raise Invalid(*problems)
+    return clean
+
+
+def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
+    if "name" in clean:
+        clean["name"] = str(clean["name"]).strip()
+        if not 0 < len(clean["name"]) <= NAME_CHARACTERS:
+            yield Detail("name", "required", _("Give it a name of up to 120 characters."))
+    if "blackouts" in clean:
+        clean["blackouts"] = _sorted_blackouts(clean["blackouts"])
+    yield from problems_of_slots(clean)
+
+
+def _sorted_blackouts(blackouts: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """In order of time. Raises `Invalid` for what is no stretch of time."""
+    if len(blackouts) > BLACKOUTS_MOST:
+        message = _("A queue has %(most)d stretches without slots at most.") % {"most": BLACKOUTS_MOST}
+        raise Invalid.one("blackouts", "too_many", message)
+    found = []
+    for one in blackouts:
+        start, end = (_local_time(one[name]) for name in ("from", "until"))
+        if end <= start:
+            raise Invalid.one("blackouts", "invalid", _("A stretch without slots ends after it begins."))
+        if start < BLACKOUTS_BETWEEN[0] or end > BLACKOUTS_BETWEEN[1]:
+            message = _("A stretch without slots lies in the years 2000 to 2100.")
+            raise Invalid.one("blackouts", "invalid", message)
+        reason = one.get("reason", "").strip()[:REASON_CHARACTERS]
+        found.append({"from": _text(start), "until": _text(end), "reason": reason})
+    return sorted(found, key=lambda one: (one["from"], one["until"]))
+
+
+def _local_time(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        message = _("%(time)s is no time on a clock: write it as 2027-12-24T18:00.") % {"time": text}
+        raise Invalid.one("blackouts", "invalid", message) from None
+    return moment.replace(tzinfo=None)
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="minutes")
+
+
+def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
+    """What is wrong with the times of a week in `timezone`, `slots`, `on_gap` and `on_overlap`, as far as given.
+
+    `slots` are put in the order of the week. Raises `Invalid` for what is no time of a week.
+    """
+    if "slots" in clean:
+        clean["slots"] = _sorted_slots(clean["slots"])
+    if "timezone" in clean:
+        try:
+            zone_named(clean["timezone"])
+        except UnknownZone:
+            yield Detail("timezone", "unknown_timezone", _("Choose a time zone such as Europe/Berlin."))
+    if len(clean.get("slots", ())) > SLOTS_MOST:
+        message = _("A queue has %(most)d slots a week at most.") % {"most": SLOTS_MOST}
+        yield Detail("slots", "too_many", message)
+    for name, known in (("on_gap", SlotGapChoice.values), ("on_overlap", OverlapChoice.values)):
+        if clean.get(name, known[0]) not in known:
+            yield Detail(name, "invalid_choice", _("Choose one of what is offered."))
+
+
+def _sorted_slots(slots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each once, in the order of the week. Raises `Invalid` for what is no time of a week."""
+    for slot in slots:
+        if slot.get("weekday") not in WEEKDAYS or not _TIME.fullmatch(str(slot.get("time"))):
+            message = _("%(time)s is no time of a day: write it as 09:00.") % {"time": slot.get("time")}
+            raise Invalid.one("slots", "invalid_slot", message)
+    found = sorted({(int(slot["weekday"]), str(slot["time"])) for slot in slots})
+    return [{"weekday": weekday, "time": at} for weekday, at in found]

@@ -1,0 +1,200 @@
+"""The Brand Prompt Lane: no document, only the persona and a pool of topics. Its settings and its clock."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from config.core.limits import TOPIC_NOTES_CHARACTERS, TOPIC_TITLE_CHARACTERS
+from pipeline.plugins import Evidence, Problem
+from pipeline.sources.base import Source
+from pipeline.sources.config_fields import (
+    BATCH_HOURS,
+    PARAGRAPHS,
+    Choice,
+    Count,
+    Group,
+    Many,
+    Text,
+    TextOr,
+    clean,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_TOPICS: Final = 200
+# Thirty days: slower than that, a lane looks broken.
+MAX_EVERY_HOURS: Final = 720
+# Ten a day.
+MAX_SLOTS: Final = 70
+DEFAULT_CADENCE: Final[Mapping[str, int]] = {"every_hours": 24}
+_HOURS: Final[Mapping[str, int]] = {"hourly": 1, "daily": 24, "weekly": 168}
+WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEK: Final = 7
+
+
+@dataclass(frozen=True)
+class _Zone(Text):
+    """The name of a time zone of the IANA database."""
+
+    max_length: int = 60
+    pattern: str = r"^\s*[A-Za-z][A-Za-z0-9_+\-]*(/[A-Za-z0-9_+\-]+)*\s*$"
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        name, problems = super().read(value, path)
+        if not problems and name not in available_timezones():
+            problems = [Problem(path, "unknown_timezone", f"Give {self.hint}.")]
+        return name, problems
+
+
+SETTINGS: Final = Group(
+    "the settings of the lane",
+    {
+        "topics": Many(
+            "the topics of this lane, in place of the workspace's pool",
+            TextOr(
+                Text("a topic in a few words", max_length=TOPIC_TITLE_CHARACTERS),
+                Group(
+                    "a topic, or an object with its title and notes",
+                    {
+                        "title": Text("a topic in a few words", max_length=TOPIC_TITLE_CHARACTERS),
+                        "notes": Text(
+                            "what may be said about it as a fact, in whole sentences",
+                            max_length=TOPIC_NOTES_CHARACTERS,
+                            pattern=PARAGRAPHS,
+                        ),
+                    },
+                    required=("title",),
+                ),
+            ),
+            maximum=MAX_TOPICS,
+        ),
+        "pool": Many(
+            "the ids of those topics of the workspace's pool that this lane takes, in place of all",
+            Text(
+                "the id of a topic, such as GET /v1/topics shows it",
+                max_length=30,
+                pattern="^top_[0-9a-z]{26}$",
+            ),
+            maximum=MAX_TOPICS,
+        ),
+        "cadence": Group(
+            "how often the lane makes something: every_hours, or slots in the week",
+            {
+                "every_hours": Count(
+                    "the hours from one piece to the next", minimum=1, maximum=MAX_EVERY_HOURS
+                ),
+                "slots": Many(
+                    "the times of the week at which a piece is made",
+                    Group(
+                        "a time of the week, such as mon and 09:30",
+                        {
+                            "weekday": Choice("a day of the week", WEEKDAYS),
+                            "time": Text(
+                                "a time of the day as HH:MM, such as 09:30",
+                                max_length=5,
+                                pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$",
+                            ),
+                        },
+                        required=("weekday", "time"),
+                    ),
+                    maximum=MAX_SLOTS,
+                ),
+                "timezone": _Zone("a time zone of the IANA database, such as Europe/Berlin"),
+            },
+            exactly_one_of=("every_hours", "slots"),
+        ),
+        "batch_hours": BATCH_HOURS,
+    },
+    at_most_one_of=("topics", "pool"),
+    defaults={"cadence": DEFAULT_CADENCE},
+)
+
+
+class Brand(Source):
+    kind = "brand"
+    label = "Brand Prompt Lane"
+    evidence = Evidence("none")
+    config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        return clean(SETTINGS, config)
+
+    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Topics in one text are several, and how often is said in a word too."""
+        found = super().meant(values)
+        topics, cadence = values.get("topics"), found.get("cadence")
+        if isinstance(topics, str):
+            found["topics"] = [one.strip() for one in re.split(r"[,;\n]", topics) if one.strip()]
+        if isinstance(cadence, str) and cadence.strip().lower() in _HOURS:
+            found["cadence"] = {"every_hours": _HOURS[cadence.strip().lower()]}
+        if isinstance(cadence, int) and not isinstance(cadence, bool):
+            found["cadence"] = {"every_hours": cadence}
+        return found
+
+
+def topics_in(config: Mapping[str, Any]) -> dict[str, str | None]:
+    """The lane's own topics: for each title its notes, None where the list says none. Empty without a list."""
+    listed = config.get("topics") or ()
+    return {
+        one if isinstance(one, str) else one["title"]: None if isinstance(one, str) else one.get("notes")
+        for one in listed
+    }
+
+
+def zone_of(config: Mapping[str, Any], default: str) -> ZoneInfo:
+    """The lane's own time zone, else the workspace's: months, seasons and days of rest are counted in it."""
+    return ZoneInfo(_cadence(config).get("timezone") or default)
+
+
+def next_slot(
+    config: Mapping[str, Any], *, after: datetime, previous: datetime | None, default_zone: str
+) -> datetime:
+    """The next moment at which a piece is due, in UTC. Slots that were missed are left out.
+
+    With `slots`: the first that comes after `after`. A local time that the clocks skip is as much later as they skip;
+    one that comes twice is its first coming. With `every_hours`: the first of `previous`, then every so many hours,
+    that comes after `after`; without a `previous`, `after` itself.
+    """
+    cadence = _cadence(config)
+    slots = cadence.get("slots")
+    if slots:
+        return _next_of_week(slots, after, zone_of(config, default_zone))
+    if previous is None:
+        return after
+    step = timedelta(hours=cadence["every_hours"])
+    steps = max(1, (after - previous) // step + 1)
+    return previous + steps * step
+
+
+def _cadence(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
+    return found
+
+
+def _next_of_week(slots: list[Mapping[str, str]], after: datetime, zone: ZoneInfo) -> datetime:
+    today = after.astimezone(zone).date()
+    # From yesterday, for a time that was moved over midnight; to a week ahead, for the one slot that has just passed.
+    days = [today + timedelta(days=ahead) for ahead in range(-1, _WEEK + 2)]
+    moments = [
+        # With fold=0 the clocks' offset before a change holds: later by the gap, and the first of two.
+        datetime.combine(day, time.fromisoformat(slot["time"]), tzinfo=zone).astimezone(UTC)
+        for day in days
+        for slot in slots
+        if WEEKDAYS[day.weekday()] == slot["weekday"]
+    ]
+    return min(moment for moment in moments if moment > after)
+
+
+def is_in_season(day: str, first: str, last: str) -> bool:
+    """Whether `day` (`MM-DD`) lies in the season, ends included; one that ends before it begins spans the new year."""
+    if not first:
+        return True
+    return first <= day <= last if first <= last else day >= first or day <= last
+
+
+PLUGIN = Brand()

@@ -1,0 +1,1 @@
+"""Reading feeds, for every kind of source that has one."""

@@ -1,0 +1,115 @@
+"""Web pages: one article, a page that lists articles, or a sitemap."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pipeline.plugins import Evidence, Refused
+from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
+from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
+from pipeline.sources.web_pages.css_path import xpath_of
+from pipeline.sources.web_pages.memory import Memory
+from pipeline.sources.web_pages.poll import PagePoll, Settings
+from pipeline.sources.web_pages.render import RENDER_SECONDS, Renderer, find_browser, missing_browser
+from pipeline.sources.web_pages.robots import Robots, product_token
+from pipeline.sources.web_pages.text import PageReader
+from pipeline.sources.web_pages.visit import Visitor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from config.core.http_client import Client
+    from pipeline.plugins import Unavailable
+
+MAX_PAGES: Final = 100
+DEFAULT_PAGES: Final = 20
+
+SETTINGS: Final = Group(
+    "the settings of the page",
+    {
+        "url": WebAddress("the address of the page that lists the articles"),
+        "item_selector": Text("a CSS selector that matches one article's link or block", max_length=500),
+        "sitemap": WebAddress("the address of the site's sitemap"),
+        "max_pages": Count("the number of pages to read in one poll", minimum=1, maximum=MAX_PAGES),
+        "render": Flag("whether to run the pages' JavaScript in a browser"),
+        "batch_hours": BATCH_HOURS,
+    },
+    required=("url",),
+    defaults={"max_pages": DEFAULT_PAGES, "render": False},
+)
+
+
+class Scraper(Source):
+    """How the address is read is decided at the first poll and told in a note:
+
+    - with `sitemap`: the pages of that sitemap whose addresses lie under `url`'s folder;
+    - with `item_selector`: the pages that the matching links of `url` lead to;
+    - an address of a sitemap: its pages;
+    - with `max_pages` 1, or where the page says that it is an article (JSON-LD, OpenGraph): the page itself;
+    - a page with three or more links that look like articles, or a front page with one: those pages;
+    - a front page without such links: the pages of the site's sitemaps;
+    - else the page itself.
+    """
+
+    kind = "scraper"
+    label = "Web page"
+    evidence = Evidence("server", "WordPress 6.1", "tests/sources/test_real_wordpress.py")
+    fetches = True
+    config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
+    environment: ClassVar[Mapping[str, str]] = {"CHROMIUM_PATH": ""}
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        return clean(SETTINGS, config)
+
+    def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailable]:
+        why = missing_browser(environment)
+        return {} if why is None else {"render": why}
+
+    def fetch(
+        self,
+        config: Mapping[str, Any],
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        now: datetime,
+        environment: Mapping[str, str],
+    ) -> Fetch:
+        """Read what there is time for; the rest is for the next poll. An empty `state` reads all anew."""
+        for name in ("url", "sitemap"):
+            if config.get(name) and not host_in(config[name]):
+                message = "The address has no host name that can be read. Give another address."
+                raise Refused(message, code="address_refused", field=f"config.{name}")
+        settings = Settings(
+            url=config["url"],
+            sitemap=config.get("sitemap", ""),
+            selector=config.get("item_selector", ""),
+            xpath=xpath_of(config["item_selector"]) if config.get("item_selector") else "",
+            max_pages=config["max_pages"],
+        )
+        renderer = Renderer(find_browser(environment), http=http) if config.get("render") else None
+        # What was remembered under other settings speaks of other pages.
+        address = json.dumps([config.get(name) for name in ("url", "item_selector", "sitemap", "render")])
+        memory = Memory.of(state, address=address)
+        robots = Robots(http, memory.robots, now=now)
+        robot = product_token(http.policy.user_agent)
+        visitor = Visitor(
+            http, robots, seconds=FETCH_SECONDS, now=now, more_seconds=RENDER_SECONDS if renderer else 0
+        )
+        with PageReader(robot=robot) as reader, renderer or nullcontext():
+            poll = PagePoll(
+                settings,
+                memory,
+                visitor=visitor,
+                reader=reader,
+                robots=robots,
+                robot=robot,
+                renderer=renderer,
+                now=now,
+            )
+            return poll.run()
+
+
+PLUGIN = Scraper()

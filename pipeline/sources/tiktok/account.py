@@ -1,0 +1,150 @@
+"""The videos of a TikTok account or hashtag, which TikTok lists to nobody: through yt-dlp, where the operator has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from pipeline.plugins import TryLater, Unavailable
+from pipeline.sources import video_tools
+from pipeline.sources.base import Entry, Fetch
+from pipeline.sources.tiktok.memory import Memory, Record
+from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
+from pipeline.sources.tiktok.video import SITE, external_id, of_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from pipeline.sources.tiktok.video import Video
+
+NEWEST: Final = 15
+CHECKED: Final = 3
+MISSES_UNTIL_WITHDRAWN: Final = 2
+TOOL_MISSING_WAIT: Final = timedelta(hours=24)
+BLOCKED_WAIT: Final = timedelta(hours=6)
+
+_LISTED: Final = ("username", "hashtag")
+"""The settings whose videos only the tool can list."""
+_NO_TOOL: Final = (
+    "TikTok lists the videos of an account or a hashtag to nobody but people; only a program such as yt-dlp gets at the "
+    "list, and this service runs without it."
+)
+_TOOL_GONE: Final = "The program that VIDEO_TOOL names isn't there or can't be started."
+_NO_TOOL_REMEDY: Final = (
+    'Give the videos\' addresses instead, as `"config": {"links": ["https://www.tiktok.com/@example/video/7106594312292453675"]}`, '
+    "or ask the operator to install yt-dlp and set VIDEO_TOOL."
+)
+_FAILURES: Final = {
+    "blocked": ("blocked", "TikTok refuses this service at the moment; it will be asked again later."),
+    "private": ("private", "The account is private, so that nobody sees its videos without TikTok's log-in."),
+    "gone": ("not_found", "TikTok knows no such account or hashtag. Check how it is written."),
+    "outdated": (
+        "tool_outdated",
+        "yt-dlp can't read TikTok's pages, which have changed. The operator should update yt-dlp.",
+    ),
+    "unreachable": (
+        "unreachable",
+        "yt-dlp doesn't reach TikTok from this service. The operator should look at its way out.",
+    ),
+    "timed_out": ("tool_timed_out", "yt-dlp took too long over TikTok's list."),
+    "missing": (
+        "tool_missing",
+        "The program that VIDEO_TOOL names could not be started. The operator should look at it.",
+    ),
+}
+_FAILED: Final = ("tool_failed", "yt-dlp could not list the videos.")
+
+
+def unlisted(tool: str) -> dict[str, Unavailable]:
+    """The settings that can't be used, because this instance has no tool that lists their videos."""
+    if tool and video_tools.is_there(tool):
+        return {}
+    reason = _TOOL_GONE if tool else _NO_TOOL
+    return {
+        name: Unavailable(reason, _NO_TOOL_REMEDY, code="tool_missing", field=f"config.{name}")
+        for name in _LISTED
+    }
+
+
+def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[Video]:
+    """The newest videos, newest first; raises `TryLater`."""
+    if "hashtag" in config:
+        address = f"{SITE}/tag/{quote(config['hashtag'], safe='')}"
+    else:
+        address = f"{SITE}/@{quote(config['username'], safe='')}"
+    missing = next(iter(unlisted(tool).values()), None)
+    if missing is not None:
+        raise TryLater(missing.sentence, code=missing.code, after=TOOL_MISSING_WAIT)
+    try:
+        found = video_tools.ask(
+            tool, "--flat-playlist", "--dump-single-json", "--playlist-end", str(NEWEST), address=address
+        )
+    except video_tools.ToolFailed as error:
+        code, message = _FAILURES.get(error.kind, _FAILED)
+        wait = {"blocked": BLOCKED_WAIT, "missing": TOOL_MISSING_WAIT}.get(error.kind)
+        raise TryLater(message, code=code, after=wait) from None
+    listed = found.get("entries")
+    videos = [of_tool(one, now) for one in (listed if isinstance(listed, list) else [])[:NEWEST]]
+    return [video for video in videos if video is not None]
+
+
+@dataclass
+class Account:
+    """The work of one poll; `run` may be called once."""
+
+    memory: Memory
+    oembed: OEmbed
+    now: datetime
+
+    def run(self, videos: list[Video]) -> Fetch:
+        """What is new or was edited among the videos, and what was taken back."""
+        memory = self.memory
+        entries: list[Entry] = []
+        for video in videos:
+            record = memory.records.get(video.id)
+            if record is None and 0 < _epoch(video) < memory.floor:
+                # It moved up because a newer one left the list.
+                continue
+            if record is None or record.fate != "given" or record.fingerprint != video.fingerprint:
+                entries.append(video.entry)
+            memory.records.pop(video.id, None)
+            memory.records[video.id] = Record(
+                video.id, video.url, video.fingerprint, "given", published=_epoch(video)
+            )
+        entries += self._taken_back(videos)
+        if not memory.begun:
+            memory.begun = int(self.now.timestamp())
+            memory.floor = min(map(_epoch, videos)) if len(videos) >= NEWEST else 0
+        return Fetch(entries=tuple(entries), state=memory.as_state(), not_modified=not entries)
+
+    def _taken_back(self, videos: list[Video]) -> list[Entry]:
+        """Those that are missing between others, when oEmbed shows them no more either, twice in a row."""
+        listed = {video.id for video in videos}
+        oldest = min((_epoch(video) for video in videos if video.published_at), default=0)
+        gaps = [
+            one
+            for one in self.memory.records.values()
+            if one.fate == "given" and oldest and one.published > oldest and one.video_id not in listed
+        ]
+        found = []
+        for record in gaps[:CHECKED]:
+            try:
+                self.oembed.video(record.address)
+            except NoVideo as error:
+                record.missing += error.kind == "unavailable"
+            else:
+                record.missing = 0
+            if record.missing >= MISSES_UNTIL_WITHDRAWN:
+                record.fate = "withdrawn"
+                found.append(
+                    Entry(external_id=external_id(record.video_id), url=record.address, withdrawn=True)
+                )
+        return found
+
+
+def _epoch(video: Video) -> int:
+    return int(video.published_at.timestamp()) if video.published_at else 0

@@ -1,0 +1,1 @@
+"""Reading web pages, for every kind of source that visits some."""

@@ -1,0 +1,126 @@
+"""A page as an entry: its identity, and what its rules and licences allow."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from config.core.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
+from pipeline.sources.base import Entry, Media, Note
+from pipeline.sources.web_pages.words import ONLY_LINKS, ONLY_TITLE, why_nothing_said
+from pipeline.text.normalization import plain_text, strip_invisible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.sources.web_pages.text import PageText
+    from pipeline.sources.web_pages.visit import Visit
+
+_KNOWN_RULES: Final = frozenset(
+    {"all", "index", "follow", "none", "noindex", "nofollow", "noarchive", "nosnippet", "noai", "noimageai"}
+)
+_SENTENCES: Final = {
+    "noindex": "The page tells automatic readers not to index it.",
+    "noarchive": "The page tells automatic readers to keep no copy of it.",
+    "noai": "The page tells automatic readers not to use it with AI.",
+    "tdm_reserved": "The page reserves the right of text and data mining (tdm-reservation).",
+    "paywall": "The page says of itself that its text is not free to read (isAccessibleForFree).",
+    "login_required": "The page asks for a login. Only open pages can be read.",
+    "needs_javascript": (
+        "The page has nearly no text before its JavaScript runs. Set `render` to true to have it run, or give the "
+        "address of the site's feed."
+    ),
+    "no_text": "The page has no text that could be told from its menus and frames.",
+    ONLY_LINKS: (
+        "This page holds only links, and no text of its own. Give the address of an article, or of the site's feed."
+    ),
+    ONLY_TITLE: "This page holds nothing beyond its title. Give the address of a page with text.",
+}
+
+
+def rules_of(page: PageText, visit: Visit, *, robot: str) -> tuple[str, ...]:
+    """What the page's head and its `X-Robots-Tag` tell this robot, in known words."""
+    found = [word for text in page.robots for word in _words(text)]
+    # A header may name the robot that it speaks to: `X-Robots-Tag: otherbot: noindex`.
+    speaks_to_us = True
+    for part in visit.robots_header.split(","):
+        name, colon, rest = part.partition(":")
+        if colon and name.strip().lower() not in _KNOWN_RULES | {"unavailable_after", "max-snippet"}:
+            speaks_to_us = name.strip().lower() == robot
+        text = rest if colon else part
+        found += _words(text) if speaks_to_us else []
+    return tuple(sorted(set(found) & _KNOWN_RULES))
+
+
+def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note | None:
+    """Why the page's own rules, or its nature, keep it from being worked on."""
+    code = ""
+    if {"noindex", "none"} & set(rules):
+        code = "noindex"
+    elif "noarchive" in rules:
+        code = "noarchive"
+    elif "noai" in rules:
+        code = "noai"
+    elif page.is_tdm_reserved or visit.tdm_header.strip() == "1":
+        code = "tdm_reserved"
+    elif not page.is_free:
+        code = "paywall"
+    elif page.looks_like_app and not visit.is_rendered:
+        code = "needs_javascript"
+    elif not page.body.strip():
+        code = "login_required" if page.has_password else "no_text"
+    else:
+        code = why_nothing_said(page)
+    return Note(code, _SENTENCES[code]) if code else None
+
+
+def entry_of(
+    page: PageText, visit: Visit, *, identity: str, rules: tuple[str, ...], left_out: Note | None
+) -> Entry:
+    """The page as an entry; one that is left out brings no text."""
+    return Entry(
+        external_id=identity[:EXTERNAL_ID_CHARACTERS],
+        url=own_address(page, visit),
+        title=" ".join(plain_text(page.title, "text").split())[:TITLE_CHARACTERS],
+        body="" if left_out else strip_invisible(page.body),
+        body_format="markdown",
+        author=page.author,
+        language=page.language,
+        published_at=page.published_at,
+        media=(Media(page.image),) if page.image else (),
+        metadata=_metadata(page, visit, rules),
+        left_out=left_out,
+    )
+
+
+def own_address(page: PageText, visit: Visit) -> str:
+    """The page's canonical address, if it is one of the same host: another site's may not stand for this one."""
+    canonical = page.canonical
+    if not canonical or _bare_host(canonical) != _bare_host(visit.url):
+        return visit.url
+    # Broken themes name the front page on every page.
+    is_front = not urlsplit(canonical).path.strip("/") and not urlsplit(canonical).query
+    is_itself_front = not urlsplit(visit.url).path.strip("/")
+    return visit.url if is_front and not is_itself_front else canonical.partition("#")[0]
+
+
+def _metadata(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Mapping[str, Any]:
+    found: dict[str, Any] = {"robots": list(rules), "licence": page.licence}
+    if page.is_tdm_reserved or visit.tdm_header.strip() == "1":
+        found["tdm_reservation"] = True
+    if page.site:
+        found["site"] = page.site
+    if page.description:
+        found["description"] = page.description
+    if page.canonical and _bare_host(page.canonical) != _bare_host(visit.url):
+        found["canonical"] = page.canonical
+    return found
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z]+", text.lower())
+
+
+def _bare_host(url: str) -> str:
+    return urlsplit(url).netloc.lower().removeprefix("www.")

@@ -1,0 +1,162 @@
+"""Where pages are listed: a page with links, or sitemaps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from config.core.limits import SITEMAP_BYTES
+from pipeline.plugins import TryLater
+from pipeline.sources.web_pages.links import is_below, is_never_article, is_sitemap_of_lists
+from pipeline.sources.web_pages.memory import DAY, FILES_KEPT
+from pipeline.sources.web_pages.text import SitemapText, Unreadable
+from pipeline.sources.web_pages.visit import OutOfTime, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import timedelta
+
+    from pipeline.sources.web_pages.memory import Memory
+    from pipeline.sources.web_pages.text import Link, PageReader
+    from pipeline.sources.web_pages.visit import Visit, Visitor
+
+SITEMAP_ACCEPT: Final = "application/xml, text/xml;q=0.9, */*;q=0.1"
+MAX_DEPTH: Final = 3
+"""Levels of sitemap indexes; sitemaps.org allows one, sites nest two."""
+FILES_AT_ONCE: Final = 50
+LINKS_AT_ONCE: Final = 100_000
+"""After so many no further file is read in one poll; one file has 50,000 at the most."""
+ENOUGH_TO_JUDGE: Final = 3
+MOMENT: Final = 60
+"""Seconds between the first and the last change within which a site's dates are those of its last build."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is listed now. `is_complete` is True where a page that isn't among `links` is listed no more."""
+
+    links: tuple[Link, ...]
+    is_complete: bool = False
+    problem: Problem | None = None
+    files_read: int = 0
+    files_left_out: int = 0
+    """Files that are beyond what is kept for the next polls."""
+    after: timedelta | None = None
+
+
+def is_sitemap(visit: Visit) -> bool:
+    """Whether what was answered is a sitemap or an index of sitemaps."""
+    start = visit.body[:2000]
+    return (
+        start.startswith(b"\x1f\x8b")
+        or re.search(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]", start) is not None
+    )
+
+
+def is_feed(visit: Visit) -> bool:
+    return (
+        re.search(rb"<(?:rss|feed|rdf:RDF)[\s>]", visit.body[:2000]) is not None
+        and b"<html" not in visit.body[:2000]
+    )
+
+
+def list_sitemaps(
+    roots: Sequence[str], *, below: str, memory: Memory, visitor: Visitor, reader: PageReader, now: int
+) -> Listing:
+    """Addresses of all sitemaps that the roots lead to, newest first where they say so.
+
+    Those under `below` count, where it is given. Each file is asked for with its validators; one that didn't change
+    is not read. Files that this poll has no time or room for are kept for the next one.
+    """
+    walk = _Walk(memory, visitor, reader)
+    walk.run(memory.files_waiting or [(root, 0) for root in roots])
+    links = {link.url: link for link in walk.links if not below or is_below(link.url, below)}
+    chosen = [link for link in links.values() if not is_never_article(link.url)]
+    if _are_stamps_true(chosen, now=now):
+        chosen.sort(key=lambda link: -(link.at or 0))
+    else:
+        chosen = [replace(link, at=None) for link in chosen]
+    return Listing(
+        tuple(chosen), walk.is_complete, walk.problem, walk.files_read, walk.files_left_out, walk.after
+    )
+
+
+class _Walk:
+    """One way through sitemaps and their indexes, breadth first."""
+
+    def __init__(self, memory: Memory, visitor: Visitor, reader: PageReader) -> None:
+        self.links: list[Link] = []
+        self.is_complete = not memory.files_waiting
+        self.problem: Problem | None = None
+        self.files_read = 0
+        self.files_left_out = 0
+        self.after: timedelta | None = None
+        self._memory = memory
+        self._visitor = visitor
+        self._reader = reader
+
+    def run(self, roots: Iterable[tuple[str, int]]) -> None:
+        queue = list(roots)
+        met = {url for url, _ in queue}
+        self._memory.files_waiting = []
+        while queue:
+            if self.files_read == FILES_AT_ONCE or len(self.links) >= LINKS_AT_ONCE:
+                self._wait_with(queue)
+                return
+            url, depth = queue.pop(0)
+            try:
+                found = self._read(url)
+            except OutOfTime as error:
+                self.after = error.after
+                self._wait_with([(url, depth), *queue])
+                return
+            except Problem as problem:
+                self.problem, self.is_complete = self.problem or problem, False
+                continue
+            self.files_read += 1
+            if found.kind == "index":
+                children = [each.url for each in found.links if depth < MAX_DEPTH and each.url not in met]
+                wanted = [child for child in children if not is_sitemap_of_lists(child)]
+                met.update(wanted)
+                queue += [(child, depth + 1) for child in wanted]
+            else:
+                self.links += found.links
+                self.is_complete = self.is_complete and not found.is_cut
+
+    def _wait_with(self, queue: list[tuple[str, int]]) -> None:
+        self.is_complete = False
+        self._memory.files_waiting = queue[:FILES_KEPT]
+        self.files_left_out = len(queue[FILES_KEPT:])
+
+    def _read(self, url: str) -> SitemapText:
+        etag, modified = self._memory.files.get(url, ("", "")) if self._memory.is_started else ("", "")
+        visit = self._visitor.visit(
+            url, etag=etag, modified=modified, accept=SITEMAP_ACCEPT, max_bytes=SITEMAP_BYTES
+        )
+        if visit.is_unchanged:
+            # What it lists is known, but not by name.
+            self.is_complete = False
+            return SitemapText("", (), is_cut=False)
+        try:
+            found = self._reader.read_sitemap(visit.body, url=visit.url)
+        except Unreadable as error:
+            message = f"The sitemap {url} can't be read ({error.problem.replace('_', ' ')})."
+            raise Problem(message, code="sitemap_unreadable", kind="left_out") from error
+        except TryLater as error:
+            raise Problem(error.message, code=error.code, kind="later") from error
+        if not found.kind:
+            message = f"What {url} answers is no sitemap."
+            raise Problem(message, code="not_a_sitemap", kind="left_out")
+        if found.kind == "urlset":
+            # An index is always read again: which of its files are asked hangs on it.
+            self._memory.files[url] = [visit.etag, visit.modified]
+        return found
+
+
+def _are_stamps_true(links: Sequence[Link], *, now: int) -> bool:
+    """Whether the dates of change tell anything: most pages have one, none lies ahead, and they differ."""
+    stamps = [link.at for link in links if link.at is not None]
+    if not stamps or len(stamps) * 2 < len(links) or max(stamps) > now + DAY:
+        return False
+    return len(links) <= ENOUGH_TO_JUDGE or max(stamps) - min(stamps) > MOMENT

@@ -1,0 +1,152 @@
+"""What the scraper remembers between two polls, as bounded JSON."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.sources.web_pages.text import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+PAGES_KEPT: Final = 2000
+"""Pages of one source whose changes are followed; older ones are only known to have been there."""
+SEEN_KEPT: Final = 250_000
+"""Two MB of state for a site that lists so many; a common one has some hundred."""
+WAITING_KEPT: Final = 1000
+FILES_KEPT: Final = 1000
+_DIGEST_BYTES: Final = 6
+
+DAY: Final = 24 * 3600
+WEEK: Final = 7 * DAY
+
+
+@dataclass
+class PageRecord:
+    """One page; times are seconds since 1970. `digest` is empty for a page that was never taken in."""
+
+    digest: str = ""
+    etag: str = ""
+    modified: str = ""
+    stamp: int = 0
+    checked: int = 0
+    changed: int = 0
+    identity: str = ""
+    why: str = ""
+    is_missing: bool = False
+    """Whether it was looked at because its sitemap lists it no more; once is enough."""
+
+    def is_due(self, *, now: int) -> bool:
+        """Whether to look again: after a tenth of the time for which it stayed the same, within a week at the most."""
+        # Where a sitemap dates the changes, looking is only a safety net.
+        rest = WEEK if self.stamp else min(0.1 * (now - self.changed), WEEK)
+        return now - self.checked >= (max(rest, DAY) if self.why else rest)
+
+
+@dataclass
+class Memory:
+    """Everything of one source. `mode` is how its address is read: `page`, `list` or `sitemap`, empty at first."""
+
+    address: str
+    mode: str = ""
+    list_etag: str = ""
+    list_modified: str = ""
+    pages: dict[str, PageRecord] = field(default_factory=dict)
+    waiting: list[Link] = field(default_factory=list)
+    tries: dict[str, int] = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
+    """The sitemaps that the site itself named."""
+    files: dict[str, list[str]] = field(default_factory=dict)
+    """The validators of each sitemap file."""
+    licences: list[str] = field(default_factory=list)
+    """What the newest pages named as their licences."""
+    files_waiting: list[tuple[str, int]] = field(default_factory=list)
+    """Sitemap files that there was no time for, with their depth under the first."""
+    is_started: bool = False
+    """Whether everything that was there at the first poll is known; before, what is found isn't news."""
+    robots: Mapping[str, Any] = field(default_factory=dict)
+    seen: dict[bytes, None] = field(default_factory=dict)
+    """Digests of addresses that were there before the first poll, or are too old to be followed."""
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any], *, address: str) -> Memory:
+        """What the last poll left. Whatever can't be read, or is of another address, is forgotten."""
+        if state.get("address") != address:
+            return cls(address)
+        try:
+            packed = base64.b64decode(state["seen"])
+            return cls(
+                address,
+                mode=str(state["mode"]),
+                list_etag=str(state["list_etag"]),
+                list_modified=str(state["list_modified"]),
+                pages={url: PageRecord(**record) for url, record in state["pages"].items()},
+                waiting=[Link(*each) for each in state["waiting"]],
+                tries={url: int(count) for url, count in state["tries"].items()},
+                roots=[str(url) for url in state["roots"]],
+                files={url: [str(etag), str(modified)] for url, (etag, modified) in state["files"].items()},
+                licences=[str(each) for each in state["licences"]],
+                files_waiting=[(str(url), int(depth)) for url, depth in state["files_waiting"]],
+                is_started=state["is_started"] is True,
+                robots=dict(state["robots"]),
+                seen={packed[at : at + _DIGEST_BYTES]: None for at in range(0, len(packed), _DIGEST_BYTES)},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return cls(address)
+
+    def knows(self, url: str) -> bool:
+        return url in self.pages or _digest(url) in self.seen
+
+    @property
+    def is_full(self) -> bool:
+        """Whether older pages may have been forgotten, so that an unknown address needn't be a new one."""
+        return len(self.seen) >= SEEN_KEPT
+
+    def mark_seen(self, urls: Iterable[str]) -> None:
+        self.seen.update(dict.fromkeys(map(_digest, urls)))
+
+    def as_state(self) -> dict[str, Any]:
+        self._prune()
+        empty = PageRecord()
+        names = [each.name for each in fields(PageRecord)]
+        return {
+            "address": self.address,
+            "mode": self.mode,
+            "list_etag": self.list_etag,
+            "list_modified": self.list_modified,
+            "pages": {
+                url: {
+                    name: getattr(record, name)
+                    for name in names
+                    if getattr(record, name) != getattr(empty, name)
+                }
+                for url, record in self.pages.items()
+            },
+            "waiting": [list(asdict(link).values()) for link in self.waiting],
+            "tries": {link.url: self.tries[link.url] for link in self.waiting if link.url in self.tries},
+            "roots": self.roots,
+            "files": dict(list(self.files.items())[:FILES_KEPT]),
+            "licences": self.licences,
+            "files_waiting": [list(each) for each in self.files_waiting],
+            "is_started": self.is_started,
+            "robots": dict(self.robots),
+            "seen": base64.b64encode(b"".join(self.seen)).decode("ascii"),
+        }
+
+    def _prune(self) -> None:
+        surplus = len(self.pages) - PAGES_KEPT
+        if surplus > 0:
+            oldest = sorted(self.pages, key=lambda url: self.pages[url].changed)[:surplus]
+            self.mark_seen(oldest)
+            for url in oldest:
+                del self.pages[url]
+        self.mark_seen(link.url for link in self.waiting[WAITING_KEPT:])
+        del self.waiting[WAITING_KEPT:]
+        self.seen = dict.fromkeys(list(self.seen)[-SEEN_KEPT:])
+
+
+def _digest(url: str) -> bytes:
+    return hashlib.sha256(url.encode("utf-8", errors="surrogatepass")).digest()[:_DIGEST_BYTES]

@@ -1,0 +1,160 @@
+"""Pages and sitemaps to plain records, read in a child process that is killed at its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pipeline.plugins import TryLater
+from pipeline.sources.limited_child import ChildFailed, LimitedChild, NoProcess
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+# Twice the CPU limit of the child, for machines with other things to do.
+WALL_SECONDS: Final = 16
+CHILD: Final = Path(__file__).with_name("text_child.py")
+NEARLY_NO_TEXT: Final = 200
+"""Characters of text under which a page that needs JavaScript is suspected."""
+
+
+class Unreadable(Exception):
+    """The document can't be read: `empty`, `broken`, `entities` or `too_complex`."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link, absolute; `place` is `heading`, `article`, `nav`, `selected`, `sitemap` or nothing."""
+
+    url: str
+    text: str
+    place: str
+    at: int | None = None
+    """When a sitemap says that it changed, in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class PageText:
+    """One page: `body` is Markdown, `robots` what its head tells robots, `licence` an address or a name."""
+
+    title: str
+    body: str
+    author: str
+    language: str
+    published_at: datetime | None
+    canonical: str
+    image: str
+    site: str
+    description: str
+    licence: str
+    robots: tuple[str, ...]
+    is_tdm_reserved: bool
+    says_article: bool
+    is_free: bool
+    has_password: bool
+    looks_like_app: bool
+    links: tuple[Link, ...]
+    matches: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class SitemapText:
+    """One sitemap: `kind` is `urlset`, `index` or empty for what is none."""
+
+    kind: str
+    links: tuple[Link, ...]
+    is_cut: bool
+
+
+class PageReader:
+    """Reads one document after another in one child, which it starts at the first and kills in the end."""
+
+    def __init__(self, *, robot: str) -> None:
+        self._child = LimitedChild(CHILD, library="trafilatura")
+        self._robot = robot
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._child.stop()
+
+    def read_page(
+        self, document: bytes, *, url: str, content_type: str, xpath: str, now: datetime
+    ) -> PageText:
+        """Raises `Unreadable`, and `TryLater` where the machine was too busy."""
+        question = {
+            "task": "page",
+            "url": url,
+            "content_type": content_type,
+            "robot": self._robot,
+            "xpath": xpath,
+        }
+        return _page_of(self._ask(question, document), now=now)
+
+    def read_sitemap(self, document: bytes, *, url: str) -> SitemapText:
+        """Raises `Unreadable`, and `TryLater` where the machine was too busy."""
+        answer = self._ask({"task": "sitemap", "url": url}, document)
+        links = tuple(Link(each["url"], each["text"], "sitemap", each["at"]) for each in answer["locations"])
+        return SitemapText(answer["kind"], links, answer["is_cut"])
+
+    def _ask(self, question: dict[str, Any], document: bytes) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = self._child.ask(question, document, seconds=WALL_SECONDS)
+        except ChildFailed as failure:
+            if failure.is_slow:
+                message = "Reading the page took too long on a busy machine."
+                raise TryLater(message, code="page_timed_out") from None
+            raise Unreadable(problem="too_complex") from None
+        except NoProcess:
+            message = "No process could be started to read the page."
+            raise TryLater(message, code="no_process") from None
+        if "problem" in answer:
+            raise Unreadable(answer["problem"])
+        return answer
+
+
+def _page_of(answer: dict[str, Any], *, now: datetime) -> PageText:
+    at = answer["at"]
+    is_bare = len(answer["body"]) < NEARLY_NO_TEXT
+    return PageText(
+        title=answer["title"],
+        body=answer["body"],
+        author=answer["author"],
+        language=answer["language"],
+        # A page from the future was dated by a clock that is wrong.
+        published_at=min(datetime.fromtimestamp(at, tz=UTC), now) if at is not None else None,
+        canonical=answer["canonical"],
+        image=answer["image"],
+        site=answer["site"],
+        description=answer["description"],
+        licence=answer["licence"] or answer.get("stated_licence", ""),
+        robots=tuple(answer["robots"]),
+        is_tdm_reserved=answer["tdm"].strip() == "1",
+        says_article=answer["is_article"] or answer["og_type"] == "article",
+        is_free=answer["is_free"],
+        has_password=answer["has_password"],
+        looks_like_app=is_bare and answer["scripts"] > 0 and (answer["is_app"] or answer["wants_scripts"]),
+        links=_links_of(answer["links"]),
+        matches=_links_of(answer["matches"]),
+    )
+
+
+def _links_of(records: list[dict[str, Any]]) -> tuple[Link, ...]:
+    found = {
+        record["url"]: Link(record["url"], record["text"], record["place"])
+        for record in records
+        if record["url"]
+    }
+    return tuple(found.values())

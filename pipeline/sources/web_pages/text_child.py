@@ -1,0 +1,477 @@
+"""The child process that reads pages and sitemaps: questions on stdin, answers on stdout, under hard limits.
+
+It is run by its path, isolated from the environment, and imports nothing of the project but the bounds. Each question is a line of
+JSON with the `length` of the document that follows it; each answer is a line of JSON.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import resource
+import sys
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urljoin
+
+# It runs without the project's folder, and without `site`, which saves its start-up time.
+sys.path.append(str(Path(__file__).resolve().parents[3]))
+
+from pipeline.text.markup_bounds import is_page_too_much, is_sitemap_too_much
+
+# For one document. Articles of 5 MiB take under 1 s, hostile pages of that size without end.
+CPU_SECONDS: Final = 8
+# A usual page takes 50 MB with the libraries, a sitemap of 50,000 addresses 80 MB.
+MEMORY_BYTES: Final = 768 * 1024 * 1024
+MAX_LINKS: Final = 3000
+MAX_LOCATIONS: Final = 50_000
+"""Addresses of one sitemap, as sitemaps.org allows them."""
+MAX_UNPACKED: Final = 50 * 1024 * 1024
+"""Bytes of one sitemap, unpacked, as sitemaps.org allows them."""
+MAX_URL_CHARS: Final = 2048
+MAX_LINE_CHARS: Final = 2000
+EARLIEST_YEAR: Final = 1990
+
+Record = dict[str, Any]
+
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Browsers take these labels for their supersets (encoding.spec.whatwg.org).
+_SUPERSETS: Final = {
+    "us-ascii": "cp1252",
+    "ascii": "cp1252",
+    "iso-8859-1": "cp1252",
+    "latin1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+}
+_META_CHARSET: Final = re.compile(
+    rb"""<meta[^>]{0,300}?charset\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE
+)
+_ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+def decode(document: bytes, content_type: str) -> str:
+    """By byte order mark, else as UTF-8 if it is valid, else as labelled, else as windows-1252."""
+    for mark, encoding in _BOMS:
+        if document.startswith(mark):
+            return document[len(mark) :].decode(encoding, errors="replace")
+    try:
+        return document.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    in_header = re.search(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", content_type, re.IGNORECASE)
+    in_page = _META_CHARSET.search(document[:4096])
+    labels = [in_header[1]] if in_header else []
+    labels += [in_page[1].decode("ascii")] if in_page else []
+    for label in labels:
+        try:
+            return document.decode(_SUPERSETS.get(label.lower(), label), errors="strict")
+        except (LookupError, ValueError):
+            # An unknown label, or one that the bytes belie.
+            continue
+    return document.decode("cp1252", errors="replace")
+
+
+# --- Pages ---
+
+
+def read_page(document: bytes, question: Record) -> Record:
+    """Text, metadata and links of one page, in plain JSON types."""
+    # Imported here, so that the limits hold before it and the parent never pays for it.
+    from lxml import html  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
+
+    text = _ILLEGAL.sub("", decode(document, question["content_type"]))
+    if not text.strip():
+        return {"problem": "empty"}
+    if is_page_too_much(text):
+        return {"problem": "too_complex"}
+    # `lxml` refuses a text that declares an encoding of its own.
+    tree = html.document_fromstring(text.encode("utf-8"), parser=html.HTMLParser(encoding="utf-8"))
+    url = question["url"]
+    base = _web_address(next(iter(tree.xpath("//base/@href")), ""), url) or url
+    head = _Head(tree)
+    found = {
+        "canonical": _web_address(head.link("canonical"), base),
+        "robots": head.named(("robots", question["robot"])),
+        "tdm": head.first("tdm-reservation"),
+        "licence": _licence_of(tree, base),
+        "og_type": head.first("og:type").lower(),
+        "has_password": bool(tree.xpath("//input[@type='password']")),
+        "scripts": int(tree.xpath("count(//script)")),
+        "is_app": bool(
+            tree.xpath("//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @ng-version]")
+        ),
+        "wants_scripts": bool(
+            re.search(r"(?i)javascript", " ".join(tree.xpath("//noscript//text()"))[:2000])
+        ),
+        "links": _links(tree, base),
+        "matches": _matches(tree, base, question.get("xpath") or ""),
+        "site": head.first("og:site_name")[:200],
+        "image": _web_address(head.first("og:image") or head.first("twitter:image"), base),
+        "language": (tree.get("lang") or head.first("og:locale").replace("_", "-"))[:35],
+    }
+    found |= _linked_data(tree, base)
+    found |= _article(tree, url)
+    stated, guessed = found.pop("stated_at"), found.pop("guessed_at")
+    found["at"] = stated or _moment(head.first("article:published_time")) or guessed
+    found["author"] = found["author"] or found.pop("stated_author", "")
+    return found
+
+
+class _Head:
+    """What `meta` and `link` say, by name; the first of each."""
+
+    def __init__(self, tree: Any) -> None:
+        self._metas: dict[str, list[str]] = {}
+        for meta in tree.xpath("//meta[@content]")[:500]:
+            name = (meta.get("name") or meta.get("property") or "").strip().lower()
+            self._metas.setdefault(name, []).append(_line(meta.get("content")))
+        self._links = [
+            (link.get("rel", "").lower().split(), link.get("href", ""))
+            for link in tree.xpath("//link[@href]")[:500]
+        ]
+
+    def first(self, name: str) -> str:
+        return next(iter(self._metas.get(name, ())), "")
+
+    def named(self, names: tuple[str, ...]) -> list[str]:
+        return [text for name in names for text in self._metas.get(name, ())][:20]
+
+    def link(self, rel: str) -> str:
+        return next((href for rels, href in self._links if rel in rels), "")
+
+
+def _licence_of(tree: Any, base: str) -> str:
+    for element in tree.xpath("//*[(self::a or self::link or self::area) and @rel and @href]")[:2000]:
+        if "license" in element.get("rel", "").lower().split():
+            return _web_address(element.get("href"), base)
+    return ""
+
+
+def _links(tree: Any, base: str) -> list[Record]:
+    """Links in the order of the page, each with where it stands; `place` is a word of `nav`, `heading`, `article`, ``."""
+    found: dict[str, Record] = {}
+    for anchor in tree.iter("a"):
+        address = _web_address(anchor.get("href"), base).partition("#")[0]
+        if not address:
+            continue
+        record = {"url": address, "text": _line(anchor.text_content())[:300], "place": _place_of(anchor)}
+        known = found.get(address)
+        if known is None:
+            if len(found) == MAX_LINKS:
+                break
+            found[address] = record
+        elif len(record["text"]) > len(known["text"]) or record["place"] == "heading":
+            # A picture and a headline often lead to the same article.
+            known["text"] = max(known["text"], record["text"], key=len)
+            known["place"] = record["place"] if record["place"] in {"heading", "article"} else known["place"]
+    return list(found.values())
+
+
+def _place_of(anchor: Any) -> str:
+    place = "heading" if next(anchor.iter("h1", "h2", "h3", "h4"), None) is not None else ""
+    for depth, ancestor in enumerate(anchor.iterancestors()):
+        if depth == 30:
+            break
+        if ancestor.tag in {"nav", "header", "footer", "aside"} and not place:
+            return "nav"
+        if ancestor.tag in {"h1", "h2", "h3", "h4"}:
+            place = "heading"
+        elif ancestor.tag in {"article", "main"}:
+            place = place or "article"
+    return place
+
+
+def _matches(tree: Any, base: str, xpath: str) -> list[Record]:
+    """What the selector matches: a link itself, or the first link in a block, preferably the one in a heading."""
+    found = []
+    for element in tree.getroottree().xpath(xpath)[:MAX_LINKS] if xpath else ():
+        inside = element.xpath(
+            "(.//*[self::h1 or self::h2 or self::h3 or self::h4]//a[@href] | self::a[@href])[1]"
+        )
+        anchor = next(
+            iter(inside or element.xpath(".//a[@href]") or element.xpath("ancestor::a[@href]")), None
+        )
+        address = _web_address(anchor.get("href"), base).partition("#")[0] if anchor is not None else ""
+        found.append({"url": address, "text": _line(element.text_content())[:300], "place": "selected"})
+    return found
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ARTICLES: Final = _words(
+    "article newsarticle blogposting reportagenewsarticle opinionnewsarticle analysisnewsarticle reviewnewsarticle "
+    "backgroundnewsarticle scholarlyarticle techarticle liveblogposting socialmediaposting report recipe"
+)
+
+
+def _linked_data(tree: Any, base: str) -> Record:
+    """What JSON-LD says of the page's article, if it says that there is one."""
+    found: Record = {"is_article": False, "stated_at": None, "is_free": True}
+    for script in tree.xpath("//script[@type='application/ld+json']")[:20]:
+        try:
+            things = _flatten(json.loads((script.text or "")[:500_000]))
+        except (ValueError, RecursionError):
+            continue
+        for thing in things:
+            kinds = thing.get("@type")
+            names = {str(kind).lower() for kind in (kinds if isinstance(kinds, list) else [kinds])}
+            licence = thing.get("license")
+            address = licence.get("url") or licence.get("@id") if isinstance(licence, dict) else licence
+            if (
+                isinstance(address, str)
+                and (names & _ARTICLES or "webpage" in names)
+                and "stated_licence" not in found
+            ):
+                found["stated_licence"] = _web_address(address, base) or _line(address)[:200]
+            if names & _ARTICLES and not found["is_article"]:
+                found |= {
+                    "is_article": True,
+                    "stated_at": _moment(thing.get("datePublished")),
+                    "stated_author": _author_of(thing.get("author")),
+                    "is_free": str(thing.get("isAccessibleForFree", True)).lower() != "false",
+                }
+    return found
+
+
+def _author_of(value: Any) -> str:
+    people = value if isinstance(value, list) else [value]
+    names = [person.get("name") if isinstance(person, dict) else person for person in people[:10]]
+    return ", ".join(_line(name)[:100] for name in names if isinstance(name, str))
+
+
+def _flatten(value: Any) -> list[Record]:
+    things = value if isinstance(value, list) else [value]
+    flat = []
+    for thing in things[:200]:
+        if isinstance(thing, dict):
+            flat.append(thing)
+            graph = thing.get("@graph")
+            flat += (
+                [inner for inner in graph[:200] if isinstance(inner, dict)] if isinstance(graph, list) else []
+            )
+    return flat
+
+
+def _article(tree: Any, url: str) -> Record:
+    """Title, author and text as trafilatura finds them; the text is Markdown."""
+    from trafilatura import bare_extraction  # noqa: PLC0415
+    from trafilatura.xml import xmltotxt  # noqa: PLC0415
+
+    _drop_hidden(tree)
+    found: Any = bare_extraction(
+        tree,
+        url=url,
+        output_format="markdown",
+        with_metadata=True,
+        include_comments=False,
+        include_formatting=True,
+        include_links=True,
+        # Only dates that the page marks up: one that is found in its text is as often of something else.
+        date_extraction_params={"extensive_search": False, "original_date": True},
+    )
+    empty = {
+        "title": _line(tree.findtext(".//title")),
+        "author": "",
+        "guessed_at": None,
+        "body": "",
+        "description": "",
+    }
+    if found is None:
+        return empty
+    title = _line(found.title) or empty["title"]
+    body = _ILLEGAL.sub("", xmltotxt(found.body, include_formatting=True)).strip()
+    first, _, rest = body.partition("\n")
+    return {
+        "title": title,
+        "author": _line(found.author)[:300],
+        "guessed_at": _moment(found.date),
+        # The headline is the title already.
+        "body": rest.strip() if _line(first.lstrip("# ")) == title and first.startswith("#") else body,
+        "description": _line(found.description)[:500],
+    }
+
+
+# No opacity and no place: pages fade and slide their articles in by script.
+_UNSEEN: Final = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*(?:0(?![0-9]*[.]?[0-9]*?[1-9])|1px)"
+    r"|text-indent\s*:\s*-[0-9]{3}"
+)
+
+
+def _drop_hidden(tree: Any) -> None:
+    """Takes out comments and what a page hides where it stands; the text behind it stays."""
+    for comment in tree.xpath("//comment()"):
+        if comment.getparent() is not None:
+            comment.drop_tree()
+    for element in tree.xpath("//body//*[@hidden or @aria-hidden='true' or @style]"):
+        style = element.get("style", "").lower()
+        is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
+        if (is_hidden or _UNSEEN.search(style)) and element.getparent() is not None:
+            element.drop_tree()
+
+
+# --- Sitemaps ---
+
+
+def read_sitemap(document: bytes, question: Record) -> Record:
+    """Addresses of a sitemap or a sitemap index, in the order of the file; `kind` is `urlset`, `index` or nothing."""
+    from lxml import etree  # noqa: PLC0415
+
+    data = _unpack(document)
+    if b"<!ENTITY" in data[:100_000].upper():
+        return {"problem": "entities"}
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return _text_sitemap(data, question["url"])
+    if is_sitemap_too_much(data):
+        return {"problem": "too_complex"}
+    parser = etree.XMLPullParser(
+        events=("end",),
+        # Of other elements Python hears nothing: ten million fit into a file.
+        tag=("{*}url", "{*}sitemap"),
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        huge_tree=False,
+        load_dtd=False,
+    )
+    found: Record = {"kind": "", "locations": [], "is_cut": False}
+    for start in range(0, len(data), 65_536):
+        parser.feed(data[start : start + 65_536])
+        for _, element in parser.read_events():
+            _take_element(element, found, question["url"])
+            if len(found["locations"]) >= MAX_LOCATIONS:
+                return found | {"is_cut": True}
+    return found
+
+
+def _take_element(element: Any, found: Record, url: str) -> None:
+    name = _name_of(element)
+    if name not in {"url", "sitemap"}:
+        return
+    found["kind"] = found["kind"] or ("urlset" if name == "url" else "index")
+    texts = {_name_of(inner): (inner.text or "").strip() for inner in element.iter() if inner is not element}
+    address = _web_address(texts.get("loc"), url)
+    if address:
+        moment = _moment(texts.get("publication_date")) or _moment(texts.get("lastmod"))
+        record = {"url": address, "at": moment, "text": _line(texts.get("title"))[:300]}
+        found["locations"].append(record)
+    # Read elements are dropped, so that a sitemap of 50 MB needs no tree of its size.
+    element.clear()
+    while element.getprevious() is not None:
+        del element.getparent()[0]
+
+
+def _name_of(element: Any) -> str:
+    """The name without its namespace; comments and the like have none."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def _text_sitemap(data: bytes, url: str) -> Record:
+    """The plain form of sitemaps.org: one address on each line."""
+    lines = data.decode("utf-8", errors="replace").split("\n")[: MAX_LOCATIONS + 1]
+    addresses = [_web_address(line, url) if line.strip().lower().startswith("http") else "" for line in lines]
+    locations = [{"url": address, "at": None, "text": ""} for address in addresses if address]
+    return {"kind": "urlset" if locations else "", "locations": locations[:MAX_LOCATIONS], "is_cut": False}
+
+
+class TooLarge(Exception):
+    """What a gzip file unpacks to is over the limit."""
+
+
+def _unpack(document: bytes) -> bytes:
+    if not document.startswith(b"\x1f\x8b"):
+        return document
+    unpacking = zlib.decompressobj(wbits=31)
+    data = unpacking.decompress(document, MAX_UNPACKED + 1)
+    if len(data) > MAX_UNPACKED:
+        raise TooLarge
+    return data
+
+
+# --- Texts ---
+
+
+def _line(value: object) -> str:
+    return (
+        " ".join(_ILLEGAL.sub("", value)[: 10 * MAX_LINE_CHARS].split())[:MAX_LINE_CHARS]
+        if isinstance(value, str)
+        else ""
+    )
+
+
+def _web_address(value: object, base: str) -> str:
+    """The absolute http(s) address, or nothing."""
+    written = "".join(value[: 4 * MAX_URL_CHARS].split()) if isinstance(value, str) else ""
+    try:
+        address = urljoin(base, written) if written else ""
+    except ValueError:
+        return ""
+    is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARS
+    return _ILLEGAL.sub("", address) if is_web else ""
+
+
+def _moment(written: object) -> int | None:
+    """Seconds since 1970 of an ISO date, in UTC where no zone is named."""
+    if not isinstance(written, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(written[:64].strip())
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    return int(moment.timestamp()) if moment.year >= EARLIEST_YEAR else None
+
+
+# --- The process ---
+
+
+def _limit(resource_kind: int, most: int) -> None:
+    try:
+        _, hard = resource.getrlimit(resource_kind)
+        resource.setrlimit(resource_kind, (most, hard))
+    except (ValueError, OSError):
+        # Some systems don't know RLIMIT_AS, or set a lower one already; the parent's clock holds anyway.
+        return
+
+
+def _answer(question: Record, document: bytes) -> Record:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + CPU_SECONDS)
+    try:
+        return (
+            read_sitemap(document, question)
+            if question["task"] == "sitemap"
+            else read_page(document, question)
+        )
+    except (MemoryError, TooLarge):
+        return {"problem": "too_complex"}
+    except Exception as error:  # noqa: BLE001  lxml and trafilatura fail in many ways, and each means the same to the parent
+        return {"problem": "broken", "error": type(error).__name__}
+
+
+def main(library_folder: str) -> None:
+    _limit(resource.RLIMIT_AS, MEMORY_BYTES)
+    _limit(resource.RLIMIT_CORE, 0)
+    # The child runs without `site`, which saves its start-up time, so it is told where the libraries are.
+    sys.path.append(library_folder)
+    while line := sys.stdin.buffer.readline():
+        question = json.loads(line)
+        answer = _answer(question, sys.stdin.buffer.read(question["length"]))
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

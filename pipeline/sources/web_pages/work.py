@@ -1,0 +1,219 @@
+"""Pages visited one after another: what is new, edited, withdrawn or left out becomes an entry; the rest stays quiet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from pipeline.plugins import TryLater
+from pipeline.sources.base import Entry, Note
+from pipeline.sources.web_pages.entry import entry_of, own_address, rules_of, why_left_out
+from pipeline.sources.web_pages.memory import PageRecord
+from pipeline.sources.web_pages.text import Unreadable
+from pipeline.sources.web_pages.visit import OutOfTime, Problem, check_type
+from pipeline.text.normalization import content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
+
+    from pipeline.sources.web_pages.memory import Memory
+    from pipeline.sources.web_pages.render import Renderer
+    from pipeline.sources.web_pages.text import Link, PageReader, PageText
+    from pipeline.sources.web_pages.visit import Visit, Visitor
+
+MAX_TRIES: Final = 5
+"""Polls in which a listed page may fail before it is listed as left out."""
+
+_UNREADABLE: Final = {
+    "empty": ("no_text", "The page is empty."),
+    "too_complex": ("page_too_complex", "The page costs too much to read."),
+}
+
+
+class PageWork:
+    """One poll's work on single pages; writes into the memory what it saw."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        visitor: Visitor,
+        reader: PageReader,
+        *,
+        robot: str,
+        home: str,
+        now: datetime,
+        renderer: Renderer | None = None,
+    ) -> None:
+        self.entries: list[Entry] = []
+        self.wait: timedelta | None = None
+        self.is_stopped = False
+        self._memory = memory
+        self._visitor = visitor
+        self._reader = reader
+        self._robot = robot
+        self._home = home
+        self._now = now
+        self._renderer = renderer
+        self._problems: dict[str, tuple[int, str, str]] = {}
+        self._owners = {record.identity: url for url, record in memory.pages.items() if record.identity}
+
+    @property
+    def at(self) -> int:
+        return int(self._now.timestamp())
+
+    def visit_all(self, links: Sequence[Link], *, most: int) -> list[Link]:
+        """Look at the first `most` pages, as far as the time goes; what was not looked at comes back."""
+        for index, link in enumerate(links[:most]):
+            try:
+                self.check(link)
+            except OutOfTime as error:
+                self.wait, self.is_stopped = error.after, True
+                return list(links[index:])
+            except Problem as problem:
+                self.wait, self.is_stopped = problem.after, True
+                return (
+                    [*links[index + 1 :], link]
+                    if link.url in self._memory.tries
+                    else list(links[index + 1 :])
+                )
+        return list(links[most:])
+
+    def check(self, link: Link) -> None:
+        """Look at one page. Raises `OutOfTime`, and `Problem` where no further page should be asked for."""
+        record = self._memory.pages.get(link.url) or PageRecord()
+        try:
+            visit = self.visit(link.url, record)
+            if visit.is_unchanged:
+                self.stay(link, record, visit)
+                return
+            self.take(link, visit, self.read(visit))
+        except Problem as problem:
+            self.tell(link, record, problem)
+            if problem.stops:
+                raise
+
+    def visit(self, url: str, record: PageRecord) -> Visit:
+        # What a page shows after its JavaScript has run can change behind the same document.
+        if self._renderer is not None:
+            return self._renderer.render(self._visitor.visit(url))
+        return self._visitor.visit(url, etag=record.etag, modified=record.modified)
+
+    def read(self, visit: Visit, *, xpath: str = "") -> PageText:
+        """The page as text; raises `Problem`."""
+        check_type(visit.content_type)
+        try:
+            return self._reader.read_page(
+                visit.body, url=visit.url, content_type=visit.content_type, xpath=xpath, now=self._now
+            )
+        except Unreadable as error:
+            code, message = _UNREADABLE.get(
+                error.problem, ("page_broken", "The page is too broken to be read.")
+            )
+            raise Problem(message, code=code, kind="left_out") from error
+        except TryLater as error:
+            raise Problem(error.message, code=error.code, kind="later") from error
+
+    def take(self, link: Link, visit: Visit, page: PageText) -> None:
+        """Make an entry of a page that was read, if there is anything new to say."""
+        url = link.url
+        record = self._memory.pages.get(url) or PageRecord()
+        if (record.digest or record.why == "gone") and self._leads_away(url, record, visit):
+            message = "The address now leads to another page."
+            raise Problem(message, code="gone", kind="gone")
+        rules = rules_of(page, visit, robot=self._robot)
+        left_out = why_left_out(page, visit, rules)
+        digest = content_hash(page.title, page.body)[:16]
+        identity = record.identity or self._identity_of(url, page, visit, digest)
+        self.stay(link, record, visit)
+        why = left_out.code if left_out else ""
+        if not identity:
+            record.why = "duplicate"
+            return
+        is_news = record.why != why if left_out else digest != record.digest or record.why != ""
+        record.identity, record.why = identity, why
+        if not left_out:
+            record.digest = digest
+        self._owners[identity] = url
+        if is_news:
+            record.changed = self.at
+            self.entries.append(entry_of(page, visit, identity=identity, rules=rules, left_out=left_out))
+
+    def notes(self) -> list[Note]:
+        """One for each kind of trouble that pages of this poll had."""
+        found = []
+        for code, (count, message, url) in sorted(self._problems.items()):
+            others = f" So did {count - 1} more of this poll." if count > 1 else ""
+            found.append(Note(code, f"{url}: {message}{others}"))
+        return found
+
+    def stay(self, link: Link, record: PageRecord, visit: Visit) -> None:
+        record.checked = self.at
+        record.changed = record.changed or self.at
+        record.etag, record.modified = visit.etag or record.etag, visit.modified or record.modified
+        if not visit.is_unchanged:
+            record.etag, record.modified = visit.etag, visit.modified
+        record.stamp = max(record.stamp, link.at or 0)
+        self._memory.pages[link.url] = record
+        self._memory.tries.pop(link.url, None)
+
+    def _identity_of(self, url: str, page: PageText, visit: Visit, digest: str) -> str:
+        """The address that stands for the page; empty for one that is taken in under another address already."""
+        for candidate in (own_address(page, visit), visit.url):
+            owner = self._owners.get(candidate)
+            if owner is None or owner == url:
+                return candidate
+            if self._memory.pages[owner].digest == digest:
+                return ""
+        return ""
+
+    def _leads_away(self, url: str, record: PageRecord, visit: Visit) -> bool:
+        """Whether a page that was taken in is now a redirect to the front page, the list or another known page."""
+        target = visit.url
+        # An address that has always led there is no other page now.
+        if target.rstrip("/") in {url.rstrip("/"), record.identity.rstrip("/")}:
+            return False
+        owner = self._owners.get(target)
+        is_home = target.rstrip("/") == self._home.rstrip("/") or not urlsplit(target).path.strip("/")
+        return is_home or target in self._memory.pages or (owner is not None and owner != url)
+
+    def tell(self, link: Link, record: PageRecord, problem: Problem) -> None:
+        url = link.url
+        if problem.kind == "later":
+            self._count(url, problem)
+            if url in self._memory.pages:
+                record.checked = self.at
+                return
+            tries = self._memory.tries[url] = self._memory.tries.get(url, 0) + 1
+            if tries < MAX_TRIES:
+                if not problem.stops:
+                    self._memory.waiting.append(link)
+                return
+            problem = Problem(
+                f"{problem.message} It failed at {tries} polls.", code="unreachable", kind="left_out"
+            )
+        record.checked = self.at
+        record.stamp = max(record.stamp, link.at or 0)
+        record.etag = record.modified = ""
+        self._memory.pages[url] = record
+        self._memory.tries.pop(url, None)
+        if problem.kind == "gone":
+            self._withdraw(url, record, problem)
+        elif record.why != problem.code:
+            record.why, record.changed = problem.code, self.at
+            record.identity = record.identity or url
+            left_out = Note(problem.code, problem.message)
+            self.entries.append(
+                Entry(external_id=record.identity, url=url, title=link.text, left_out=left_out)
+            )
+
+    def _withdraw(self, url: str, record: PageRecord, problem: Problem) -> None:
+        if record.digest:
+            self.entries.append(Entry(external_id=record.identity, url=url, withdrawn=True))
+        elif record.why != "gone":
+            self._count(url, problem)
+        record.why, record.digest, record.changed = "gone", "", self.at
+
+    def _count(self, url: str, problem: Problem) -> None:
+        count, message, first = self._problems.get(problem.code, (0, problem.message, url))
+        self._problems[problem.code] = (count + 1, message, first)

@@ -1,0 +1,112 @@
+"""Bridges that push: the settings of a source's own inbound address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from config.core.limits import MAPPING_CHARACTERS
+from pipeline.plugins import Evidence, Problem
+from pipeline.sources.base import Source
+from pipeline.sources.config_fields import Choice, Group, Many, Text, clean
+from pipeline.sources.webhook.entries import BODY_FORMATS, TAG_CHARACTERS, TAGS_MOST, TARGETS
+from pipeline.sources.webhook.expressions import Unreadable, compiled
+from pipeline.sources.webhook.signatures import KINDS, SECRET_LEAST, SECRET_MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_HEADER: Final = r"^\s*[A-Za-z0-9][A-Za-z0-9_-]{0,63}\s*$"
+# Neither spaces nor what isn't ASCII: many senders keep a secret in one header.
+_SECRET: Final = rf"^\s*[!-~]{{{SECRET_LEAST},{SECRET_MOST}}}\s*$"
+
+
+@dataclass(frozen=True)
+class Expression(Text):
+    """A JMESPath expression (jmespath.org); one that can't be read is refused with its place."""
+
+    def schema(self) -> dict[str, Any]:
+        return {**super().schema(), "format": "jmespath"}
+
+    def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
+        stored, problems = super().read(value, path)
+        if not problems:
+            try:
+                compiled(stored)
+            except Unreadable as error:
+                return None, [Problem(path, "invalid", str(error))]
+        return stored, problems
+
+
+class Secret(Text):
+    """Written, never read: it isn't among the settings that are stored and shown."""
+
+    def schema(self) -> dict[str, Any]:
+        return {**super().schema(), "writeOnly": True}
+
+
+def _expression(hint: str) -> Expression:
+    return Expression(hint, max_length=MAPPING_CHARACTERS)
+
+
+MAPPING: Final = Group(
+    "at least one field of the raw item with its place in the payload",
+    {
+        name: _expression(f"the place of `{name}` in the payload, such as data.items[0].{name}")
+        for name in TARGETS
+    },
+    is_empty_allowed=False,
+)
+DEFAULTS: Final = Group(
+    "what a field is where the payload doesn't say",
+    {
+        "title": Text("the title of items without one", max_length=500),
+        "author": Text("the author of items without one", max_length=200),
+        "language": Text(
+            "a BCP 47 language tag, such as en or pt-BR",
+            max_length=35,
+            pattern=r"^\s*[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\s*$",
+        ),
+        "body_format": Choice("what the body is written in", BODY_FORMATS),
+        "tags": Many("tags", Text("a tag", max_length=TAG_CHARACTERS), TAGS_MOST),
+    },
+)
+ONLY_IF: Final = _expression("a condition, such as type == 'article'; what doesn't meet it is ignored")
+SETTINGS: Final = Group(
+    "the settings of the webhook",
+    {
+        "mapping": MAPPING,
+        "defaults": DEFAULTS,
+        "only_if": ONLY_IF,
+        "verification": Group(
+            "how the sender proves itself",
+            {
+                "type": Choice("how the sender proves itself", KINDS),
+                "header": Text("the header that carries the secret", max_length=100, pattern=_HEADER),
+                "secret": Secret(
+                    f"a secret of {SECRET_LEAST} to {SECRET_MOST} printable ASCII characters, without spaces",
+                    max_length=SECRET_MOST + 20,
+                    pattern=_SECRET,
+                    description="Written once and never shown again.",
+                ),
+            },
+            required=("type",),
+        ),
+    },
+)
+
+
+class Webhook(Source):
+    kind = "webhook"
+    label = "Webhook"
+    evidence = Evidence("software", "standardwebhooks 1.1", "tests/inbound/test_verification.py")
+    config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Without the secret: whoever keeps the settings keeps that apart, sealed."""
+        cleaned = clean(SETTINGS, config)
+        cleaned.get("verification", {}).pop("secret", None)
+        return cleaned
+
+
+PLUGIN = Webhook()

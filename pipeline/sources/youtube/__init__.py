@@ -1,0 +1,163 @@
+"""YouTube channels, playlists and videos: their settings, and how they are fetched."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pipeline.plugins import ConfigInvalid, Evidence, Problem
+from pipeline.sources.base import Source
+from pipeline.sources.config_fields import BATCH_HOURS, Group, Text, clean
+from pipeline.sources.youtube.address import place_in
+from pipeline.sources.youtube.api import DataApi
+from pipeline.sources.youtube.captions import Captions
+from pipeline.sources.youtube.listing import Finder, Place
+from pipeline.sources.youtube.memory import Memory
+from pipeline.sources.youtube.poll import Poll
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from config.core.http_client import Client
+    from pipeline.sources.base import Fetch
+
+CAPTIONS_SECONDS: Final = 30
+"""No call for captions is begun or goes on after this; a fetch has ten seconds more."""
+
+_SITE: Final = r"^\s*(?:https?://(?:www\.|m\.)?youtube\.com/"
+_CHANNEL: Final = _SITE + r"channel/)?(UC[A-Za-z0-9_-]{22})/?\s*$"
+_PLAYLIST: Final = _SITE + r"playlist\?list=)?((?:PL|UU|FL|OL|LL)[A-Za-z0-9_-]{8,62})\s*$"
+_VIDEO: Final = _SITE + r"watch\?v=)?([A-Za-z0-9_-]{11})\s*$"
+_NAME: Final = r"""^\s*[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{1,60}\s*$"""
+# Handles have 3 to 30 characters of any script (support.google.com/youtube/answer/11585688).
+_HANDLE: Final = _SITE + r""")?@?([^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30})/?\s*$"""
+
+
+@dataclass(frozen=True)
+class Id(Text):
+    """An identifier, or the address that people copy from the browser, of which the identifier is kept."""
+
+    prefix: str = ""
+
+    def store(self, value: str) -> str:
+        match = re.search(self.pattern, value)
+        return f"{self.prefix}{match[1]}" if match else value
+
+
+# Everything that leads to YouTube; what of it can be read, `place_in` says.
+_ADDRESS: Final = (
+    r"^\s*(?:https?://)?(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?:www\.)?youtu\.be)"
+    r"/[^\s\\\u0000-\u0020\u007f\ud800-\udfff]+\s*$"
+)
+_PLACES: Final = ("channel", "playlist", "handle", "video", "user", "custom")
+
+SETTINGS: Final = Group(
+    "an address on YouTube",
+    {
+        "url": Text(
+            "any address of a channel, a handle, a playlist or a video on YouTube, such as https://www.youtube.com/@example",
+            max_length=500,
+            pattern=_ADDRESS,
+            description="Any address of a channel, a handle, a playlist or a video. It is kept as what it was read as: one "
+            "of the settings beside it.",
+        ),
+        "channel": Id(
+            "the channel's id (`UC…`, 24 characters) or its address with that id; any other address goes into `url`",
+            max_length=200,
+            pattern=_CHANNEL,
+        ),
+        "playlist": Id("the playlist's id (`PL…`) or its address", max_length=200, pattern=_PLAYLIST),
+        "handle": Id("the channel's handle, such as @example", max_length=200, pattern=_HANDLE, prefix="@"),
+        "video": Id("the video's id (11 characters) or its address", max_length=200, pattern=_VIDEO),
+        "user": Text("the name in an old address /user/…", max_length=60, pattern=_NAME),
+        "custom": Text("the name in an old address /c/…", max_length=60, pattern=_NAME),
+        "batch_hours": BATCH_HOURS,
+    },
+    exactly_one_of=("url", *_PLACES),
+)
+
+
+_NO_PLACE: Final = (
+    "This address leads to no channel, playlist or video that everybody can see. Give one such as "
+    "https://www.youtube.com/@example, …/playlist?list=PL…, …/watch?v=… or https://youtu.be/…."
+)
+
+
+class YouTube(Source):
+    """Channels, playlists and handles: by their feed, the Data API where there is a key, and captions."""
+
+    kind = "youtube"
+    label = "YouTube"
+    evidence = Evidence("documents", "November 2026", "tests/sources/test_youtube.py")
+    fetches = True
+    config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
+    # The feeds change every quarter of an hour at most.
+    default_interval_minutes = 30
+    environment: ClassVar[Mapping[str, str]] = {
+        "YOUTUBE_URL": "https://www.youtube.com",
+        "YOUTUBE_API_URL": "https://www.googleapis.com",
+        "YOUTUBE_API_KEY": "",
+        "VIDEO_TOOL": "",
+    }
+
+    def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """An address is kept as what it was read as, such as `{"handle": "@example"}`."""
+        cleaned = clean(SETTINGS, config)
+        address = cleaned.pop("url", None)
+        if address is None:
+            return cleaned
+        place = place_in(address)
+        if place is None:
+            raise ConfigInvalid([Problem("config.url", "not_a_place", _NO_PLACE)])
+        kind, name = place
+        return {kind: name, **cleaned}
+
+    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """An address is one whatever it stands under, and so is a handle: people call both the channel."""
+        found = super().meant(values)
+        for name in ("url", *_PLACES):
+            value = found.get(name)
+            if not isinstance(value, str) or not SETTINGS.fields[name].read(value, name)[1]:
+                continue
+            if place_in(value) is not None:
+                found = {"url" if one == name else one: kept for one, kept in found.items()}
+            elif "/" not in value and not SETTINGS.fields["handle"].read(value, name)[1]:
+                handle = f"@{value.strip().removeprefix('@')}"
+                found = {
+                    "handle" if one == name else one: handle if one == name else kept
+                    for one, kept in found.items()
+                }
+        return found
+
+    def fetch(
+        self,
+        config: Mapping[str, Any],
+        state: Mapping[str, Any],
+        *,
+        http: Client,
+        now: datetime,
+        environment: Mapping[str, str],
+    ) -> Fetch:
+        """The videos that are new or changed since `state`, and those that were taken back."""
+        deadline = monotonic() + CAPTIONS_SECONDS
+        place = _place_of(config)
+        memory = Memory.of(state, place=str(place))
+        key = environment["YOUTUBE_API_KEY"]
+        is_api_open = bool(key) and memory.api_after <= now.timestamp()
+        api = DataApi(http, environment["YOUTUBE_API_URL"], key) if is_api_open else None
+        base = environment["YOUTUBE_URL"]
+        finder = Finder(http, base, api, now)
+        listing = finder.list_videos(place, memory)
+        captions = Captions(http, base, environment["VIDEO_TOOL"], deadline)
+        return Poll(memory, finder, captions, now, api).run(listing)
+
+
+def _place_of(config: Mapping[str, Any]) -> Place:
+    kind = next(name for name in _PLACES if name in config)
+    return Place(kind, config[kind])
+
+
+PLUGIN = YouTube()

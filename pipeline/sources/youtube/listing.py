@@ -1,0 +1,351 @@
+"""Which videos a channel or playlist has: by its feed, and where that fails, by the Data API."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from config.core.http_client import OutboundError
+from config.core.limits import FEED_BYTES
+from pipeline.plugins import Refused, TryLater
+from pipeline.sources.base import Note
+from pipeline.sources.feeds.document import entry_of, read_feed
+from pipeline.sources.youtube.api import ApiFailed
+from pipeline.sources.youtube.video import Video, watch_address
+
+if TYPE_CHECKING:
+    from config.core.http_client import Client, Response
+    from pipeline.sources.base import Entry
+    from pipeline.sources.youtube.api import DataApi
+    from pipeline.sources.youtube.memory import Memory
+
+FEED_SECONDS: Final = 12
+PAGE_SECONDS: Final = 8
+FEED_VIDEOS: Final = 15
+"""As many as a feed shows; a first poll by the Data API takes no more."""
+PAGE_BYTES: Final = 3 * 1024 * 1024
+MAX_REDIRECTS: Final = 3
+BLOCKED_WAIT: Final = timedelta(hours=1)
+LONGEST_WAIT: Final = timedelta(hours=24)
+
+PLAYLIST_PAGES: Final = 4
+"""Pages of 50 that are read of a playlist, whose newest may stand anywhere in it."""
+_OUTAGE: Final = Note(
+    "feed_outage", "YouTube's feed doesn't answer at the moment; the list comes from the Data API."
+)
+_CUT_OFF: Final = Note(
+    "playlist_cut_off",
+    "YouTube's feed shows the first 15 videos of a playlist only. Where new ones are added at its end, they are seen "
+    "only with a key of the Data API, which the operator sets as YOUTUBE_API_KEY.",
+)
+
+_COUNTS: Final = re.compile(rb"<media:(?:statistics|starRating)\b[^<>]{0,200}/>")
+_DELETED: Final = re.compile(
+    rb"""<at:deleted-entry\b[^<>]{0,300}\bref=["']yt:video:([A-Za-z0-9_-]{11})["']"""
+)
+_ENTRY_ID: Final = re.compile(r"yt:video:([A-Za-z0-9_-]{11})(?:\||$)")
+_CHANNEL_OF_PAGE: Final = (
+    re.compile(r"""<link rel="canonical" href="https://www\.youtube\.com/channel/(UC[A-Za-z0-9_-]{22})">"""),
+    re.compile(r""""externalId":"(UC[A-Za-z0-9_-]{22})\""""),
+)
+
+
+_PAGES: Final = {"handle": "", "user": "user/", "custom": "c/"}
+"""Where the page of a name is, of the kinds whose channel has to be found."""
+_BY: Final = {"handle": "forHandle", "user": "forUsername"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the source follows: a channel, a playlist or a video by its id, or a name whose channel has to be found.
+
+    `kind` is `channel`, `playlist`, `video`, `handle`, or `user` or `custom` for the name of an old address.
+    """
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+    @property
+    def called(self) -> str:
+        return f"handle {self.name}" if self.kind == "handle" else f"name {self.name}"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Videos, newest first. `by` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last time.
+
+    `is_usual` is False where the list comes by another door than at other polls: its wording may differ then.
+    """
+
+    by: str
+    is_usual: bool = True
+    videos: tuple[Video, ...] = ()
+    title: str = ""
+    digest: str = ""
+    deleted: frozenset[str] = frozenset()
+    malformed: int = 0
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Asks YouTube for lists. `api` is None where the operator gave no key, or where it has to be left alone."""
+
+    http: Client
+    base: str
+    api: DataApi | None
+    now: datetime
+
+    def list_videos(self, place: Place, memory: Memory) -> Listing:
+        """Raises `TryLater`, and `Refused` where the place is known not to exist."""
+        if place.kind == "video":
+            return self._single(place.name, memory)
+        if place.kind in _PAGES and not memory.channel_id:
+            memory.channel_id = self._channel_of(place)
+        channel = place.name if place.kind == "channel" else memory.channel_id
+        query = f"channel_id={channel}" if channel else f"playlist_id={place.name}"
+        if self.api is not None and not channel:
+            try:
+                return self._by_api(self.api, place.name, memory, pages=PLAYLIST_PAGES)
+            except ApiFailed as error:
+                if error.code == "not_found":
+                    message = "YouTube knows no such playlist, or hides it. Check the playlist's address."
+                    raise TryLater(message, code="not_found") from error
+                found = self._by_feed(query, channel, memory)
+                return replace(found, is_usual=False, notes=(Note(error.code, str(error)),))
+        try:
+            found = self._by_feed(query, channel, memory)
+        except TryLater as feed_error:
+            if self.api is None or feed_error.code == "not_found":
+                raise
+            return self._instead(self.api, f"UU{channel.removeprefix('UC')}", memory, feed_error)
+        is_cut_off = len(found.videos) >= FEED_VIDEOS or (found.by == "same" and memory.floor > 0)
+        return found if channel or not is_cut_off else replace(found, notes=(_CUT_OFF,))
+
+    def is_there(self, video_id: str) -> bool:
+        """Whether YouTube still shows a video to everybody, by oEmbed; True also where it doesn't say."""
+        try:
+            response = self.http.get(_oembed(self.base, video_id), timeout=PAGE_SECONDS, max_bytes=PAGE_BYTES)
+        except OutboundError:
+            return True
+        return not _is_hidden(response)
+
+    def _single(self, video_id: str, memory: Memory) -> Listing:
+        """One video by oEmbed, which knows its title and its channel; none where it was taken back since."""
+        response = self._get(_oembed(self.base, video_id), PAGE_SECONDS, "The video")
+        if _is_hidden(response):
+            if memory.begun:
+                return Listing("video", title=memory.title)
+            message = "YouTube shows no such video to everybody. Check the video's address."
+            raise TryLater(message, code="not_found", platform_status=response.status)
+        try:
+            told = json.loads(response.body) if response.status == 200 else None
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            message = (
+                f"YouTube answered with status {response.status} for the video; it is asked again by itself."
+            )
+            raise TryLater(message, code="video_unreadable", platform_status=response.status)
+        title, channel = (str(told.get(name) or "") for name in ("title", "author_name"))
+        return Listing("video", videos=(Video(video_id, title, channel=channel),), title=title)
+
+    # --- The feed ---
+
+    def _by_feed(self, query: str, channel: str, memory: Memory) -> Listing:
+        response = self._get(f"{self.base}/feeds/videos.xml?{query}", FEED_SECONDS, "The feed")
+        if response.status != 200:
+            raise self._feed_failure(response, channel)
+        _refuse_page(response)
+        digest = hashlib.sha256(_COUNTS.sub(b"", response.body)).hexdigest()
+        if digest == memory.digest:
+            return Listing("same", title=memory.title, digest=digest)
+        try:
+            document = read_feed(response.body, url=response.url, content_type="text/xml; charset=utf-8")
+        except Refused as error:
+            message = "YouTube answered with something that is not a feed; it will be asked again later."
+            raise TryLater(message, code="feed_unreadable") from error
+        entries = [entry_of(record, identity=record["id"], now=self.now) for record in document.records]
+        videos = {video.id: video for entry in entries if (video := _video_of(entry)) is not None}
+        strangers = sum(1 for entry in entries if _video_of(entry) is None)
+        return Listing(
+            "feed",
+            videos=tuple(videos.values()),
+            title=document.title,
+            digest=digest,
+            deleted=frozenset(found.decode() for found in _DELETED.findall(response.body)),
+            malformed=document.malformed + strangers,
+        )
+
+    def _feed_failure(self, response: Response, channel: str) -> TryLater:
+        status = response.status
+        if status in {401, 403, 429}:
+            message = (
+                f"YouTube refuses this service at the moment (status {status}); it will be asked again later. "
+                "An operator can set YOUTUBE_API_KEY, so that the Data API is asked instead."
+            )
+            after = _retry_after(response) or BLOCKED_WAIT
+            return TryLater(message, code="blocked", after=after, platform_status=status)
+        if status == 404 and channel and self._is_no_channel(channel):
+            message = (
+                "YouTube knows no such channel, neither its feed nor its page. Check the channel's address."
+            )
+            return TryLater(message, code="not_found", platform_status=status)
+        message = (
+            f"YouTube answered with status {status} for the feed. It does so for days now and then, for channels and "
+            "lists that are well, and then the feed comes back. It is asked again by itself; an operator can set "
+            "YOUTUBE_API_KEY, so that the Data API is asked meanwhile."
+        )
+        return TryLater(message, code="feed_outage", after=_retry_after(response), platform_status=status)
+
+    def _is_no_channel(self, channel: str) -> bool:
+        try:
+            response = self.http.get(
+                f"{self.base}/channel/{channel}", timeout=PAGE_SECONDS, max_bytes=65_536, truncate=True
+            )
+        except OutboundError:
+            return False
+        return response.status == 404
+
+    def _get(self, url: str, seconds: float, what: str, *, truncate: bool = False) -> Response:
+        limit = PAGE_BYTES if truncate else FEED_BYTES
+        try:
+            return self.http.get(
+                url, timeout=seconds, max_bytes=limit, max_redirects=MAX_REDIRECTS, truncate=truncate
+            )
+        except OutboundError as error:
+            message = f"{what} could not be fetched from YouTube: {error}"
+            raise TryLater(message, code=error.code) from error
+
+    # --- The Data API ---
+
+    def _by_api(self, api: DataApi, playlist: str, memory: Memory, *, pages: int) -> Listing:
+        try:
+            videos = api.videos_of(playlist, pages=pages, now=self.now)
+        except ApiFailed as error:
+            if error.until is not None:
+                memory.api_after = int(error.until.timestamp())
+            raise
+        oldest = datetime.min.replace(tzinfo=UTC)
+        videos.sort(key=lambda video: video.listed_at or oldest, reverse=True)
+        if not memory.begun:
+            return Listing("api", videos=tuple(videos[:FEED_VIDEOS]), title=_channel_name(videos))
+        # Older ones may never have been in a feed; they are no news.
+        begun = datetime.fromtimestamp(memory.begun, tz=UTC)
+        videos = [
+            video
+            for video in videos
+            if video.id in memory.records
+            or video.id in memory.waiting
+            or (video.listed_at is not None and video.listed_at > begun)
+        ]
+        return Listing("api", videos=tuple(videos), title=memory.title)
+
+    def _instead(self, api: DataApi, uploads: str, memory: Memory, feed_error: TryLater) -> Listing:
+        try:
+            found = self._by_api(api, uploads, memory, pages=1)
+        except ApiFailed as error:
+            after = error.until - self.now if error.until else feed_error.after
+            message = f"{feed_error.message} {error}"
+            after = min(after, LONGEST_WAIT) if after else None
+            raise TryLater(message, code=error.code, after=after) from error
+        return replace(found, is_usual=False, notes=(_OUTAGE,))
+
+    # --- Handles ---
+
+    def _channel_of(self, place: Place) -> str:
+        # The Data API knows no names of the kind /c/….
+        if self.api is not None and place.kind != "custom":
+            try:
+                found = self.api.channel_of(place.name, by=_BY[place.kind], now=self.now)
+            except ApiFailed:
+                return self._channel_of_page(place)
+            if found:
+                return found
+            message = f"YouTube knows no channel with the {place.called}. Check how it is written."
+            raise Refused(message, code="not_found", field=f"config.{place.kind}")
+        return self._channel_of_page(place)
+
+    def _channel_of_page(self, place: Place) -> str:
+        url = f"{self.base}/{_PAGES[place.kind]}{quote(place.name, safe='@')}"
+        response = self._get(url, PAGE_SECONDS, "The channel's page", truncate=True)
+        if response.status == 404:
+            message = f"YouTube knows no channel with the {place.called}. Check how it is written."
+            raise TryLater(message, code="not_found", platform_status=404)
+        _refuse_consent(response)
+        text = response.body.decode(errors="replace")
+        for form in _CHANNEL_OF_PAGE:
+            match = form.search(text)
+            if response.status == 200 and match:
+                return match[1]
+        message = (
+            f"YouTube's page of {place.name} doesn't say which channel it is (status {response.status}). It is asked "
+            "again by itself. Sooner: give the channel's id (UC…) instead, or have the operator set YOUTUBE_API_KEY."
+        )
+        raise TryLater(message, code="handle_unreadable", platform_status=response.status)
+
+
+def _oembed(base: str, video_id: str) -> str:
+    return f"{base}/oembed?format=json&url={quote(watch_address(video_id), safe='')}"
+
+
+def _is_hidden(response: Response) -> bool:
+    """Whether an answer of oEmbed's says that not everybody sees the video."""
+    if response.status != 200:
+        return response.status in {400, 401, 403, 404}
+    # It has said "Forbidden" of private videos under status 200 too.
+    return response.body.strip().startswith((b"Forbidden", b"Unauthorized", b"Not Found"))
+
+
+def _refuse_page(response: Response) -> None:
+    _refuse_consent(response)
+    start = response.body[:2000].lower()
+    if b"<html" in start or b"<!doctype html" in start:
+        message = (
+            "YouTube answered with a web page instead of the feed, as it does to whom it takes for a robot."
+        )
+        raise TryLater(message, code="blocked", after=BLOCKED_WAIT)
+
+
+def _refuse_consent(response: Response) -> None:
+    is_consent = (
+        "//consent.youtube.com" in response.url or b'action="https://consent.youtube.com' in response.body
+    )
+    if is_consent:
+        message = (
+            "YouTube asks for a visitor's consent to cookies before it shows anything, which a service can't give. "
+            "An operator can set YOUTUBE_API_KEY, so that the Data API is asked instead."
+        )
+        raise TryLater(message, code="consent_page", after=BLOCKED_WAIT)
+
+
+def _retry_after(response: Response) -> timedelta | None:
+    written = response.headers.get("Retry-After", "").strip()
+    return (
+        min(timedelta(seconds=int(written)), LONGEST_WAIT) if re.fullmatch(r"[0-9]{1,9}", written) else None
+    )
+
+
+def _video_of(entry: Entry) -> Video | None:
+    match = _ENTRY_ID.match(entry.external_id or "")
+    if match is None:
+        return None
+    return Video(
+        id=match[1],
+        title=entry.title,
+        description=entry.body,
+        published_at=entry.published_at,
+        channel=entry.author,
+    )
+
+
+def _channel_name(videos: list[Video]) -> str:
+    return videos[0].channel if videos else ""

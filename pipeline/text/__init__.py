@@ -1,0 +1,1 @@
+"""Pure functions over texts: normalization, links, markup, sentences, similarity."""

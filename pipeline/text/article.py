@@ -1,0 +1,131 @@
+"""What follows from an article's words: its slug, how long it takes to read, what search engines are told of it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.text.normalization import plain_text
+from pipeline.text.sentence_edits import count_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+WORDS_A_MINUTE: Final = 230
+SLUG_CHARACTERS: Final = 60
+EXCERPT: Final = "excerpt"
+"""The `form` of an article that only quotes its source; any other is one of its own words."""
+
+_FOLDED: Final = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "þ": "th", "ð": "d"}
+)
+# Where a language writes its letters out, beside `_FOLDED`; elsewhere only the accent goes.
+_NORDIC: Final = str.maketrans({"ø": "oe", "å": "aa"})
+_WRITTEN_OUT: Final = {
+    "de": str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"}),
+    "da": _NORDIC,
+    "no": _NORDIC,
+    "nb": _NORDIC,
+    "nn": _NORDIC,
+}
+_APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019](?=\w)")
+_NOT_SLUG: Final = re.compile(r"[\W_]+")
+_LATIN: Final = re.compile(r"[a-z]")
+
+
+def slug_of(title: str, language: str = "") -> str:
+    """The title as the last part of an address: accents go from Latin letters, other scripts stay as they are."""
+    written_out = _WRITTEN_OUT.get(language.partition("-")[0].lower(), {})
+    plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", title).casefold())
+    folded = plain.translate(written_out).translate(_FOLDED)
+    if _LATIN.search(folded):
+        bare = unicodedata.normalize("NFKD", folded)
+        folded = "".join(sign for sign in bare if not unicodedata.combining(sign))
+    slug = _NOT_SLUG.sub("-", folded).strip("-")
+    if len(slug) <= SLUG_CHARACTERS:
+        return slug
+    head = slug[:SLUG_CHARACTERS]
+    # Whole words, where that leaves most of it.
+    whole = head if slug[SLUG_CHARACTERS] == "-" else head.rpartition("-")[0]
+    return (whole if len(whole) > SLUG_CHARACTERS // 2 else head).strip("-")
+
+
+def reading_minutes(words: int) -> int:
+    return max(1, round(words / WORDS_A_MINUTE))
+
+
+def with_data(
+    content: Mapping[str, Any],
+    *,
+    title: str,
+    body: str,
+    body_format: str,
+    language: str,
+    author: str = "",
+    author_url: str = "",
+    source_url: str = "",
+) -> dict[str, Any]:
+    """The content with what follows from the words: `reading_minutes`, and `json_ld` as schema.org has an Article.
+
+    What only the place where it is published knows (the picture's address, the days) is put in there.
+    """
+    count = count_words(plain_text(body, body_format))
+    minutes = reading_minutes(count)
+    by = {"@type": "Organization", "name": author, "url": author_url}
+    data = {
+        "@context": "https://schema.org",
+        "@type": "Article",
+        "headline": title,
+        "description": content.get("meta_description", ""),
+        "inLanguage": language,
+        "author": {name: value for name, value in by.items() if value} if author else "",
+        "keywords": list(content.get("tags", ())),
+        "wordCount": count,
+        "timeRequired": f"PT{minutes}M",
+        "mainEntityOfPage": content.get("canonical_url", ""),
+        "isBasedOn": source_url,
+    }
+    kept = {name: value for name, value in data.items() if value}
+    return {**content, "reading_minutes": minutes, "json_ld": kept}
+
+
+def as_published(
+    content: Mapping[str, Any], *, title: str, image: str = "", published_at: datetime | None = None
+) -> dict[str, Any]:
+    """`json_ld` with what only the place of publication knows; empty for content that has none."""
+    known = content.get("json_ld")
+    if not isinstance(known, dict) or not known:
+        return {}
+    day = published_at.isoformat().replace("+00:00", "Z") if published_at else ""
+    added = {"headline": title, "image": image, "datePublished": day}
+    return {**known, **{name: value for name, value in added.items() if value}}
+
+
+def renewed(
+    content: Mapping[str, Any],
+    former: Mapping[str, Any],
+    *,
+    title: str,
+    body: str,
+    body_format: str,
+    language: str,
+) -> dict[str, Any]:
+    """After an edit: what follows from the words follows from the new ones; who wrote it and of what it was made stays."""
+    known = former.get("json_ld")
+    if not isinstance(known, dict):
+        return dict(content)
+    author = known.get("author")
+    by = author if isinstance(author, dict) else {}
+    form = {"form": former["form"]} if "form" in former else {}
+    return with_data(
+        {**content, **form},
+        title=title,
+        body=body,
+        body_format=body_format,
+        language=language,
+        author=str(by.get("name", "")),
+        author_url=str(by.get("url", "")),
+        source_url=str(known.get("isBasedOn", "")),
+    )

@@ -1,0 +1,152 @@
+"""Finds web addresses in running text, and spells an address so that every platform links it whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from pipeline.text.top_level_domains import TOP_LEVEL_DOMAINS
+
+_LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
+# What X takes as part of a path or query; other letters end the link (twitter-text, version 3).
+_TAIL = rf"[A-Za-z0-9{_LATIN}\u0400-\u04ff!*'();:=+,.$/%#\[\]\-\u2013_~@|&?\\]"
+_SCHEMED = re.compile(rf"https?://[\w\-.]*(?:[:/?#@\[]{_TAIL}*)?", re.IGNORECASE)
+# The look-behind lets each run of letters be tried once, from its start: the scan stays linear.
+_BARE = re.compile(
+    rf"(?<![A-Za-z0-9{_LATIN}@\uff20$#\uff03_./:\-])"
+    rf"(?P<host>[A-Za-z0-9{_LATIN}](?:[A-Za-z0-9{_LATIN}_\-]{{0,62}})"
+    rf"(?:\.[A-Za-z0-9{_LATIN}][A-Za-z0-9{_LATIN}_\-]{{0,62}})+)"
+    rf"(?P<tail>(?::[0-9]{{1,5}})?(?:[/?]{_TAIL}*)?)(?P<mail>@?)"
+)
+_ASCII_LETTERS = re.compile(r"[A-Za-z]*")
+_TRAILING = "!*';:,.$%[]~|?\\\u2013@("
+_MAX_HOST = 253
+
+
+@dataclass(frozen=True)
+class Link:
+    """One address in a text: `text[start:end]`. `is_known` tells that its top-level domain exists."""
+
+    start: int
+    end: int
+    url: str
+    has_scheme: bool
+    is_known: bool
+
+
+def _trim(url: str) -> str:
+    """Without the punctuation that belongs to the sentence; a closing bracket stays where it was opened."""
+    unclosed = url.count(")") - url.count("(")
+    end = len(url)
+    while end:
+        last = url[end - 1]
+        if last == ")" and unclosed > 0:
+            unclosed -= 1
+        elif last not in _TRAILING:
+            break
+        elif last == "(":
+            unclosed += 1
+        end -= 1
+    return url[:end]
+
+
+def _known_host(host: str) -> str:
+    """The longest beginning of `host` that ends in a top-level domain; empty where there is none."""
+    labels = host[:_MAX_HOST].split(".")
+    for last in range(len(labels) - 1, 0, -1):
+        label = labels[last]
+        if label.lower() in TOP_LEVEL_DOMAINS:
+            return ".".join(labels[: last + 1])
+        letters = _ASCII_LETTERS.match(label)
+        ascii_part = letters.group() if letters else ""
+        following = label[len(ascii_part) : len(ascii_part) + 1]
+        if ascii_part.lower() in TOP_LEVEL_DOMAINS and not following.isascii():
+            return ".".join([*labels[:last], ascii_part])
+    return ""
+
+
+def _schemed(match: re.Match[str]) -> Link:
+    url = _trim(match.group())
+    rest = url[url.index("://") + 3 :]
+    host = re.split(r"[:/?#@\[]", rest, maxsplit=1)[0]
+    known = _known_host(host)
+    if known and len(known) < len(host):
+        # Words in another script follow without a space: X ends the link where the domain ends.
+        url = url[: len(url) - len(rest) + len(known)]
+    return Link(match.start(), match.start() + len(url), url, has_scheme=True, is_known=bool(known))
+
+
+def _bare(match: re.Match[str]) -> Link | None:
+    host = _known_host(match["host"])
+    if not host or match["mail"]:
+        return None
+    url = _trim(host + match["tail"]) if host == match["host"] else host
+    return Link(match.start(), match.start() + len(url), url, has_scheme=False, is_known=True)
+
+
+def find_links(text: str) -> tuple[Link, ...]:
+    """Addresses with a scheme, and bare ones (`example.com/x`) whose top-level domain exists, in order."""
+    found: list[Link] = []
+    position = 0
+    for match in _SCHEMED.finditer(text):
+        found.extend(_bare_links(text, position, match.start()))
+        link = _schemed(match)
+        found.append(link)
+        position = link.end
+    found.extend(_bare_links(text, position, len(text)))
+    return tuple(found)
+
+
+def _bare_links(text: str, start: int, end: int) -> list[Link]:
+    links = (_bare(match) for match in _BARE.finditer(text, start, end))
+    return [link for link in links if link is not None]
+
+
+def without_links(text: str) -> str:
+    """The text with a space in the place of each address."""
+    parts: list[str] = []
+    position = 0
+    for link in find_links(text):
+        parts.append(text[position : link.start])
+        position = link.end
+    parts.append(text[position:])
+    return " ".join(parts)
+
+
+def _ascii_host(host: str) -> str:
+    # To IDNA an address of IPv6, which `hostname` gives without its brackets, is no name.
+    return f"[{host}]" if ":" in host else host.encode("idna").decode("ascii")
+
+
+def ascii_url(url: str) -> str:
+    """The same address in ASCII, as it can be put into a post; empty where it isn't an http(s) address."""
+    try:
+        parts = urlsplit(url.strip())
+        host = _ascii_host(parts.hostname or "")
+        port = parts.port
+    except ValueError:
+        return ""
+    if parts.scheme.lower() not in {"http", "https"} or not host or parts.username is not None:
+        return ""
+    if not re.fullmatch(r"[A-Za-z0-9._\-]+|\[[0-9a-f:.]+\]", host):
+        return ""
+    place = host if port is None else f"{host}:{port}"
+    path, query, fragment = (_encode(part) for part in (parts.path, parts.query, parts.fragment))
+    whole = urlunsplit((parts.scheme.lower(), place, path, query, fragment))
+    kept = _trim(whole)
+    # An address that ends in punctuation would lose it where platforms look for links in running text.
+    return kept + "".join(f"%{ord(mark):02X}" for mark in whole[len(kept) :])
+
+
+def is_same_address(one: str, other: str) -> bool:
+    """Whether two spellings (escaped or not, with closing punctuation or not) lead to the same place."""
+    return _comparable(one) == _comparable(other) != ""
+
+
+def _comparable(url: str) -> str:
+    return _trim(unquote(ascii_url(url)))
+
+
+def _encode(part: str) -> str:
+    return quote(part, safe="!*'();:=+,.$/%#[]-_~@|&?", errors="replace")

@@ -1,0 +1,58 @@
+"""Turns a body of any format into HTML that is safe to serve."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import nh3
+from markdown_it import MarkdownIt
+
+from pipeline.text.links import find_links
+from pipeline.text.markup_bounds import is_page_too_much
+from pipeline.text.normalization import html_to_text
+
+BODY_FORMATS = ("text", "markdown", "html")
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
+_SCHEMES = {"http", "https", "mailto"}
+
+
+def _link(text: str) -> str:
+    """Escaped text in which each address that has a scheme is a link."""
+    parts: list[str] = []
+    position = 0
+    for link in find_links(text):
+        if not link.has_scheme:
+            continue
+        url = escape(link.url)
+        parts.append(f'{escape(text[position : link.start])}<a href="{url}">{url}</a>')
+        position = link.end
+    parts.append(escape(text[position:]))
+    return "".join(parts)
+
+
+def _paragraphs(text: str) -> str:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    blocks = (block for block in _BLANK_LINE.split(lines) if block)
+    return "\n".join(f"<p>{_link(block).replace(chr(10), '<br>')}</p>" for block in blocks)
+
+
+def to_html(body: str, body_format: str) -> str:
+    """Sanitised HTML from a body of `text`, `markdown` or `html`; other formats raise ValueError.
+
+    Of markup that would cost its readers the square of its length (`markup_bounds`) the words alone stay.
+    """
+    # A lone surrogate can't be written as UTF-8, and neither library takes it.
+    words = body.encode("utf-8", "replace").decode("utf-8")
+    if body_format == "text":
+        html = _paragraphs(words)
+    elif body_format == "markdown":
+        html = _MARKDOWN.render(words)
+    elif body_format == "html":
+        html = _paragraphs(html_to_text(words)) if is_page_too_much(words) else words
+    else:
+        message = f"A body can't be {body_format!r}; it is one of {', '.join(BODY_FORMATS)}."
+        raise ValueError(message)
+    return nh3.clean(html, url_schemes=_SCHEMES)

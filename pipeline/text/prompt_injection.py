@@ -1,0 +1,265 @@
+"""Orders to a machine that stand in a source: "ignore all previous instructions". They are no material for anything."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pipeline.text.machine_address import ADDRESSES, DO, MACHINE, NO_PEOPLE, calls_in, speaks_to_one
+from pipeline.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pipeline.text.sentences import Span
+
+# Instructions are a machine's own, or those before; "the instructions on the packet" are for people.
+_ITS_OWN: Final = r"all|any|every|previous|prior|above|earlier|preceding|foregoing|former|your|these|those|such|system|other"
+_MACHINE: Final = rf"(?:{MACHINE}|assistant|bot|assistent|asistente|assistente)"
+# "AI: what hospitals should know" is a headline; "Claude: ..." may be what somebody of that name said.
+_ASKS: Final = (
+    r"(?:what|how|why|when|where|who|which|is|are|can|will|was|wie|warum|wo|wer|wann|welche|so|ist|sind|kann|ce|comment|pourquoi|quand|où|qui|quels?|quelles?"
+    r"|qué|cómo|por|cuándo|quién|así|che|cosa|come|perché|quando|chi|o que|como|saiba)\b"
+)
+# What a chat tells the person who waits in it, alone in its line; nothing that is to be written follows.
+_COURTESY: Final = (
+    r"(?:(?:please |kindly |bitte |s['’]il vous plaît,? |por favor,? |per favore,? |prosimy |пожалуйста,? )?"
+    r"(?:wait|hold(?: on| the line)?|stand by|stay (?:on the line|with us)|be patient|bear with (?:me|us)|try again(?: later)?|(?:just )?(?:a|one) (?:moment|second|minute)"
+    r"|warten(?: sie)?|haben sie (?:einen moment )?geduld|(?:einen|ein) (?:kleinen )?(?:moment|augenblick)|moment"
+    r"|(?:veuillez )?patiente[rz]|merci de patienter|un (?:instant|moment)|(?:espere|aguarde|espera)(?: un (?:momento|segundo)| um momento)?|un momento|um momento|attend(?:ere|a)(?: in linea)?"
+    r"|wacht even|even geduld|(?:een )?(?:moment|ogenblik)(?:je)?(?: geduld)?|proszę czekać|chwileczkę|vänta|vent(?: venligst)?|ett ögonblick|et øjeblikk?"
+    r"|подождите|минутку|одну минуту|зачекайте|lütfen bekleyin|bekleyin|请稍候|请稍等|お待ちください|少々お待ちください|잠시만 기다려 주세요)"
+    rf"(?:,? (?:please|bitte|s['’]il vous plaît|por favor|per favore))?(?![^.!?\n]*(?<![^\W_]){DO})[^.!?\n]{{0,60}}[.!?\u2026]*[ \t]*(?:\n|$))"
+)
+_CHATS: Final = re.compile(
+    rf"^[^\w\n]{{0,6}}{MACHINE}[ \t]?[:\uff1a][^\S\n]{{0,3}}{_COURTESY}", re.IGNORECASE | re.MULTILINE
+)
+_SECRET: Final = (
+    r"(?:system ?prompt|prompts?|system message|hidden instructions|your instructions|API[- ]?keys?|secret keys?"
+    r"|systemanweisung(?:en)?|deine anweisungen|prompt système|instructions système|prompt del sistema|"
+    r"instrucciones del sistema|prompt di sistema|istruzioni di sistema|prompt do sistema)"
+)
+
+
+class _Kind(NamedTuple):
+    """`pattern` is only looked for in texts that hold one of the stems, in small letters: it is slow."""
+
+    stems: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _kind(stems: str, *patterns: str) -> _Kind:
+    return _Kind(tuple(stems.split("|")), re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE))
+
+
+_KINDS: Final = (
+    # Forget what you were told.
+    _kind(
+        "ignore|disregard|forget|override|bypass",
+        rf"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{{0,20}}\b(?:{_ITS_OWN})\b[^.\n]{{0,30}}"
+        r"\b(?:instructions?|prompts?|rules|guidelines|directions|orders|messages?|text|context|training)\b",
+        r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}"
+        r"\b(?:instructions?|prompts?|rules|guidelines|directions)\b(?!\s+(?:on|of|for|in|at)\b)",
+        r"\b(?:ignore|disregard|forget)\b[^.\n]{0,12}\b(?:everything|anything|all|what)\b[^.\n]{0,20}"
+        r"\b(?:above|before|said so far|told|previously)\b",
+    ),
+    _kind(
+        "ignorier|vergiss|vergess|missacht|umgeh",
+        r"\b(?:ignorier|vergiss|vergess|missacht|umgeh)\w*\b[^.\n]{0,40}"
+        r"\b(?:bisherigen?|vorherigen?|vorigen?|obigen?|alle[nr]?|deine[nr]?|früheren?)\b[^.\n]{0,30}"
+        r"\b(?:anweisung|regel|vorgabe|befehl|instruktion|prompt)\w*",
+        r"\bignoriere\b[^.\n]{0,40}\b(?:anweisungen|regeln)\b",
+    ),
+    _kind(
+        "ignor|oubli|pas compte|olvid|desobede|dimentic|trascur|esque|desconsider",
+        r"\b(?:ignore[zr]?|oublie[zr]?|ne tiens pas compte|ne tenez pas compte|ignora[dr]?|olvid[ae]\w*|desobede\w+"
+        r"|ignorate|dimentica\w*|trascura\w*|esque[cç]\w+|desconsidere)\b[^.\n]{0,30}"
+        r"\b(?:tout\w*|précédent\w*|antérieur\w*|ci-dessus|tes|vos|tod[oa]s|anterior\w*|previ[oa]s|tus|sus|tutt[eoi]|"
+        r"precedent\w*|tue|vostre|suas|tuas)\b[^.\n]{0,30}"
+        r"\b(?:instructions?|consignes?|règles|directives?|instrucciones|reglas|indicaciones|órdenes|istruzioni|regole|"
+        r"indicazioni|direttive|instruções|regras|ordens)\b",
+        r"\b(?:ignore[zr]?|oublie[zr]?|ne tiens pas compte|ne tenez pas compte|ignora(?:d|te)?|olvid[ae]|dimentica|esqueça)\b[^.\n]{0,20}"
+        r"\b(?:instructions|consignes|instrucciones|istruzioni|instruções)\b[^.\n]{0,12}"
+        r"\b(?:précédent\w*|antérieur\w*|ci-dessus|anterior\w*|previ[oa]s|precedent\w*)\b",
+        r"\bignore[zr]?\b[^.\n]{0,40}\b(?:consignes|instrucciones)\b",
+    ),
+    _kind(
+        "neg|verge|zignor|ignor|zapomn|игнор|забуд|проигнор|ігнор|önceki|yukarıdaki|glöm|glem|無視|忘れ|忽略|无视|忘记|忘掉|무시|잊",
+        r"\b(?:negeer|vergeet|z?ignoruj\w*|zapomnij\w*|zapomeň\w*|ignorera|ignorer|glöm|glem|(?:про)?игнорируй\w*|забуд\w+|про?ігноруй\w*)\b[^.\n]{0,20}"
+        r"\b(?:alle|vorige|eerdere|bovenstaande|jouw|wszystki\w*|poprzedni\w*|wcześniejsz\w*|powyższ\w*|swo[ji]\w*|všechn\w*|předchoz\w*|alla|tidigare|föregående|dina|dine|tidligere"
+        r"|все|предыдущ\w*|прежни\w*|свои|вс[іи]|усі|попередн\w*|свої)\b[^.\n]{0,30}"
+        r"\b(?:instructies|instrukcj\w+|polece\w+|pokyn\w*|instrukc\w+|instruktion\w*|instruks\w*|инструкци\w+|указани\w+|інструкці\w+|вказівк\w+)",
+        r"\b(?:önceki|yukarıdaki)\b[^.\n]{0,20}\b(?:talimat|komut|yönerge)\w*[^.\n]{0,20}\b(?:yok say|unut|görmezden gel|dikkate alma)\w*",
+        r"(?:指示|命令|プロンプト)[^。\n]{0,10}(?:無視|忘れ)(?:して|し、|せよ|しろ|て)",
+        r"(?:忽略|无视|無視|忘记|忘掉)[^。\n]{0,12}(?:之前|以上|先前|前面|上述|所有)[^。\n]{0,8}(?:指令|指示|提示|说明|規則|规则)",
+        r"(?:이전|위의|앞의|모든)[^.\n]{0,12}(?:지시|명령|프롬프트)[^.\n]{0,8}(?:무시|잊)(?:하|해|어)",
+    ),
+    # You are a machine, or somebody else.
+    _kind(
+        "you are|you're|you’re|developer mode|du bist|wenn |falls |tu es|vous êtes|eres |es usted|sois|estás |sei |siete|você|tu és|se és|se for|"
+        "als je|als jij|als u|jesteś|du är|du er|pokud|если|eğer|如果|若|假如|あなた|당신|네가",
+        rf"\byou are (?:now |no longer )+(?:an? |in )?(?:{_MACHINE}|developer mode|DAN|unrestricted|jailbroken)\b",
+        rf"\byou are (?:an? )?{_MACHINE}\b[^.\n]{{0,40}}\b(?:must|will|shall|should|print|write|output|say)\b",
+        r"\bdeveloper mode (?:is )?(?:enabled|on|activated)\b",
+        rf"\bdu bist (?:jetzt|nun|ab sofort|nicht mehr) (?:eine? |im )?(?:{_MACHINE}|entwicklermodus)",
+        rf"\b(?:tu es|vous êtes) (?:désormais|maintenant) (?:une? |en )?(?:{_MACHINE}|mode développeur)",
+        rf"\b(?:ahora|a partir de ahora) (?:eres|estás) (?:una? |en )?(?:{_MACHINE}|modo desarrollador)",
+        rf"\b(?:ora|adesso|d'ora in poi) sei (?:una? |un'|in )?(?:{_MACHINE}|modalità sviluppatore)",
+        rf"\b(?:if|when) you(?: are|['’]re) (?:an? |the |any )?{_MACHINE}\b{NO_PEOPLE}",
+        rf"\b(?:wenn|falls) (?:du|sie|ihr) (?:als |eine? )?{_MACHINE}\b(?:[^.\n]{{0,40}}\b(?:bist|sind|seid)\b|[^.\n]{{0,40}}\bdies)",
+        rf"\bsi (?:tu es|vous êtes) (?:une? )?{_MACHINE}\b",
+        rf"\bsi (?:eres|es usted|sois) (?:una? )?{_MACHINE}\b",
+        rf"\bse (?:sei|siete|você é|tu és|és|fores|for) (?:una? |un['’]|uma? )?{_MACHINE}\b",
+        rf"\bals (?:je|jij|u) (?:een )?{_MACHINE} (?:bent|dit|deze)\b",
+        rf"\b(?:jeśli|jeżeli) jesteś {_MACHINE}\b",
+        rf"\b(?:om du är|hvis du er) (?:en |ett |et )?{_MACHINE}\b",
+        rf"\bpokud (?:jsi|jste) {_MACHINE}\b",
+        rf"\bесли (?:ты|вы)[ ,–—-]{{1,3}}(?:это )?{_MACHINE}\b",
+        r"\beğer (?:bir )?(?:yapay zek[aâ]|dil model|sohbet robot)\w*(?: \w+)?(?:sa|se)n",
+        r"(?:如果|若|假如)[你您]是(?:一[个個])?(?:AI|人工智能|人工智慧|语言模型|語言模型|大模型|聊天机器人)",
+        r"(?:あなたが)(?:AI|人工知能|言語モデル)[^。\n]{0,8}(?:なら|であれば|の場合)",
+        r"(?:당신이|네가) (?:AI|인공지능|언어 모델)\S{0,4}(?:라면|이면)",
+    ),
+    # Addressed by name.
+    _kind(
+        "ai,|ai:|ai!|ai :|ki :|ia :|ais|a.i.|ki,|ki:|ki!|ia,|ia:|ia!|assist|asist|bot|llm|model|gpt|claude|gemini|copilot",
+        r"(?:^|[.!?:(][ \t]{0,3}|^[\"“„«])(?:(?:dear |hey |attention,? |note to (?:the |any )?|to (?:the|any) |hello |liebe[rs]? |hallo "
+        r"|achtung,? |chère? |cher |bonjour |querid[oa] |hola |car[oa] |ciao )(?:reader['’]s |user['’]s )?"
+        rf"{_MACHINE}s?[ \t]{{0,3}}[,:!]|(?!(?:Claude|Gemini|Copilot)\b){_MACHINE}s?[ \t]{{0,3}}[:!])\s(?!\s*{_ASKS})",
+        rf"\b(?:any|every|the) (?:reader|user)['’]s {_MACHINE}\b",
+    ),
+    # Give away what you were told.
+    _kind(
+        "prompt|instruction|instruc|anweisung|istruzioni|message|api|secret key",
+        r"\b(?:reveal|print|show|repeat|output|leak|disclose|expose|share|send|verrate|zeige|nenne|gib|révèle[zr]?"
+        rf"|affiche[zr]?|revela|muestra|imprime|rivela|mostra|stampa|revele)\b[^.\n]{{0,40}}\b{_SECRET}",
+        r"\b(?:new|updated|real|following|additional|neue|nouvelles|nuevas|nuove) "
+        r"(?:system )?(?:instructions?|anweisung(?:en)?|consignes|instrucciones|istruzioni)\s?:",
+        r"\b(?:begin|end) (?:of )?system prompt\b",
+    ),
+    _kind(
+        "user|reader|human|reviewer",
+        r"\b(?:do not|don't|never) (?:tell|mention|reveal|show)\b[^.\n]{0,30}\b(?:users?|readers?|humans?|reviewers?)\b",
+    ),
+    # The marks of a conversation with a machine.
+    _kind(
+        "<|inst]|sys>|system|assistant|<document|instruction|human:|developer:|role",
+        r"<\|[a-z_]{2,20}\|>|\[/?INST\]|<<?/?SYS>>?|</?(?:system|assistant|document|instructions?)>",
+        r"^[^\w\n]{0,20}(?:system|assistant|human|developer)[ \t]?:",
+        r"[\"'“]role[\"'”]\s?:\s?[\"'“](?:system|assistant|developer|tool)\b",
+        r"^#{2,6} ?(?:system|instructions?)\b",
+    ),
+)
+# What texts about models say too: a person should look, but a fact may say it.
+_SIGNS: Final = re.compile(
+    r"\b(?:system|developer) (?:prompt|message)\b"
+    r"|\bas an? (?:AI|large language|language) (?:language )?model\b"
+    r"|\b(?:AI|LLM|assistant|language model)s?\b[^.\n]{0,30}\b(?:must|should|has to|have to|shall)\b[^.\n]{0,20}"
+    r"\b(?:output|write|reply|respond|answer|include|append|print)\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END: Final = re.compile(r"[.!?:;…)。！？|–—][^\w\n]*\s*")
+_PARAGRAPH: Final = re.compile(r"\n[^\S\n]*\n")
+LOOKED_THROUGH: Final = 600_000
+"""Characters of a text that any writer reads at most."""
+_TOKEN: Final = re.compile(r"[^\W_]+(?:[-_'\u2019][^\W_]+)*")
+_QUOTED: Final = re.compile(
+    r"[\"\u201c\u201e\u00ab\u2018]\s?([^\"\u201c\u201d\u201e\u00ab\u00bb\u2019\n]{4,200}?)\s?[\"\u201d\u201c\u00bb\u2019]"
+)
+_RUN: Final = 6
+"""As many words in a row are no chance."""
+_LEAST_SHOUTED: Final = 4
+
+
+def gives_orders(text: str) -> bool:
+    """Whether it speaks to a machine as only orders do; no fact may be such a sentence."""
+    return any(True for _ in _orders(text))
+
+
+def _orders(text: str) -> Iterator[Span]:
+    """Where the telling words stand, without the end of the sentence before them, and not in order."""
+    if _CHATS.search(text):
+        text = _CHATS.sub(lambda line: re.sub(r"[^\n]", " ", line.group()), text)
+    small = text.lower()
+    patterns = [kind.pattern for kind in _KINDS if any(stem in small for stem in kind.stems)]
+    calls: list[Span] = []
+    if speaks_to_one(small):
+        patterns += ADDRESSES
+        calls = list(calls_in(text))
+    for begun, ended in [*calls, *(match.span() for pattern in patterns for match in pattern.finditer(text))]:
+        before = _SENTENCE_END.match(text, begun, ended)
+        yield before.end() if before else begun, ended
+
+
+def is_suspicious(text: str) -> bool:
+    """Whether a person should look before anything made from it goes out. A sign, not a proof, in both directions."""
+    return gives_orders(text) or shows_signs(text)
+
+
+def shows_signs(text: str) -> bool:
+    """Whether it speaks of machines as orders to them do, and as texts about them do too."""
+    return _SIGNS.search(text) is not None
+
+
+def orders_in(text: str) -> tuple[Span, ...]:
+    """Each sentence that gives orders with the rest of its paragraph, which says what is to be done: `text[start:end]`."""
+    found: list[Span] = []
+    start = 0
+    breaks = iter([*(one.span() for one in _PARAGRAPH.finditer(text)), (len(text), len(text))])
+    end, following = next(breaks)
+    for begun, ended in sorted(_orders(text)):
+        if found and ended <= found[-1][1]:
+            continue
+        while end <= begun and end < len(text):
+            start, (end, following) = following, next(breaks)
+        sentences = split_sentences(text[start:ended])
+        first = start + max((one for one, _ in sentences if start + one <= begun), default=0)
+        # What is wanted may stand in the paragraph below whom it is wanted of.
+        while end < ended:
+            start, (end, following) = following, next(breaks)
+        if found and first < found[-1][1]:
+            first = found.pop()[0]
+        found.append((first, max(end, ended)))
+    return tuple(found)
+
+
+def without_orders(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with blank lines where orders stood, each character at its old place; and what stood there."""
+    spans = orders_in(text[:LOOKED_THROUGH])
+    pieces: list[str] = []
+    position = 0
+    for start, end in spans:
+        pieces += [text[position:start], "\n\n".ljust(end - start)[: end - start]]
+        position = end
+    return "".join(pieces) + text[position:], tuple(text[start:end] for start, end in spans)
+
+
+def carried_out(words: str, orders: Iterable[str], known: str) -> tuple[str, ...]:
+    """What of the orders stands in `words`, though nothing else that is `known` says it.
+
+    That is a run of six words, what an order puts in quotation marks, and any word that is a code or in capitals.
+    """
+    said, other = _spaced(words), _spaced(known)
+    found = [
+        wanted
+        for order in orders
+        for wanted in _wanted(order)
+        if _spaced(wanted) in said and _spaced(wanted) not in other
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _wanted(order: str) -> Iterator[str]:
+    yield from (match[1] for match in _QUOTED.finditer(order))
+    tokens = _TOKEN.findall(order)
+    for token in tokens:
+        is_code = any(sign.isdigit() for sign in token) and any(sign.isalpha() for sign in token)
+        if is_code or (len(token) >= _LEAST_SHOUTED and token.isupper() and not order.isupper()):
+            yield token
+    for place in range(len(tokens) - _RUN + 1):
+        yield " ".join(tokens[place : place + _RUN])
+
+
+def _spaced(text: str) -> str:
+    """Its words in small letters, each between two spaces, so that whole words are compared."""
+    return f" {' '.join(_TOKEN.findall(text.casefold()))} "

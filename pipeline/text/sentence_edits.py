@@ -1,0 +1,236 @@
+"""The edits that a verbatim sentence may undergo, and whether it can stand alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Final
+from unicodedata import east_asian_width
+
+from pipeline.text.anaphora import leaves_speaker_open, points_back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def word_set(words: str) -> frozenset[str]:
+    """A list of words that reads as text."""
+    return frozenset(words.split())
+
+
+# The spaces that hold a number together ("10 000") stay what they are.
+_SPACE = re.compile(r"[^\S\u00a0\u202f\u2009]+")
+_LOOSE_MARK = re.compile(r" (?=[,.;:!?\u2026](?:\s|$))")
+_WHOLLY_QUOTED = re.compile(
+    r"[\"\u201c\u00ab\u201e\u300c\u05f4][^\"\u201c\u201d\u00ab\u00bb\u300d\u05f4]*[\"\u201c\u201d\u00bb\u300d\u05f4][.!?]?$"
+)
+_OPENING = "\"'\u2018\u201c\u00ab\u201e\u05f4([ "
+_FIRST_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_DANGLING = word_set(
+    "he she it they him her them his hers its their theirs this that these those such he's she's it's "
+    "they're that's he'd she'd they'd he'll she'll it'll they'll they've"
+)
+# Of other languages, those that are no word of another one; a capital letter behind one makes it a name ("Han Kang").
+_DANGLING_ELSEWHERE = re.compile(
+    r"(?i:er|ihm|ihn|elles?|ils|celui|celles?|ceux|cela|il(?!\s(?:y|faut|s['\u2019]agit|existe|reste|est|pleut|suffit)\b)|él|ellos|ellas"
+    r"|ele|eles|elas|isso|hij|zij|han|hon|hun|hän|он|она|они|оно|він|вона|вони|הוא|היא|هو|هي)\s(?![A-ZÀ-ÖØ-ÞА-ЯЄІЇ])"
+)
+_CONNECTIVE = word_set(
+    "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
+    "otherwise instead nevertheless nonetheless besides additionally similarly likewise consequently"
+)
+_LEADING_CONJUNCTION = re.compile(
+    r"(?P<open>[\"'\u2018\u201c\u00ab]?)"
+    r"(?:But|And|So|Yet|Or|Also|However|Moreover|Furthermore|Meanwhile|Therefore),?\s+(?=\w)"
+)
+_ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
+_CLAUSE_EDGE = re.compile(r"[,;:](?=\s)|\s[\u2013\u2014-](?=\s)|[\u2014\u3001\uff0c\uff1b\u060c]")
+# What follows one of these would turn the cut statement into another one.
+_QUALIFIERS = word_set(
+    "but unless except not if only without although though however until nor while whereas provided "
+    "despite rather which that who and or"
+)
+_ENDS_COUNTING = re.compile(r"\s+\S*\d\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
+# Control characters, overrides of the writing direction, halves of characters, lost ones, invisible tags.
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    r"\ufff0-\uffff\U000e0000-\U000e007f]"
+)
+_ASKS = re.compile(r"[?\uff1f\u061f\u037e][\"'\u2019\u201d\u00bb)\u300d]*$")
+# Before the last letter, or after two or more: after one a name in quotation marks begins ("ב״הארץ״").
+_GERSHAYIM = re.compile(
+    '(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea](?![\u05d0-\u05ea]))|(?<=[\u05d0-\u05ea]{2})["\u05f4](?=[\u05d0-\u05ea])'
+)
+# "ABGESAGT!", "The concert has been postponed to 3 May.": without it the sentence before isn't so any more.
+_LONGEST_TAKING_BACK: Final = 90
+_TAKES_BACK: Final = re.compile(
+    r"[\W_]*(?:(?:update|note|notice|now|sorry|unfortunately|achtung|wichtig|neu|jetzt|leider|attention|atención|aviso|avviso|uwaga)[\s:!,\u2013-]+)*"
+    r"(?:(?:[^\s.!?]+\s){0,3}?(?:is|are|was|were|(?:has|have) been|ist|sind|war|wurden?|wird|est|sont|(?:a|ont) été|está|están|h?an? sido"
+    r"|es|è|sono|(?:è|sono) stat[oaie]|foi|foram|zijn|werd|został[aoy]?|zostały|c['\u2019]est|jest|są|är|er|blir|bliver)\s(?:[^\s.!?]+\s){0,2}?)?"
+    r"(?:cancel?led|called off|postponed|sold out|rescheduled|abgesagt|verschoben|ausverkauft|ausgebucht|vergriffen"
+    r"|(?:(?:\S+\s){0,2}(?:fällt|fallen)\s(?:\S+\s)?aus)|(?:\S+\s){0,2}entf(?:ällt|allen)|(?:\S+\s){0,2}findet\s(?:\S+\s)?nicht statt"
+    r"|annulé(?:e?s?)|reportée?s?|complet|ajournée?s?|cancelad[oa]s?|aplazad[oa]s?|pospuest[oa]s?|agotad[oa]s?|suspendid[oa]s?|anulad[oa]s?"
+    r"|adiad[oa]s?|esgotad[oa]s?|annullat[oaie]|rinviat[oaie]|rimandat[oaie]|esaurit[oaie]|geannuleerd|afgelast|uitgesteld|uitverkocht"
+    r"|(?:\S+\s){0,2}gaat niet door|odwołan[eyaio]|przełożon[eyaio]|wyprzedan[eyaio]|zrušen[oaýéy]?|odložen[oaýéy]?|vyprodán[oaý]?"
+    r"|[iİ]ptal(?: edildi)?|ertelendi|tükendi|inställ[tda]+|slutsål[tda]+|aflyst|udsat|udsolgt|avlyst|utsatt|utsolgt"
+    r"|elmarad|törölve|elhalasztva|anulat[ăe]?|amânat[ăe]?|отмен[её]н[оаы]?|перенес[её]н[оаы]?|распродан[оаы]?|скасован[оаі]|перенесен[оаі]"
+    r"|ακυρώθηκε|ακυρώνεται|ματαιώνεται|αναβάλλεται|εξαντλήθηκε)"
+    r"(?:\s(?:to|until|till|due|because|for|by|on|auf|bis|wegen|au|à|hasta|al|por|per|a|tot|naar|wegens|na|do|z|до|на|из-за)\s[^.!?]{1,50})?"
+    r"(?:\sworden)?[^\w]*|\W*[^\s.!?]{0,10}?(?:中止|延期|完売|取消|售罄|售完|취소|연기|매진)[^\s.!?]{0,8}\W*",
+    re.IGNORECASE,
+)
+_PAIRS = (("\u201c", "\u201d"), ("(", ")"), ("[", "]"), ("\u300c", "\u300d"), ("\uff08", "\uff09"))
+
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
+# Chinese and Japanese words have about two signs; those of Thai, Lao, Burmese and Khmer about four with their vowels,
+# of which those above and below a letter are no word characters to a pattern.
+_SPACELESS: Final = (
+    (re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 2),
+    (re.compile(r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"), 4),
+)
+_WIDE_END: Final = re.compile("([\u3002\uff01\uff1f][\u300d\u300f\u201d\uff09]?) ")
+
+
+def count_words(text: str) -> int:
+    """Words, of every script; those that write without spaces are counted by their signs, a rest as one."""
+    words = 0
+    if not text.isascii():
+        for signs, in_a_word in _SPACELESS:
+            text, found = signs.subn(" ", text)
+            words += math.ceil(found / in_a_word)
+    return words + len(_WORD.findall(text))
+
+
+def drawn_length(text: str) -> int:
+    """Characters of usual width that take as much room: one of Chinese, Japanese or Korean takes that of two."""
+    return len(text) + (0 if text.isascii() else sum(east_asian_width(sign) in "WF" for sign in text))
+
+
+def is_wide(text: str) -> bool:
+    """Whether it is written in Chinese, Japanese or Korean for the most part."""
+    return drawn_length(text) > 1.5 * len(text)
+
+
+def too_wide(called: str, text: str, most: int) -> str | None:
+    """The sentence for a text that takes more room than `most` characters of usual width; None where it fits."""
+    if drawn_length(text) <= most:
+        return None
+    return f"{called} has {len(text)} characters; {most // 2 if is_wide(text) else most} are the most."
+
+
+def collapse(text: str) -> str:
+    """One space for each run of white space, none at the ends."""
+    return _SPACE.sub(" ", text).strip()
+
+
+def paragraph_of(sentences: Iterable[str]) -> str:
+    """One after the other, with a space between two; a wide full stop of Chinese or Japanese has its own."""
+    return _WIDE_END.sub(r"\1", " ".join(sentences))
+
+
+def is_clean(text: str) -> bool:
+    """Whether the words hold no character that reorders, hides or breaks them."""
+    return _UNSAFE.search(text) is None
+
+
+def opens_dangling(sentence: str) -> bool:
+    """Whether the first word points at something said before; an opening quotation mark is looked through."""
+    bare = sentence.lstrip(_OPENING)
+    first = _FIRST_WORD.match(bare)
+    if first is None:
+        return False
+    word = first.group().lower().replace("\u2019", "'")
+    return word in _DANGLING or word in _CONNECTIVE or _DANGLING_ELSEWHERE.match(bare) is not None
+
+
+def takes_back(sentence: str) -> bool:
+    """Whether it is short and says of what stands before it that it isn't to be: cancelled, postponed, sold out."""
+    return len(sentence) <= _LONGEST_TAKING_BACK and _TAKES_BACK.fullmatch(sentence) is not None
+
+
+def is_question(text: str) -> bool:
+    """Whether it ends as a question does, in any script; what closes behind the mark is looked through."""
+    return _ASKS.search(text) is not None
+
+
+def without_gershayim(text: str) -> str:
+    """With the marks inside of Hebrew abbreviations, which look like those of quotations, as apostrophes: no place moves."""
+    return text if text.isascii() else _GERSHAYIM.sub("'", text)
+
+
+def is_balanced(sentence: str) -> bool:
+    """Whether each quotation mark and bracket that is opened is closed."""
+    bare = without_gershayim(sentence)
+    if bare.count('"') % 2 or bare.count("\u05f4") % 2:
+        return False
+    return all(sentence.count(opening) == sentence.count(closing) for opening, closing in _PAIRS)
+
+
+def is_wholly_quoted(sentence: str) -> bool:
+    """Whether it is somebody's speech from end to end, without the words that say whose."""
+    return _WHOLLY_QUOTED.match(without_gershayim(sentence)) is not None
+
+
+def is_self_contained(sentence: str) -> bool:
+    """Whether it says the same without the sentences around it, and whose words it holds."""
+    return (
+        is_balanced(sentence)
+        and not opens_dangling(sentence)
+        and not points_back(sentence)
+        and not leaves_speaker_open(sentence)
+        and not is_wholly_quoted(sentence)
+    )
+
+
+def trim_conjunction(sentence: str) -> str:
+    """Without a leading "And", "But" or the like; the next word takes the capital letter."""
+    match = _LEADING_CONJUNCTION.match(sentence)
+    if match is None:
+        return sentence
+    rest = sentence[match.end() :]
+    return match["open"] + rest[:1].upper() + rest[1:]
+
+
+def drop_asides(sentence: str) -> str:
+    """Without what stands in brackets."""
+    # Numbers on both sides of an aside must not grow together, so a space stands in until the marks are set.
+    return _LOOSE_MARK.sub("", collapse(_ASIDE.sub(" ", sentence)))
+
+
+def clause_cuts(sentence: str) -> tuple[str, ...]:
+    """The sentence cut at each clause edge, with an ellipsis, longest first.
+
+    An edge is left out where a quotation or bracket would stay open, or where what follows qualifies what
+    remains.
+    """
+    cuts: list[str] = []
+    for match in _CLAUSE_EDGE.finditer(sentence):
+        head = sentence[: match.start()].rstrip()
+        following = _FIRST_WORD.match(sentence[match.end() : match.end() + 40].lstrip(_OPENING))
+        word = following.group().lower() if following else ""
+        if head and word not in _QUALIFIERS and is_balanced(head) and not _ends_taken_back(sentence):
+            cuts.append(f"{head}\u2026")
+    return tuple(reversed(cuts))
+
+
+def _ends_taken_back(sentence: str) -> bool:
+    """Whether its last words take back what stands before them, so that no part may stand alone."""
+    last = sentence.rstrip(" .!").rpartition(". ")[2]
+    return last != sentence.rstrip(" .!") and takes_back(last)
+
+
+def first_words(text: str, limit: int) -> str:
+    """As many whole words as fit into `limit` characters, with an ellipsis where some are left out.
+
+    It isn't cut beside a number: "$12.4…" of "$12.4 million" would say another one.
+    """
+    words = collapse(text)
+    if len(words) <= limit:
+        return words
+    head = words[: limit - 1]
+    # Scripts that write without spaces are cut anywhere.
+    cut = head.rpartition(" ")[0] or head
+    while (counted := _ENDS_COUNTING.search(cut)) is not None and counted.start() > 0:
+        cut = cut[: counted.start()]
+    return f"{cut.rstrip(' ,;:')}\u2026"

@@ -1,0 +1,524 @@
+"""Finds where sentences begin and end; never joins, never rewords."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pipeline.text import hearsay
+from pipeline.text.sentence_edits import takes_back, without_gershayim, word_set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Span = tuple[int, int]
+
+# What stands before a name, as languages cut it short.
+_HONORIFICS = word_set(
+    "mr mrs ms mx messrs dr dres prof profa st sr sra sres sras srta mme mmes mlle mlles gen col sgt cpl capt lt cmdr maj sen "
+    "rep gov pres rev revd hon fr cllr coun supt dra doç dña excmo excma ilmo ilma mons gral cnel arq dott sig avv geom "
+    "dipl ing bgm hr frl frk dhr mevr drs med phil jur habil hab rer inż mgr ks abp płk ppłk mjr kpt sierż "
+    "mudr judr mvdr phdr rndr paeddr thdr plk ifj özv proff проф акад доц инж ген δρ καθ"
+)
+# In small letters, or among capitals alone, these are other words.
+_CAPITAL_HONORIFICS = word_set(
+    "Det Insp Const Adm Brig Ald Pte Pvt Bro Atty MM Pr Lic Arch On Eng Exmo Exma Dir Ir Ds Bc Doc Av Sn Bp Red Mag Mw Rag"
+)
+_HONORIFIC = (
+    rf"(?:(?i:{'|'.join(sorted(_HONORIFICS))})|{'|'.join(sorted(_CAPITAL_HONORIFICS))})(?:\.?-Ing)?\."
+)
+TITLE = rf"(?:[^\W\d_]\.|{_HONORIFIC})"
+"""A pattern for a title or an initial with its full stop: "Dr.", "Dr.-Ing.", "Cllr.", "J."."""
+# After these a full stop never ends a sentence: a name or a number follows.
+_TITLES = _HONORIFICS | word_set(
+    "vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
+    "univ vgl bspw inkl incl excl exkl zzgl bzgl ggf evtl sog tel geb ul św ул núm pág "
+    "woj nám tř mah bul av pça"
+)
+# Before a number these don't end one either: what is counted in laws and books, and months.
+_BEFORE_NUMBERS = word_set(
+    "godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
+    "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
+    "janv févr fév avr juil déc ene abr dic genn febbr mag giu lug sett ott fev okt dez mrt mrz mär sty lut kwi cze lip sie wrz paź gru"
+)
+_ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder jede jedes")
+_VOWEL = re.compile(r"[aeiouyà-æè-ïò-öù-ýаеёиоуыэюяієї\d]")
+# Amounts are cut short before what they count: "9,8 Mio. Euro".
+_AMOUNTS = word_set("mio mrd mill mil milj mld mlrd tsd tis tys mln тыс млн млрд хил")
+_CUT_SHORT = re.compile(rf"(?<!\w)(?:{_HONORIFIC}|\d\s(?:{'|'.join(sorted(_AMOUNTS))})\.)$", re.IGNORECASE)
+# After these it ends a sentence only where a word follows that usually opens one.
+_SHORT_FORMS = word_set(
+    "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
+    "b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat "
+    "sun usw bzw"
+)
+_OPENERS = word_set(
+    "the a an in on at it he she they we you i this that these those his her their its our my but and "
+    "so yet for when while after before as if with by from there here what who how why where meanwhile "
+    "however although since last next now then still both each every some many most all no one two"
+)
+_GERMAN_OPENERS = word_set(
+    "der die das den dem ein eine einen er sie es wir ihr ich in im am an auf bei mit nach vor für von aus zu zum zur um "
+    "als wenn weil doch aber auch so nun dann da dort hier alle viele jeder beide damit davon dafür dabei danach"
+)
+_CUES = word_set("so and but because then now okay well also which while when if or however anyway")
+
+# German closes with the mark that opens in English; after a full stop it only closes.
+_CLOSERS = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb\u2039\u203a\u05f4)\\]\u300d\u300f\uff09\u3011"
+_ENDER = re.compile(
+    rf"(?:[.!?\u2026\u061f\u0964\u06d4]+[{_CLOSERS}]*(?=\s|$)|[\u3002\uff01\uff1f\uff61]+[{_CLOSERS}]*)"
+)
+_WORD_BEFORE = re.compile(r"[^\s(\[\"'\u2018\u201c\u00ab]+$")
+_FIRST_CHARACTER = re.compile(r"\s*[\"'\u2018\u201c\u00ab\u05f4(\[]*(?P<word>\w*)")
+_LINE_END = re.compile(r"\r\n?|[\n\u2028\u2029\f\v\x85]")
+_BULLET = re.compile(
+    r"\s*(?:[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|#{1,6}\s|\[?\(?\d{1,2}:\d{2})"
+)
+_LEAD = re.compile(
+    r"(?:[-*\u2022\u25aa\u2013\u2014\u00b7#>\s]|\d{1,3}[.)]\s"
+    r"|[\[(]?\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?[\])]?\s)+"
+)
+_WORD = re.compile(r"\S+")
+_ENTRY_NUMBER = re.compile(r"[\s(\[]*(?:\d{1,3}|[A-Za-z])?")
+_BLANK_LINE = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*[\r\n]|\u2029")
+SAYS_IN_CHINESE = r"说道?|說道?|表示|告诉|告訴|介绍|介紹|指出|强调|強調|坦言"
+# Who said it, behind speech that ends with a mark of its own: "« Il pleut. » – dit Anne", "“下雨了。”市长说".
+_SAID_BY = re.compile(
+    rf"\s*,?\s*[\u2013\u2014-]\s+[^\W\d_A-Z]|\s*,\s|[^\W\d_]{{2,14}}?(?:{SAYS_IN_CHINESE})[\u3002\uff0c,]"
+)
+# Single marks are apostrophes too, so they open after a space and close before one. What is never closed holds nothing
+# together.
+_QUOTED, _QUOTED_AT_LENGTH = (
+    re.compile(
+        rf"\u201c[^\u201c\u201d]{{1,{most}}}\u201d|\u201e[^\u201e\u201c\u201d]{{1,{most}}}[\u201c\u201d]"
+        rf"|\u201e[^\u201e\"\n]{{1,{most}}}\""
+        rf"|\u00ab[^\u00ab\u00bb]{{1,{most}}}\u00bb|\u00bb[^\u00ab\u00bb]{{1,{most}}}\u00ab|\u300c[^\u300c\u300d]{{1,{most}}}\u300d"
+        rf"|\u300e[^\u300e\u300f]{{1,{most}}}\u300f|\u2039[^\u2039\u203a]{{1,{most}}}\u203a|\u203a[^\u2039\u203a]{{1,{most}}}\u2039"
+        rf"|\"[^\"]{{1,{most}}}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{{0,{most - 2}}}?\S\u2019(?![^\W_])"
+        rf"|\u201d[^\u201c\u201d]{{1,{most}}}\u201d|\u05f4[^\u05f4]{{1,{most}}}\u05f4"
+    )
+    # Within the longest sentence, and what somebody says at length.
+    for most in (600, 5_000)
+)
+# What `canonical.seen_text` marks: rows of tables, code and captions, a line each.
+_MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
+_ITEM = re.compile(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
+_WEEKDAY = (
+    r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?|week(?:days?|ends?)|daily|(?:mo|di|mi|do|fr|sa|so)\b\.?"
+    r"|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|sonnabends?|lun(?:di|es|edì)?|mar(?:di|tes|tedì)?|mer(?:credi|coledì)?|miércoles|jeu(?:di|ves)?"
+    r"|ven(?:dredi|erdì)?|viernes|sam(?:edi)?|sábado|sabato|dim(?:anche)?|domingo|domenica|gio(?:vedì)?|segunda|terça|quarta|quinta|sexta"
+    r"|(?:maan|dins|woens|donder|vrij|zater|zon)dag|poniedziałek|wtorek|środa|czwartek|piątek|sobota|niedziela|pondělí|úterý|středa|čtvrtek|pátek|neděle"
+    r"|(?:mån|tis|ons|tors|fre|lör|sön|man|tirs|lør|søn)dag|ma(?:anantai)?|maanantai|tiistai|keskiviikko|torstai|perjantai|lauantai|sunnuntai"
+    r"|hétfő|kedd|szerda|csütörtök|péntek|szombat|vasárnap|luni|marți|miercuri|joi|vineri|sâmbătă|duminică"
+    r"|понедельник|вторник|среда|четверг|пятница|суббота|воскресенье|понеділок|вівторок|середа|п.ятниця|субота|неділя|(?:пн|вт|ср|чт|пт|сб|вс|нд)\b"
+    r"|δευτέρα|τρίτη|τετάρτη|πέμπτη|παρασκευή|σάββατο|κυριακή|pazartesi|salı|çarşamba|perşembe|cuma(?:rtesi)?|pazar"
+    r"|[月火水木金土日]曜日?|(?:周|週|星期|礼拜)[一二三四五六日天]|[월화수목금토일]요일)"
+)
+_OPEN_HOURS = (
+    r"(?:\d{1,2}(?:[:.h]\d{2}|\s?(?:h|am|pm|a\.m\.|p\.m\.|uhr|noon|ч|час|時|点|點|시)\b|\s?[\u2013\u2014-]\s?\d{1,2})|noon|closed|geschlossen|ruhetag|fermé|cerrado"
+    r"|chiuso|fechado|encerrado|gesloten|nieczynne|zamknięte|zavřeno|stängt|lukket|stengt|suljettu|zárva|închis|закрыто|выходной|зачинено|κλειστά|kapalı|休|定休|휴무)"
+)
+# "Mon\u2013Fri: 9\u201317", a line each or all in one.
+_HOURS = re.compile(
+    rf"[^\S\n]*+(?:[-*\u2022]\s)?{_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,30}}?{_OPEN_HOURS}[^!?\n]{{0,40}}(?=\n|$)",
+    re.IGNORECASE,
+)
+_HOURS_WITHIN = re.compile(
+    rf"(?<![^\W\d_]){_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,20}}?{_OPEN_HOURS}", re.IGNORECASE
+)
+_DIGIT = re.compile(r"\d")
+_HOURS_MOST = 2
+"""More of them in one sentence are a list."""
+# Who speaks in an interview or a talk that is written as one: "Q:", "Antwort:", "Ida Berg:".
+_SPEAKER = re.compile(
+    r"[^\S\n]*+[*_>]{0,3}(?P<label>(?P<usual>(?:Q|A|F|Frage|Antwort|Question|Answer|Réponse|R|P|D|Pregunta|Respuesta|Domanda|Risposta|Pergunta|Resposta"
+    r"|Vraag|Antwoord|Fråga|Svar|Spørgsmål|Spørsmål|Pytanie|Odpowiedź|Otázka|Odpověď|Вопрос|Ответ|В|О|Питання|Відповідь|Kérdés|Válasz|Soru|Cevap|Ερώτηση|Απάντηση|問|答|问|Q[.]|A[.])\d{0,2})"
+    r"|[^\W\d_a-z][^\s:.!?]*(?:\s(?:[^\W\d_a-z][^\s:.!?]*|van|von|de|der|den|del|di|da|la|le|al|bin)){0,3})[*_]{0,3}\s?(?::[*_]{0,3}\s+|\uff1a[*_]{0,3}\s*)(?=\S)"
+)
+_LABELLED_LEAST = 2
+"""Lines of one speaker; a name that stands before one alone is a label as others are: "Place: Brackwater"."""
+_ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{_CLOSERS}]*$")
+_LONGEST_SIGNATURE = 90
+# "— Ida Berg, waste office", after a sentence's end.
+_SIGNATURE = re.compile(
+    rf"[.!?\u2026\u061f\u0964\u3002\uff01\uff1f][{_CLOSERS}]*\s+(?:>\s*)?[\u2014\u2013\u2015]\s*"
+    rf"(?P<by>(?:{TITLE}\s)*"
+    r"[^\W\d_a-z][^\s,;:!?]+(?:\s(?:[^\W\d_a-z][^\s,;:!?]*|van|von|de|der|den|del|di|da|la|le|al|bin))*"
+    r"\s[^\W\d_a-z][^\s,;:.!?]+(?:,\s[^\n.!?]{2,50})?)\s*$"
+)
+_ONE_LINE_END = re.compile(r"[^\S\n]*\n?[^\S\n]*")
+_NAME_ALONE = re.compile(r"\s*(?:>\s*)?[\u2014\u2013\u2015]\s*[^\W\d_a-z]")
+_GOES_ON = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S)")
+_DAY_AND_MONTH = re.compile(r"\s*\d{1,2}\.(?!\d)")
+_CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
+
+_LAST_SPACED = "\u2fff"
+"""From here on scripts write without spaces (Korean apart)."""
+_GERMAN_MONTHS = word_set(
+    "januar februar m\u00e4rz april mai juni juli august september oktober november dezember"
+)
+_HEADING_LENGTH = 50
+"""A line that doesn't end a sentence is a heading when it is shorter than this, else a wrapped line."""
+_LONGEST_HEADING = 120
+# A line that is broken behind one of them was only wrapped.
+_GOING_ON = re.compile(
+    r"[,;:\u2013\u2014-]$|\s(?:the|an?|of|in|on|at|to|by|for|with|and|or|but|that|which|who|from|as|is|are|was|were|der|die|das|den|dem|des|ein|eine[mnrs]?|und|oder"
+    r"|aber|dass|mit|von|im|am|zu|für|auf|bei|nach|ist|sind|le|la|les|un|une|de|du|des|et|ou|à|au|aux|en|dans|sur|pour|que|qui|est|el|los|las|una|del|y|o|con|por|para"
+    r"|il|lo|gli|di|del|della|e|che|per|os?|as?|do|da|dos|das|em|um|uma|het|een|van|i|w|z|na|do|och|att|av|og|at|af|и|в|на|с|что|по)$",
+    re.IGNORECASE,
+)
+_LONGEST_SENTENCE = 600
+_UNPUNCTUATED = 240
+_SEGMENT = 150
+_SEGMENT_LEAST = 70
+
+
+def _ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
+    """Whether the marks that `match` found end a sentence at `end`, by the word before them and the word after."""
+    marks = match.group()
+    if (
+        text[end - 1] in _CLOSERS
+        and (said_by := _SAID_BY.match(text, end))
+        and not said_by.group()[-1].isupper()
+    ):
+        return False
+    if marks[0] in "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f":
+        return True
+    following = _FIRST_CHARACTER.match(text, end)
+    word = following["word"] if following else ""
+    if word[:1].islower():
+        return False
+    return marks != "." or _full_stop_ends(text, match, word)
+
+
+def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
+    """Whether a single full stop ends a sentence, rather than a short form before `word`."""
+    before = _WORD_BEFORE.search(text, max(0, match.start() - 20), match.start())
+    # "l\u2019art. 12".
+    last = before.group() if before else ""
+    elided = last.rpartition("\u2019")[2]
+    last = elided if len(elided) > 2 else last
+    if len(last) == 1 and last.isupper():
+        # An initial, unless it is the pronoun "I" or ends a line of thought before a usual opener.
+        return word.lower() in _OPENERS and (last == "I" or word.lower() not in {"a", "i"})
+    if last.isdigit() and not _ends_with_number(text, match, last, word):
+        return False
+    name = last.lower()
+    if word[:1].isdigit() and _counts(text, match, name):
+        return False
+    if len(last) == 1 and last.islower():
+        # "z. B." and "г. Казань"; but a year ends with its "г.".
+        return not word or text[max(0, match.start() - 3) : match.start() - 1].strip().isdigit()
+    if name in _AMOUNTS:
+        return not word or word.lower() in _OPENERS | _GERMAN_OPENERS
+    if last in _CAPITAL_HONORIFICS or re.split(r"[.-]", name)[-1] in _HONORIFICS:
+        return False
+    if name in _TITLES:
+        # "No." is a short form only before a number.
+        return name in {"no", "p", "v", "art"} and not word[:1].isdigit()
+    if name in _SHORT_FORMS or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
+        # Among capitals alone an opener is told from no other word: "BEFORE 5 P.M. ON 12 DECEMBER".
+        is_shouted = last.isupper() and len(word) > 1 and word.isupper()
+        return word == "" or (not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS)
+    return True
+
+
+def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> bool:
+    """Whether a full stop after a number ends a sentence, and not a day or an ordinal: "12. 11.", "im 3. Quartal"."""
+    if word.lower() in _GERMAN_MONTHS:
+        return False
+    if len(last) <= 2 and word.isdigit() and len(word) <= 2:
+        return _DAY_AND_MONTH.match(text, match.end()) is None
+    before = text[max(0, match.start() - len(last) - 12) : match.start() - len(last)].split()
+    is_ordinal = len(last) <= 3 and bool(before) and before[-1].lower() in _ORDINAL_AFTER
+    return not (is_ordinal and word[:1].isupper() and word.lower() not in _OPENERS | _GERMAN_OPENERS)
+
+
+def _counts(text: str, match: re.Match[str], name: str) -> bool:
+    """Whether a word before a number and its full stop is short for what is counted: "para. 3", "Bd. 2", "Jan. 2027"."""
+    if name in _BEFORE_NUMBERS or name.endswith("str"):
+        return True
+    before = text[max(0, match.start() - len(name) - 4) : match.start() - len(name)].rstrip()
+    # "10 km. 40 people": a unit is no short form of what follows.
+    return name.isalpha() and 2 <= len(name) <= 5 and not _VOWEL.search(name) and not before[-1:].isdigit()
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Stretches between line ends that separate; a line that was only wrapped goes on."""
+    start = 0
+    line_start = 0
+    is_first = True
+    for match in _LINE_END.finditer(text):
+        line = text[line_start : match.start()]
+        if _separates(line, text, match.end()) or (is_first and _is_heading(line, text, match.end())):
+            yield start, match.start()
+            start = match.end()
+        is_first = not line.strip()
+        line_start = match.end()
+    yield start, len(text)
+
+
+def _is_heading(line: str, text: str, position: int) -> bool:
+    """Whether the first line of a paragraph was broken though the next word had room in it: a heading, not a wrapped line."""
+    if not _HEADING_LENGTH <= len(line) <= _LONGEST_HEADING or _GOING_ON.search(line.rstrip()):
+        return False
+    paragraph_end = _BLANK_LINE.search(text, position)
+    rest = text[position : min(paragraph_end.start() if paragraph_end else len(text), position + 5_000)]
+    word = _WORD.search(rest)
+    if word is None or not word.group()[:1].isupper():
+        return False
+    return len(line) + 1 + len(word.group()) <= max(map(len, _LINE_END.split(rest)))
+
+
+def _separates(line: str, text: str, position: int) -> bool:
+    following = text[position : position + 40]
+    if _MARKED.match(line) or _MARKED.match(text, position):
+        return True
+    if not line.strip() or not following.strip() or _LINE_END.match(following.lstrip(" \t\u00a0")):
+        return True
+    if _HOURS.match(line) or _HOURS.match(text, position) or _SPEAKER.match(text, position):
+        return True
+    if len(line) >= _HEADING_LENGTH and _CUT_SHORT.search(line.rstrip()) and not _BULLET.match(following):
+        return False
+    if line.rstrip(f"{_CLOSERS} ")[-1:] in ".!?\u2026\u3002\uff01\uff1f\u061f\u0964" or _BULLET.match(
+        following
+    ):
+        return True
+    opening = following.lstrip().lstrip("\"'\u2018\u201c\u00ab([")[:1]
+    return not opening.islower() and len(line) < _HEADING_LENGTH
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
+    """A word as it may be cut: whole, or between two letters of a script that writes without spaces."""
+    piece_start = start
+    if not text[start:end].isascii():
+        for position in range(start + 1, end):
+            is_long = position - piece_start >= _SEGMENT
+            if is_long and all(
+                text[place].isalpha() and text[place] > _LAST_SPACED for place in (position - 1, position)
+            ):
+                yield piece_start, position
+                piece_start = position
+    yield piece_start, end
+
+
+def _segments(text: str, start: int, end: int) -> Iterator[Span]:
+    """A long stretch without marks, cut at line ends, clause marks or cue words, else by length."""
+    segment_start = start
+    previous_end = start
+    best: int | None = None
+    for word in _WORD.finditer(text, start, end):
+        for piece_start, piece_end in _pieces(text, word.start(), word.end()):
+            length = previous_end - segment_start
+            if length >= _SEGMENT_LEAST:
+                gap = text[previous_end:piece_start]
+                opens = word.group().lower() in _CUES or "\n" in gap or text[previous_end - 1] in _CLAUSE_MARK
+                if opens and piece_start == word.start():
+                    best = previous_end
+            if piece_end - segment_start > _SEGMENT and length:
+                cut = best if best is not None else previous_end
+                yield segment_start, cut
+                segment_start = cut
+                best = None
+            previous_end = piece_end
+    yield segment_start, end
+
+
+def _trimmed(text: str, start: int, end: int) -> Span | None:
+    """Without the white space, bullets and time stamps around it; None where nothing is left."""
+    lead = _LEAD.match(text, start, end)
+    # Within a line a number or a time of day is a word of the sentence.
+    if lead and (start == 0 or _LINE_END.match(text, start - 1) or "\n" in lead.group()):
+        start = lead.end()
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def _quotations(text: str, start: int, end: int, pattern: re.Pattern[str] = _QUOTED) -> list[Span]:
+    """Where speech begins and ends, in order; marks without a direction, of which one is left over, tell neither."""
+    block = without_gershayim(text[start:end])
+    untold = {mark for mark in '"\u05f4' if block.count(mark) % 2}
+    spans = (match.span() for match in pattern.finditer(block))
+    return [(start + one, start + other) for one, other in spans if block[one] not in untold]
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
+    position = start
+    has_ended = False
+    quotations = _quotations(text, start, end)[::-1]
+    for match in _ENDER.finditer(text, start, end):
+        while quotations and quotations[-1][1] <= match.start():
+            quotations.pop()
+        sentence_end = match.end()
+        if quotations and quotations[-1][0] < match.start() and sentence_end < quotations[-1][1]:
+            closing = quotations[-1][1]
+            if text[sentence_end : closing - 1].strip():
+                # What somebody says in several sentences stays together.
+                continue
+            sentence_end = closing
+        if _ends_sentence(text, match, sentence_end):
+            yield from _limited(text, position, sentence_end, is_punctuated=True)
+            position = sentence_end
+            has_ended = True
+    if position < end:
+        yield from _limited(text, position, end, is_punctuated=has_ended)
+
+
+def _limited(text: str, start: int, end: int, *, is_punctuated: bool) -> Iterator[Span]:
+    if end - start > (_LONGEST_SENTENCE if is_punctuated else _UNPUNCTUATED):
+        yield from _segments(text, start, end)
+    else:
+        yield start, end
+
+
+def split_sentences(text: str) -> tuple[Span, ...]:
+    """Where each sentence stands: `text[start:end]`, in order, without overlap, never empty."""
+    return tuple(span for _, span in _spans(text))
+
+
+def statements_in(text: str) -> tuple[Span, ...]:
+    """The sentences that say something by themselves, as `split_sentences` finds them.
+
+    Not the rows of a table, nor code or a caption, nor a list of opening hours; an item of a list only where it ends as a
+    sentence does; not what is told as hearsay or is denied by what follows; not what somebody says without the marks
+    that show it, nor the questions and answers of an interview.
+    """
+    spans = tuple(_spans(text))
+    spoken = _speeches(text)
+    talk_start, talk_end = _talk_in(text)
+    unasserted = hearsay.unasserted([text[start:end] for _, (start, end) in spans])
+    return tuple(
+        (start, end)
+        for place, (block_start, (start, end)) in enumerate(spans)
+        if place not in unasserted
+        and not talk_start <= start < talk_end
+        and not _lists_hours(text, start, end)
+        and not _MARKED.match(text, block_start)
+        and (not _ITEM.match(text, block_start) or _ENDED.search(text, start, end))
+        and not any(one < start and end < other for one, other in spoken.get(block_start, ()))
+    )
+
+
+def _lists_hours(text: str, start: int, end: int) -> bool:
+    if _HOURS.match(text, start) and not _ENDED.search(text, start, end):
+        return True
+    if not _DIGIT.search(text, start, end):
+        return False
+    return sum(1 for _ in _HOURS_WITHIN.finditer(text, start, end)) > _HOURS_MOST
+
+
+def _talk_in(text: str) -> Span:
+    """From the first to the end of the last line of a talk that names its speakers before their words; else nothing.
+
+    An answer says nothing without its question, and nobody's words are the text's own.
+    """
+    labelled: list[tuple[str, bool, Span]] = []
+    if ":" not in text and "\uff1a" not in text:
+        return 0, 0
+    for start, end in _blocks(text):
+        match = _SPEAKER.match(text, start, end)
+        if match is not None:
+            label = re.sub(r"[\d.]+$", "", match["label"]).casefold()
+            labelled.append((label, match["usual"] is not None, (start, end)))
+    counts = Counter(label for label, _, _ in labelled)
+    usual = {label for label, is_usual, _ in labelled if is_usual}
+    speakers = {label for label, count in counts.items() if count >= _LABELLED_LEAST} | (
+        usual if len(usual) > 1 else set()
+    )
+    if len(speakers) < 2:
+        return 0, 0
+    places = [span for label, _, span in labelled if label in speakers]
+    return places[0][0], places[-1][1]
+
+
+def _spans(text: str) -> Iterator[tuple[int, Span]]:
+    """Each sentence with where its block begins; one that is taken back right behind it holds both ("... ABGESAGT!")."""
+    waiting: tuple[int, Span] | None = None
+    for block_start, (start, end) in _parted(text):
+        if waiting is not None:
+            begun, before = waiting
+            if _ONE_LINE_END.fullmatch(text, before[1], start) and takes_back(text[start:end]):
+                waiting = (begun, (before[0], end))
+                continue
+            yield waiting
+        waiting = (block_start, (start, end))
+    if waiting is not None:
+        yield waiting
+
+
+def _parted(text: str) -> Iterator[tuple[int, Span]]:
+    """Each sentence by itself; what somebody signed stays with the name under it."""
+    for block_start, block_end in _signed_together(text):
+        is_signed = signature_in(text, block_start, block_end) is not None
+        whole = _limited(text, block_start, block_end, is_punctuated=True)
+        for start, end in whole if is_signed else _sentences(text, block_start, block_end):
+            span = _trimmed(text, start, end)
+            if span is not None:
+                yield block_start, span
+
+
+def _speeches(text: str) -> dict[int, list[Span]]:
+    """What is said in blocks that are longer than a sentence, by where the block begins; in others it isn't parted."""
+    return {
+        start: _quotations(text, start, end, _QUOTED_AT_LENGTH)
+        for start, end in _signed_together(text)
+        if end - start > _LONGEST_SENTENCE
+    }
+
+
+def is_title(word: str) -> bool:
+    """Whether it only stands before a name, with its full stop or without: "Dr.", "Cllr", "J."."""
+    bare = word.rstrip(".")
+    return len(bare) == 1 or bare == "Me" or re.fullmatch(TITLE, f"{bare}.") is not None
+
+
+def signature_in(text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+    """The name under a quotation, after a dash and with nothing behind it: `said` ends before it, `by` is the name."""
+    end = len(text) if end is None else end
+    dash = max(text.rfind(mark, max(start, end - _LONGEST_SIGNATURE), end) for mark in "\u2014\u2013\u2015")
+    return None if dash == -1 else _SIGNATURE.search(text, max(start, dash - 8), end)
+
+
+def _signed_together(text: str) -> Iterator[Span]:
+    """The blocks; one that holds nothing but a name after a dash belongs to the one before it."""
+    waiting: Span | None = None
+    for start, end in _blocks(text):
+        if not text[start:end].strip():
+            continue
+        if waiting is not None:
+            if _NAME_ALONE.match(text, start, end) and signature_in(text, waiting[0], end):
+                waiting = (waiting[0], end)
+                continue
+            yield waiting
+        waiting = (start, end)
+    if waiting is not None:
+        yield waiting
+
+
+def goes_on(text: str, end: int) -> bool:
+    """Whether what ends there goes on, within its line or in the one that it was wrapped into."""
+    if _ENDED.search(text, max(0, end - 8), end):
+        return False
+    following = _GOES_ON.match(text, end)
+    return following is not None and (not following["line"] or following["sign"].islower())
+
+
+def sentence_ends(text: str) -> tuple[int, ...]:
+    """Where a sentence or a paragraph ends; a long one is not cut, and a number before an entry is no sentence."""
+    ends: list[int] = []
+    for block_start, block_end in _blocks(text):
+        position = block_start
+        for match in _ENDER.finditer(text, block_start, block_end):
+            is_number = _ENTRY_NUMBER.fullmatch(text, position, match.start())
+            if not is_number and _ends_sentence(text, match, match.end()):
+                ends.append(match.end())
+                position = match.end()
+        is_paragraph = block_end == len(text) or _BLANK_LINE.match(text, block_end)
+        rest = text[position:block_end].rstrip()
+        if is_paragraph and not _ENTRY_NUMBER.fullmatch(rest) and rest[-1] not in _CLAUSE_MARK:
+            ends.append(position + len(rest))
+    return tuple(ends)

@@ -1,0 +1,1 @@
+"""What a workspace starts with, its defaults, digest, export and end."""

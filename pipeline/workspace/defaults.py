@@ -1,0 +1,125 @@
+"""What a workspace uses where a request or a source doesn't say: read and changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from config.core import limits
+from config.core.errors import Invalid
+from config.core.ids import decode, encode
+from pipeline import plugins
+from pipeline.engines.base import Engine
+from pipeline.models import LatePolicy, Outlet, Persona, WorkspaceDefaults
+from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
+from pipeline.switches import availability
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accounts.models import Workspace
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Public ids of the persona and of outlets in order, and names of engine outputs."""
+
+    persona: str
+    engines: tuple[str, ...]
+    outlets: tuple[str, ...]
+    late_policy: str = "publish"
+    max_lateness_minutes: int | None = None
+    """None with `publish`, which never is too late."""
+
+
+def read(workspace: Workspace) -> Defaults:
+    return _told(WorkspaceDefaults.objects.of(workspace).get())
+
+
+def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
+    """Raises `Invalid` for what isn't there, `EngineUnavailable` for what can't be run here; False where it is so already. What is at work already keeps its own."""
+    persona = _persona(workspace, wanted.persona)
+    _refuse_unknown_engines(wanted.engines)
+    availability.refuse_engines(wanted.engines)
+    _refuse_unknown_outlets(workspace, wanted.outlets)
+    wanted = _with_minutes(wanted)
+    with transaction.atomic():
+        row: WorkspaceDefaults = WorkspaceDefaults.objects.of(workspace).select_for_update().get()
+        before = _told(row)
+        if before == wanted:
+            return False
+        WorkspaceDefaults.objects.of(workspace).filter(pk=row.pk).update(
+            persona=persona,
+            engines=list(wanted.engines),
+            outlets=list(wanted.outlets),
+            late_policy=wanted.late_policy,
+            max_lateness_minutes=wanted.max_lateness_minutes,
+        )
+        audit.note(
+            "defaults.changed",
+            workspace=workspace,
+            actor=actor,
+            subject=workspace.public_id,
+            details={
+                "persona": [before.persona, wanted.persona],
+                "engines": [list(before.engines), list(wanted.engines)],
+                "outlets": [list(before.outlets), list(wanted.outlets)],
+                "late_policy": [before.late_policy, wanted.late_policy],
+                "max_lateness_minutes": [before.max_lateness_minutes, wanted.max_lateness_minutes],
+            },
+        )
+    return True
+
+
+def _told(row: WorkspaceDefaults) -> Defaults:
+    return Defaults(
+        encode("per", row.persona_id),
+        tuple(row.engines),
+        tuple(row.outlets),
+        row.late_policy,
+        row.max_lateness_minutes,
+    )
+
+
+def _with_minutes(wanted: Defaults) -> Defaults:
+    if wanted.late_policy not in LatePolicy.values:
+        raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
+    if wanted.late_policy == "publish":
+        return replace(wanted, max_lateness_minutes=None)
+    minutes = LATENESS_MINUTES if wanted.max_lateness_minutes is None else wanted.max_lateness_minutes
+    if not 1 <= minutes <= LATENESS_MINUTES_MOST:
+        message = _("Give a number from 1 to %(most)d.") % {"most": LATENESS_MINUTES_MOST}
+        raise Invalid.one("max_lateness_minutes", "out_of_range", message)
+    return replace(wanted, max_lateness_minutes=minutes)
+
+
+def _persona(workspace: Workspace, public_id: str) -> Persona:
+    key = decode("per", public_id)
+    found: Persona | None = (
+        Persona.objects.of(workspace).filter(pk=key, deleted_at=None).first() if key else None
+    )
+    if found is None:
+        raise Invalid.one("persona", "unknown", _("This persona isn't there any more. Choose another one."))
+    return found
+
+
+def _refuse_unknown_engines(names: Sequence[str]) -> None:
+    known = {engine.name for engine in plugins.every("engines", Engine)}
+    if not names:
+        raise Invalid.one("engines", "required", _("Choose at least one; a push without any makes nothing."))
+    if not set(names) <= known or len(set(names)) != len(names):
+        raise Invalid.one("engines", "unknown", _("One of these engines isn't there any more."))
+
+
+def _refuse_unknown_outlets(workspace: Workspace, public_ids: Sequence[str]) -> None:
+    if len(public_ids) > limits.OUTLETS_PER_ITEM:
+        message = _("Choose at most %(most)d.") % {"most": limits.OUTLETS_PER_ITEM}
+        raise Invalid.one("outlets", "too_many", message)
+    keys = {key for one in public_ids if (key := decode("out", one))}
+    there = Outlet.objects.of(workspace).filter(pk__in=keys, deleted_at=None).count()
+    if there != len(public_ids):
+        raise Invalid.one("outlets", "unknown", _("One of these outlets isn't there any more."))

@@ -1,0 +1,41 @@
+"""What the daily digest counts at its moment: the items that wait for review."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts import notices
+from accounts.models import Workspace
+from config.core.clock import utc_now
+from pipeline.dashboard import counts
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from accounts.models import NoticeDigest
+
+
+def work(row: NoticeDigest, *, now: datetime | None = None) -> None:
+    """Work one claimed digest."""
+    now = now or utc_now()
+    row.workspace = Workspace.everywhere.get(pk=row.workspace_id)
+    notices.put_together(row, _lines(row.workspace, now), now=now)
+
+
+def _lines(workspace: Workspace, now: datetime) -> list[notices.Line]:
+    waiting = counts.waiting_for_review(workspace.pk)
+    if not waiting.count:
+        return []
+    text = ngettext("%(count)s item waits for review.", "%(count)s items wait for review.", waiting.count) % {
+        "count": waiting.said
+    }
+    if waiting.oldest_at is not None:
+        text += " " + _("The oldest has waited for %(span)s.") % {
+            # Its hard spaces are for web pages.
+            "span": timesince(waiting.oldest_at, now).replace("\xa0", " ")
+        }
+    return [notices.Line("reviews_waiting", text)]

@@ -1,0 +1,236 @@
+"""The pipeline's part of a workspace's export: the shapes of the API, without what opens anything."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from accounts.export import in_turn
+from config.core.clock import utc_now
+from config.core.datetimes import as_z, as_z_or_none
+from config.core.ids import encode
+from pipeline import mailing, payloads
+from pipeline.generate import outcomes
+from pipeline.media import files
+from pipeline.models import (
+    Asset,
+    GeneratedItem,
+    MailDelivery,
+    Mailing,
+    ModelCall,
+    Outlet,
+    Persona,
+    Publication,
+    PublishQueue,
+    RawBody,
+    RawItem,
+    Recurrence,
+    Revision,
+    Series,
+    Source,
+    SourceEntry,
+    Subscriber,
+    Topic,
+    Upload,
+    WorkspaceDefaults,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from django.db.models import QuerySet
+
+    from accounts.export import Part
+    from accounts.models import Workspace
+
+_ROWS_TOGETHER: Final = 200
+_CALL_FIELDS: Final = ("asked_model", "model", "outcome", "input_tokens", "output_tokens", "cost_micro_usd")
+
+
+def parts(workspace: Workspace) -> Iterator[Part]:
+    defaults = WorkspaceDefaults.objects.of(workspace).first()
+    outlets = defaults.outlets if defaults else []
+    persona_id = defaults.persona_id if defaults else None
+    if defaults:
+        yield "defaults.jsonl", [_defaults(defaults)]
+    personas = Persona.objects.of(workspace).filter(deleted_at=None).values(*payloads.PERSONA_FIELDS)
+    yield (
+        "personas.jsonl",
+        (payloads.persona(row, is_default=row["id"] == persona_id) for row in in_turn(personas)),
+    )
+    topics = Topic.objects.of(workspace).filter(deleted_at=None).values(*payloads.TOPIC_FIELDS)
+    yield "topics.jsonl", (payloads.topic(row) for row in in_turn(topics))
+    rows = Outlet.objects.of(workspace).filter(deleted_at=None).values(*payloads.OUTLET_FIELDS)
+    yield "outlets.jsonl", (_outlet(row, outlets) for row in in_turn(rows))
+    rows = Source.objects.of(workspace).filter(deleted_at=None).values(*payloads.SOURCE_FIELDS)
+    yield "sources.jsonl", (_source(row) for row in in_turn(rows))
+    rows = SourceEntry.objects.of(workspace).filter(source__deleted_at=None)
+    entries = rows.values(*payloads.SOURCE_ENTRY_FIELDS)
+    yield "source_entries.jsonl", (payloads.source_entry(row) for row in in_turn(entries))
+    rows = RawItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.RAW_ITEM_FIELDS)
+    yield "raw_items.jsonl", _raw_items(workspace, rows)
+    bodies = RawBody.objects.of(workspace).filter(raw_item__deleted_at=None)
+    yield "raw_bodies.jsonl", (_body(row) for row in in_turn(bodies))
+    now = utc_now()
+    rows = GeneratedItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.GENERATED_ITEM_FIELDS)
+    yield "generated_items.jsonl", (payloads.generated_item(row, now=now) for row in in_turn(rows))
+    revisions = Revision.objects.of(workspace).filter(item__deleted_at=None)
+    yield "revisions.jsonl", (_revision(row) for row in in_turn(revisions))
+    rows = Publication.objects.of(workspace).values(*payloads.PUBLICATION_FIELDS)
+    yield "publications.jsonl", (payloads.publication(row, now=now) for row in in_turn(rows))
+    subscribers = Subscriber.objects.of(workspace)
+    yield "subscribers.jsonl", (_subscriber(row) for row in in_turn(subscribers))
+    mailings = Mailing.objects.of(workspace)
+    yield "mailings.jsonl", (_mailing(row) for row in in_turn(mailings))
+    mails = MailDelivery.objects.of(workspace).select_related("subscriber")
+    yield "mails.jsonl", (_mail(row) for row in in_turn(mails))
+    yield (
+        "series.jsonl",
+        (payloads.series(row) for row in in_turn(Series.objects.of(workspace).filter(deleted_at=None))),
+    )
+    recurrences = Recurrence.objects.of(workspace)
+    yield "recurrences.jsonl", (payloads.recurrence(row) for row in in_turn(recurrences))
+    yield "queues.jsonl", (_queue(row) for row in in_turn(PublishQueue.objects.of(workspace).values()))
+    calls = ModelCall.objects.of(workspace)
+    yield "model_calls.jsonl", (_call(row) for row in in_turn(calls))
+    rows = Upload.objects.of(workspace).values(*payloads.UPLOAD_FIELDS)
+    yield "uploads.jsonl", (_upload(row) for row in in_turn(rows))
+    yield from _files(workspace)
+
+
+def _files(workspace: Workspace) -> Iterator[Part]:
+    assets = Asset.objects.of(workspace).filter(revoked_at=None, item__deleted_at=None)
+    for asset in in_turn(assets):
+        path = files.path_of(asset.path)
+        if path.is_file():
+            yield f"media/{encode('gen', asset.item_id)}/{asset.name}", path
+
+    for upload in in_turn(Upload.objects.of(workspace)):
+        path = files.path_of(upload.path)
+        if path.is_file():
+            yield f"uploads/{encode('upl', upload.pk)}{path.suffix}", path
+
+
+def _upload(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Without its address, which opens it to whoever knows it."""
+    shown = payloads.upload(row)
+    del shown["url"]
+    return shown
+
+
+def _raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+    """With their outcomes, which are read for a few at a time."""
+    found = in_turn(rows)
+    while some := list(islice(found, _ROWS_TOGETHER)):
+        yield from outcomes.shown_each(workspace, some)
+
+
+def _defaults(row: WorkspaceDefaults) -> dict[str, Any]:
+    return {
+        "persona": encode("per", row.persona_id),
+        "engines": row.engines,
+        "outlets": row.outlets,
+        "late_policy": row.late_policy,
+        "max_lateness_minutes": row.max_lateness_minutes,
+    }
+
+
+def _outlet(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:
+    """Without the feed's address, which opens it to whoever knows it."""
+    shown = payloads.outlet(row, is_default=encode("out", row["id"]) in defaults)
+    del shown["feeds"]
+    return shown
+
+
+def _queue(row: Mapping[str, Any]) -> dict[str, Any]:
+    outlets = Outlet.everywhere.filter(queue_id=row["id"], deleted_at=None).order_by("id")
+    names = [encode("out", key) for key in outlets.values_list("id", flat=True)]
+    return payloads.publish_queue(row, outlets=names)
+
+
+def _source(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the inbound address, which takes whatever is sent to it; what verifies a sender is a secret too."""
+    shown = payloads.source(row)
+    del shown["inbound_url"]
+    shown["config"] = {key: value for key, value in row["config"].items() if key != "verification"}
+    return shown
+
+
+def _body(row: RawBody) -> dict[str, Any]:
+    return {
+        "raw_item": encode("raw", row.raw_item_id),
+        "content_version": row.number,
+        "title": row.title,
+        "body": row.body,
+        "body_format": row.body_format,
+        "created_at": as_z(row.created_at),
+    }
+
+
+def _revision(row: Revision) -> dict[str, Any]:
+    return {
+        "generated_item": encode("gen", row.item_id),
+        "revision": row.number,
+        "title": row.title,
+        "body": row.body,
+        "body_format": row.body_format,
+        "content": row.content,
+        "overrides": row.overrides,
+        "made_by": row.made_by,
+        "created_at": as_z(row.created_at),
+    }
+
+
+def _subscriber(row: Subscriber) -> dict[str, Any]:
+    """Without the token, which unsubscribes whoever it belongs to."""
+    return {
+        "outlet": encode("out", row.outlet_id),
+        "email": row.email,
+        "status": row.status,
+        "origin": row.origin,
+        "created_at": as_z(row.created_at),
+        "confirmed_at": as_z_or_none(row.confirmed_at),
+        "ended_at": as_z_or_none(row.ended_at),
+        "reason": row.reason,
+    }
+
+
+def _mailing(row: Mailing) -> dict[str, Any]:
+    return {
+        "id": encode("mlg", row.pk),
+        "outlet": encode("out", row.outlet_id),
+        "publication": encode("pub", row.publication_id),
+        "subject": row.subject,
+        "status": row.status,
+        "recipients": row.recipients,
+        "counts": mailing.counts_of(row),
+        "created_at": as_z(row.created_at),
+        "ended_at": as_z_or_none(row.ended_at),
+    }
+
+
+def _mail(row: MailDelivery) -> dict[str, Any]:
+    """One recipient's line; without a mailing it is the mail that asked for confirmation."""
+    return {
+        "outlet": encode("out", row.outlet_id),
+        "mailing": encode("mlg", row.mailing_id) if row.mailing_id else None,
+        "email": row.subscriber.email if row.subscriber else None,
+        "message_id": row.message_id,
+        "status": row.status,
+        "tries": row.tries,
+        "code": row.code,
+        "reply": row.reply,
+        "created_at": as_z(row.created_at),
+        "sent_at": as_z_or_none(row.sent_at),
+        "bounced_at": as_z_or_none(row.bounced_at),
+    }
+
+
+def _call(row: ModelCall) -> dict[str, Any]:
+    told: dict[str, Any] = {name: getattr(row, name) for name in _CALL_FIELDS}
+    generation = row.generation_id
+    return {
+        "generation": None if generation is None else encode("gnr", generation),
+        **told,
+        "at": as_z_or_none(row.created_at),
+    }

@@ -1,0 +1,56 @@
+"""What a fresh workspace has: a persona, push sources, its own feed, a simulated outlet, defaults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from config.core.ids import encode
+from pipeline import plugins
+from pipeline.engines.base import Engine
+from pipeline.generate.persona_cards import persona_content
+from pipeline.models import Outlet, Persona, PersonaVersion, Source, WorkspaceDefaults
+from pipeline.publish.timing.queue_slots import default_queue
+
+if TYPE_CHECKING:
+    from accounts.models import Workspace
+
+STARTING_ENGINES = ("short_post", "quote_graphic", "newsletter_issue", "blog_article", "template_short")
+
+
+def furnish(workspace: Workspace) -> WorkspaceDefaults:
+    """Everything with which `POST /raw` and `publish` work at once; runs inside the workspace's transaction."""
+    persona = Persona.everywhere.create(
+        workspace=workspace,
+        name=workspace.name,
+        who_you_are="For people who follow this workspace's subjects.",
+        voice="Plain and friendly. Short sentences. No superlatives. One idea in each item.",
+    )
+    PersonaVersion.everywhere.create(
+        workspace=workspace, persona=persona, number=persona.version, content=persona_content(persona)
+    )
+    push = {
+        is_test: Source.everywhere.create(
+            workspace=workspace, test=is_test, name="Pushed through the API", type="webhook", is_push=True
+        )
+        for is_test in (False, True)
+    }
+    feed = Outlet.everywhere.create(workspace=workspace, platform="feed", name="Own feed", is_default=True)
+    simulated = Outlet.everywhere.create(
+        workspace=workspace, platform="simulated", name="Simulated", is_simulated=True
+    )
+    default_queue(workspace)
+    made: WorkspaceDefaults = WorkspaceDefaults.everywhere.create(
+        workspace=workspace,
+        push_source=push[False],
+        test_push_source=push[True],
+        persona=persona,
+        engines=starting_engines(),
+        outlets=[encode("out", feed.pk)],
+        test_outlets=[encode("out", simulated.pk)],
+    )
+    return made
+
+
+def starting_engines() -> list[str]:
+    """One engine output of each bucket, none of which needs a model: what else there is, people choose themselves."""
+    return [plugins.get("engines", kind, Engine).name for kind in STARTING_ENGINES]

@@ -1,0 +1,159 @@
+"""One conversation with a model, with its few remedies and the account of its calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pipeline.writers.base import Accounted, CallRecord, Usage, WriterNeedsReconnect, WriterRefused
+from pipeline.writers.claude import prompts
+from pipeline.writers.claude.answers import Unreadable
+from pipeline.writers.model_calls import Ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pipeline.writers.model_calls import ModelClient, Reply
+
+MAX_CALLS: Final = 3
+"""For one brief, and for all variants of one draft: whatever goes wrong, no more is paid for."""
+MAX_TOKENS: Final = 16_000
+"""More than this has to be streamed to arrive in time."""
+
+Answer = TypeVar("Answer")
+
+
+class Talk:
+    """One conversation: at most `MAX_CALLS` calls, and each remedy once.
+
+    Another model after a refusal, twice the room after a cut answer, one repair for what can't be read or fails.
+    """
+
+    def __init__(
+        self,
+        client: ModelClient,
+        *,
+        step: str,
+        model: str,
+        system: tuple[Mapping[str, Any], ...],
+        schema: Mapping[str, Any],
+        max_tokens: int,
+    ) -> None:
+        self._client = client
+        self._step = step
+        self._model = model
+        self._system = system
+        self._schema = schema
+        self._max_tokens = min(max_tokens, MAX_TOKENS)
+        self._remedies: set[str] = set()
+        self.calls: tuple[CallRecord, ...] = ()
+        self.messages: tuple[Mapping[str, Any], ...] = ()
+        self.text = ""
+        """The last answer, as it came."""
+        self.variants: tuple[int, ...] = ()
+        """Which variants the last answer writes again: those of the repair that was asked first."""
+
+    def can_repair(self) -> bool:
+        return "repair" not in self._remedies and len(self.calls) < MAX_CALLS
+
+    def repair(self, variants: Iterable[int] = ()) -> None:
+        """Counts the one repair, of these variants; ask `can_repair` first."""
+        self._remedies.add("repair")
+        self.variants = tuple(variants)
+
+    def answer(self, messages: tuple[Mapping[str, Any], ...], reader: Callable[[str], Answer]) -> Answer:
+        """What `reader` makes of the answer. Raises the writers' failures, with every call so far."""
+        self.messages = messages
+        while True:
+            reply = self._call()
+            if reply.stop_reason == "refusal":
+                self._turn_to_another(reply)
+            elif reply.stop_reason == "max_tokens":
+                self._give_room()
+            elif reply.stop_reason == "model_context_window_exceeded":
+                raise self._refused("The source is too long for the model.", "too_long")
+            else:
+                self.text = reply.text
+                try:
+                    return reader(reply.text)
+                except Unreadable as error:
+                    if not self.can_repair():
+                        message = (
+                            f"The model's answer can't be used: {error} Retry it, or choose another model."
+                        )
+                        raise self._refused(message, "invalid_output") from error
+                    self.repair()
+                    self.messages = prompts.repair_unreadable(self.messages, reply.text, error.problems)
+
+    def usage(self) -> Usage:
+        """The calls together; who answered is the last that did."""
+        answered = [call for call in self.calls if call.model]
+        return Usage(
+            provider="anthropic",
+            model=answered[-1].model if answered else self._model,
+            offline=False,
+            prompt_version=prompts.PROMPT_VERSION,
+            input_tokens=sum(
+                call.input_tokens
+                + call.cache_write_5m_tokens
+                + call.cache_write_1h_tokens
+                + call.cache_read_tokens
+                for call in self.calls
+            ),
+            output_tokens=sum(call.output_tokens for call in self.calls),
+            cost_micro_usd=sum(call.cost_micro_usd for call in self.calls),
+        )
+
+    def _call(self) -> Reply:
+        ask = Ask(
+            step=self._step,
+            model=self._model,
+            system=self._system,
+            messages=self.messages,
+            schema=self._schema,
+            max_tokens=self._max_tokens,
+            effort=self._client.choice.effort,
+            prompt_version=prompts.PROMPT_VERSION,
+            variants=self.variants,
+        )
+        try:
+            reply = self._client.ask(ask)
+        except Accounted as error:
+            self.calls += error.calls
+            error.calls = self.calls
+            raise
+        self.calls += (reply.record,)
+        if reply.variants is not None:
+            self.variants = reply.variants
+        return reply
+
+    def _turn_to_another(self, reply: Reply) -> None:
+        """The same model would only refuse again."""
+        other = self._client.choice.other
+        if "other" in self._remedies or other in {"", self._model} or len(self.calls) >= MAX_CALLS:
+            about = f" (its category: {reply.refusal_category})" if reply.refusal_category else ""
+            message = (
+                f"The model declined to work with this content{about}. Write it by hand, or leave it out."
+            )
+            raise self._refused(message, "refused")
+        self._remedies.add("other")
+        self._model = other
+
+    def _give_room(self) -> None:
+        if "room" in self._remedies or len(self.calls) >= MAX_CALLS:
+            message = "The model's answer was cut off for its length, with twice the room too. Retry it."
+            raise self._refused(message, "truncated")
+        self._remedies.add("room")
+        self._max_tokens = min(2 * self._max_tokens, MAX_TOKENS)
+
+    def _refused(self, message: str, code: str) -> WriterRefused:
+        refusal = WriterRefused(message, code=code)
+        refusal.calls = self.calls
+        return refusal
+
+
+def ready(client: Any) -> ModelClient:
+    if client is None:
+        message = "There is no key for the model. Enter one, or let the workspace write without AI."
+        raise WriterNeedsReconnect(message, code="model_key_missing")
+    ready: ModelClient = client
+    return ready

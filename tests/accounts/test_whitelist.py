@@ -1,0 +1,143 @@
+"""The queue of workspaces that wish to be let in: who is told, what changes, and the operator's page."""
+
+from __future__ import annotations
+
+import pytest
+from django.core import mail
+from django.urls import reverse
+
+from accounts import whitelist as whitelisting
+from accounts.models import AuditEntry, WhitelistRequest, Workspace
+from config.core.errors import Conflict, Invalid
+from tests.factories import MembershipFactory, UserFactory, WorkspaceFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.accounts.urls_admin")]
+
+LIST = "admin:accounts_whitelistrequest_changelist"
+
+
+@pytest.fixture
+def outside(db, alice):
+    workspace = WorkspaceFactory(name="Alice's\nnewsroom", whitelisted_at=None)
+    MembershipFactory(workspace=workspace, user=alice)
+    MembershipFactory(workspace=workspace, user=UserFactory(email="bob@example.test"), role="editor")
+    # Nobody of another workspace is told.
+    MembershipFactory(user=UserFactory(email="charlie@example.test"))
+    return workspace
+
+
+@pytest.fixture
+def request_(outside):
+    return whitelisting.ask(outside, " We write about trams. ", "alice@example.test")
+
+
+@pytest.fixture
+def browser(client, db):
+    client.force_login(UserFactory(email="op@example.test", is_staff=True, is_superuser=True))
+    return client
+
+
+def is_in(workspace):
+    return Workspace.everywhere.get(pk=workspace.pk).is_whitelisted
+
+
+def sent():
+    return [(message.to, message.subject) for message in mail.outbox]
+
+
+def actions():
+    return list(AuditEntry.everywhere.order_by("id").values_list("action", "actor"))
+
+
+def test_asking_tells_the_operator(outside, settings, django_capture_on_commit_callbacks):
+    settings.OPERATOR_CONTACT = "op@example.test"
+    with django_capture_on_commit_callbacks(execute=True):
+        made = whitelisting.ask(outside, " We write about trams. ", "alice@example.test")
+    assert (made.status, made.message, made.asked_by) == (
+        "pending",
+        "We write about trams.",
+        "alice@example.test",
+    )
+    assert sent() == [(["op@example.test"], "Alice's newsroom asks to be let in")]
+    assert "We write about trams." in mail.outbox[0].body
+    assert f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/" in mail.outbox[0].body
+    assert not is_in(outside)
+
+
+def test_one_request_waits_at_a_time(request_, outside):
+    with pytest.raises(Conflict):
+        whitelisting.ask(outside, "Again", "alice@example.test")
+    whitelisting.refuse(request_, "Not yet", "op")
+    assert whitelisting.ask(outside, "Again", "alice@example.test").status == "pending"
+
+
+def test_who_is_in_need_not_ask(workspace):
+    with pytest.raises(Conflict):
+        whitelisting.ask(workspace, "", "alice@example.test")
+    assert not WhitelistRequest.everywhere.exists()
+
+
+def test_approving_lets_in_and_tells_the_owners(request_, outside, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        whitelisting.approve(request_, "op")
+    assert is_in(outside)
+    assert sent() == [(["alice@example.test"], "Alice's newsroom is let in")]
+    kept = WhitelistRequest.everywhere.get()
+    assert (kept.status, kept.decided_by, kept.decided_at is not None) == ("approved", "op", True)
+    assert actions() == [
+        ("whitelisting.asked", "alice@example.test"),
+        ("workspace.whitelisted", "op"),
+        ("whitelisting.approved", "op"),
+    ]
+
+
+def test_refusing_tells_the_reason(request_, outside, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        whitelisting.refuse(request_, "Spam, sadly.", "op")
+    assert not is_in(outside)
+    assert sent() == [(["alice@example.test"], "Alice's newsroom is not let in")]
+    assert "Spam, sadly." in mail.outbox[0].body
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 1001])
+def test_a_refusal_needs_a_reason(request_, reason):
+    with pytest.raises(Invalid):
+        whitelisting.refuse(request_, reason, "op")
+    assert WhitelistRequest.everywhere.get().status == "pending"
+
+
+def test_what_was_decided_stays(request_, outside):
+    stale = WhitelistRequest.everywhere.select_related("workspace").get()
+    whitelisting.refuse(request_, "No", "op")
+    with pytest.raises(Conflict):
+        whitelisting.approve(stale, "other")
+    assert not is_in(outside)
+
+
+def test_a_relay_that_is_away_changes_nothing(
+    request_, outside, settings, django_capture_on_commit_callbacks
+):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    # Nothing listens there.
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    with django_capture_on_commit_callbacks(execute=True):
+        whitelisting.approve(request_, "op")
+    assert is_in(outside)
+
+
+def test_the_operator_approves_in_the_queue(browser, request_, outside):
+    given = {"action": "approve", "_selected_action": [request_.pk]}
+    answer = browser.post(reverse(LIST), given, follow=True)
+    assert [str(message) for message in answer.context["messages"]] == ["1 request was decided."]
+    assert is_in(outside)
+
+
+def test_the_operator_is_asked_for_the_reason_of_a_refusal(browser, request_, outside):
+    given = {"action": "refuse", "_selected_action": [request_.pk]}
+    answer = browser.post(reverse(LIST), given)
+    assert answer.status_code == 200
+    assert 'name="reason"' in answer.content.decode()
+    assert WhitelistRequest.everywhere.get().status == "pending"
+    answer = browser.post(reverse(LIST), {**given, "reason": "No trams."}, follow=True)
+    assert [str(message) for message in answer.context["messages"]] == ["1 request was decided."]
+    assert WhitelistRequest.everywhere.get().reason == "No trams."

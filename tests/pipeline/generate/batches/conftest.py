@@ -1,0 +1,36 @@
+"""A server that keeps batches, a source whose runs may wait, and a clock that stands still."""
+
+from __future__ import annotations
+
+import pytest
+import time_machine
+
+from pipeline.models import Source
+from tests.pipeline.generate.test_generate_with_model import found, written
+from tests.pipeline.steps import NOON
+from tests.writers.messages_server import MessagesServer
+
+
+@pytest.fixture
+def server(settings, anthropic_sdk):
+    with MessagesServer() as running:
+        settings.ANTHROPIC_API_KEY = "key-of-the-operator"
+        settings.ANTHROPIC_BASE_URL = running.url
+        running.answer = lambda request: found() if "You read one document" in request.raw else written()
+        yield running
+
+
+@pytest.fixture
+def source(workspace):
+    return Source.everywhere.create(
+        workspace=workspace,
+        name="A feed",
+        type="rss",
+        config={"url": "https://example.test/feed.xml", "batch_hours": 4},
+    )
+
+
+@pytest.fixture
+def clock(anthropic_sdk):
+    with time_machine.travel(NOON, tick=False) as at:
+        yield at

@@ -1,0 +1,287 @@
+"""A batch of which nobody knows whether it arrived: looked for, sent once, and nobody else's touched."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from config.core import limits, work_queue
+from pipeline.generate.model import account
+from pipeline.generate.model import client as model_client
+from pipeline.models import BatchedCall, ModelBatch
+from tests.pipeline.generate.batches.steps import (
+    HALF,
+    OTHER,
+    booked,
+    lost,
+    meanwhile,
+    overtake,
+    pushed,
+    runs,
+    work_batches,
+    work_runs,
+)
+from tests.pipeline.steps import NOON, reread
+from tests.writers.batches_server import errored
+from tests.writers.messages_server import error
+
+
+def test_batch_whose_answer_was_lost_is_found_and_not_sent_again(workspace, server, source, clock):
+    pushed(workspace, source)
+    work_runs()
+    server.batches.loses_answers = 1
+    work_batches(clock, after=limits.BATCH_GATHER)
+    assert ModelBatch.everywhere.get().status == "sending"
+
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    batch = ModelBatch.everywhere.get()
+    assert (batch.status, batch.vendor_id, batch.is_found) == ("sent", "msgbatch_1", True)
+    server.batches.end()
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert [len(one.requests) for one in server.batches.made] == [1]
+    assert booked() == [("brief", "batch", "answered", HALF)]
+
+
+def test_batch_that_never_arrived_is_sent_again_as_it_was(workspace, server, source, clock):
+    pushed(workspace, source)
+    work_runs()
+    server.refuses_batches = error(529, "overloaded_error")
+    work_batches(clock, after=limits.BATCH_GATHER)
+    call = BatchedCall.everywhere.get()
+    server.refuses_batches = None
+
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert [[one["custom_id"] for one in batch.requests] for batch in server.batches.made] == [[call.pk.hex]]
+    assert ModelBatch.everywhere.get().status == "sent"
+
+
+def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours(workspace, server, source, clock):
+    pushed(workspace, source)
+    work_runs()
+    server.refuses_batches = error(529, "overloaded_error")
+    work_batches(clock, after=limits.BATCH_GATHER)
+    server.refuses_batches = None
+    [theirs] = [{"custom_id": "theirs", "params": {"model": "x", "messages": []}}]
+    server.batches.handle("POST", "/v1/messages/batches", {"requests": [theirs]})
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert ModelBatch.everywhere.get().is_found
+
+    server.batches._answer = lambda _one: errored("invalid_request_error")
+    server.batches.end()
+    server.batches._answer = server._result_of
+    work_batches(clock, after=limits.BATCH_POLL)
+    work_batches(clock)
+
+    batch = ModelBatch.everywhere.get()
+    assert (batch.status, batch.vendor_id, batch.not_ours) == ("sent", "msgbatch_2", ["msgbatch_1"])
+    server.batches.end()
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert booked() == [("brief", "batch", "answered", HALF)]
+
+
+def test_lost_batch_is_sent_again_although_it_fills_the_cap_itself(workspace, server, source, clock):
+    pushed(workspace, source)
+    work_runs()
+    workspace.model_cap_micro_usd = BatchedCall.everywhere.get().most_micro_usd
+    workspace.save()
+    server.refuses_batches = error(529, "overloaded_error")
+    work_batches(clock, after=limits.BATCH_GATHER)
+    server.refuses_batches = None
+
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert len(server.batches.made) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_batch_that_another_hand_has_taken_meanwhile_is_not_sent(workspace, server, source, clock):
+    pushed(workspace, source)
+    lost(clock, server)
+    meanwhile(server, overtake, method="GET")
+
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert server.batches.made == []
+    assert [method for method, _ in server.batches.calls] == ["GET"]
+
+
+def test_lease_is_renewed_before_every_call_to_the_service(workspace, server, source, clock, monkeypatch):
+    pushed(workspace, source)
+    told = []
+    send = model_client.Client._ready
+
+    def ready(client):
+        batch = ModelBatch.everywhere.get()
+        told.append(batch.wake_at - work_queue.database_now())
+        ModelBatch.everywhere.update(wake_at=timezone.now())
+        return send(client)
+
+    monkeypatch.setattr(model_client.Client, "_ready", ready)
+    lost(clock, server)
+    work_batches(clock, after=limits.BATCH_POLL)
+    ModelBatch.everywhere.update(wake_at=timezone.now() + limits.BATCH_POLL)
+    server.batches.end()
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    # Sent; looked up and sent again; asked after and read.
+    whole = account.CALL_LEASE
+    assert [whole - timedelta(seconds=20) < one <= whole for one in told] == [True] * 5
+
+
+def test_batch_that_may_be_somebody_elses_is_not_cancelled(workspace, server, source, clock):
+    pushed(workspace, source)
+    lost(clock, server)
+    [theirs] = [{"custom_id": "theirs", "params": {"model": "x", "messages": []}}]
+    server.batches.handle("POST", "/v1/messages/batches", {"requests": [theirs]})
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert ModelBatch.everywhere.get().is_found
+    clock.move_to(NOON + timedelta(hours=4))
+    work_runs()
+
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert [one.is_cancelled for one in server.batches.made] == [False]
+    assert not ModelBatch.everywhere.get().is_cancelled
+
+
+def test_two_lost_batches_of_one_size_are_each_sent_once(workspace, server, source, clock):
+    """Under the operator's key any workspace's batch is in the list."""
+    pushed(workspace, source)
+    work_runs()
+    server.batches.loses_answers = 2
+    work_batches(clock, after=limits.BATCH_GATHER)
+    first = ModelBatch.everywhere.get()
+    ModelBatch.everywhere.update(wake_at=timezone.now() + timedelta(hours=1))
+    pushed(workspace, source, external_id="b", title="b", body=f"b {OTHER}")
+    work_runs()
+    work_batches(clock, after=limits.BATCH_GATHER)
+    second = ModelBatch.everywhere.exclude(pk=first.pk).get()
+
+    # The second looks first: what it sees may be the first one's.
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert (reread(second).status, reread(second).vendor_id) == ("sending", "")
+    ModelBatch.everywhere.update(wake_at=timezone.now())
+    for _ in range(2):
+        work_batches(clock, after=limits.BATCH_POLL)
+
+    assert [reread(one).vendor_id for one in (first, second)] == ["msgbatch_1", "msgbatch_2"]
+    server.batches.end()
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert booked() == [("brief", "batch", "answered", HALF)] * 2
+    assert len(server.batches.made) == 2
+
+
+def test_found_batch_that_another_one_proves_to_be_its_own_is_looked_for_again(
+    workspace, server, source, clock
+):
+    pushed(workspace, source)
+    lost(clock, server)
+    work_batches(clock, after=limits.BATCH_POLL)
+    batch = ModelBatch.everywhere.get()
+    other = ModelBatch.everywhere.create(
+        workspace=workspace,
+        is_own_key=False,
+        status="sent",
+        vendor_id=batch.vendor_id,
+        due_at=NOON,
+        wake_at=NOON + timedelta(days=1),
+    )
+    ModelBatch.everywhere.filter(pk=batch.pk).update(is_found=True)
+
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert (reread(batch).status, reread(batch).not_ours) == ("sending", [other.vendor_id])
+
+
+def test_what_is_sent_again_leaves_out_who_has_asked_by_himself(workspace, server, source, clock):
+    for name in ("a", "b"):
+        pushed(workspace, source, external_id=name, title=name, body=f"{name} {OTHER}")
+    lost(clock, server)
+    late, wanted = BatchedCall.everywhere.order_by("pk")
+    BatchedCall.everywhere.filter(pk=late.pk).update(is_late=True)
+
+    server.batches.loses_answers = 1
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert [[one["custom_id"] for one in batch.requests] for batch in server.batches.made] == [
+        [wanted.pk.hex]
+    ]
+    batch = ModelBatch.everywhere.get()
+    assert (batch.size, batch.sizes, reread(late).outcome) == (1, [2], "unsent")
+    # Its size is what is looked for.
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert ModelBatch.everywhere.get().vendor_id == "msgbatch_1"
+    assert len(server.batches.made) == 1
+
+
+def test_earlier_sending_that_is_in_the_list_later_is_taken_and_booked_whole(
+    workspace, server, source, clock
+):
+    for name in ("a", "b"):
+        pushed(workspace, source, external_id=name, title=name, body=f"{name} {OTHER}")
+    work_runs()
+    server.batches.loses_answers = 1
+    work_batches(clock, after=limits.BATCH_GATHER)
+    hidden = server.batches.made[:]
+    server.batches.made.clear()
+    late = BatchedCall.everywhere.order_by("pk").first()
+    BatchedCall.everywhere.filter(pk=late.pk).update(is_late=True)
+    handle = server.batches.handle
+    server.batches.handle = lambda method, *rest: (0, "") if method == "POST" else handle(method, *rest)
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert ModelBatch.everywhere.get().sizes == [2]
+    server.batches.made.extend(hidden)
+
+    work_batches(clock, after=limits.BATCH_POLL)
+    server.batches.end()
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert booked() == [("brief", "batch", "answered", HALF)] * 2
+    assert reread(late).reply is None
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["there is no key", "the key is refused"])
+def test_lost_batch_is_looked_for_until_the_key_is_there_again(
+    workspace, server, source, clock, settings, is_gone
+):
+    pushed(workspace, source)
+    work_runs()
+    server.batches.loses_answers = 1
+    work_batches(clock, after=limits.BATCH_GATHER)
+    key, settings.ANTHROPIC_API_KEY = settings.ANTHROPIC_API_KEY, "" if is_gone else "another"
+    server.refuses_batches = error(401, "authentication_error")
+    work_batches(clock, after=limits.BATCH_POLL)
+    assert ModelBatch.everywhere.get().status == "sending"
+    settings.ANTHROPIC_API_KEY, server.refuses_batches = key, None
+
+    work_batches(clock, after=limits.BATCH_POLL)
+    server.batches.end()
+    work_batches(clock, after=limits.BATCH_POLL)
+
+    assert booked() == [("brief", "batch", "answered", HALF)]
+
+
+def test_lost_batch_is_not_looked_for_for_ever(workspace, server, source, clock, settings):
+    pushed(workspace, source)
+    lost(clock, server)
+    settings.ANTHROPIC_API_KEY = ""
+
+    work_batches(clock, after=limits.BATCH_PATIENCE)
+
+    assert ModelBatch.everywhere.get().status == "ended"
+
+
+def test_batch_whose_sending_is_refused_ends(workspace, server, source, clock):
+    pushed(workspace, source)
+    work_runs()
+    server.refuses_batches = error(401, "authentication_error")
+
+    work_batches(clock, after=limits.BATCH_GATHER)
+
+    batch = ModelBatch.everywhere.get()
+    assert (batch.status, batch.error["code"]) == ("ended", "model_key_refused")
+    assert all(run.wake_at <= timezone.now() for run in runs())

@@ -1,0 +1,118 @@
+"""The language that nobody said: guessed once when a raw item comes in, stored, and used for what engines add."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.engines.blog_article.markdown import phrases
+from pipeline.engines.shared.source_words import source_word
+from pipeline.models import RawItem, WorkspaceDefaults
+from pipeline.text.language import guess_language
+from pipeline.text.newsletter import read_more
+from pipeline.text.normalization import plain_text
+from tests.first_day.texts import texts
+from tests.pipeline.steps import items_of, push_raw, reread, run_generations
+
+SENTENCES = {
+    "bg": "Общинският съвет реши да построи нов мост над реката, който ще бъде готов след лятото и ще се отвори на 3 май.",
+    "cs": "Zastupitelstvo rozhodlo, že se postaví nový most přes řeku. Stavba bude hotová po létě a zaplatí ji kraj.",
+    "da": "Byrådet i Aarhus har besluttet at bygge en ny bro over åen. Den bliver færdig efter sommeren og koster meget.",
+    "el": "Το δημοτικό συμβούλιο αποφάσισε να χτίσει μια νέα γέφυρα πάνω από το ποτάμι.",
+    "fi": "Kaupunginvaltuusto päätti rakentaa uuden sillan joen yli. Silta on valmis kesän jälkeen, mutta se on kallis.",
+    "he": "מועצת העיר החליטה לבנות גשר חדש מעל הנהר.",
+    "hi": "नगर परिषद ने नदी पर एक नया पुल बनाने का फैसला किया।",
+    "hu": "A városi tanács úgy döntött, hogy új hidat épít a folyó fölé. A híd nyár után készül el, de az állam is fizet.",
+    "nl": "De gemeenteraad heeft besloten om een nieuwe brug over de rivier te bouwen. Die wordt na de zomer geopend.",
+    "no": "Bystyret i Bergen har vedtatt å bygge en ny bro over elva. Den blir ferdig etter sommeren og koster mye.",
+    "pt": "A câmara municipal decidiu construir uma nova ponte sobre o rio. A obra fica pronta no verão, disse o presidente.",
+    "ro": "Consiliul local a decis să construiască un nou pod peste râu. Lucrarea va fi gata după vară și este din buget.",
+    "sv": "Kommunen har beslutat att bygga en ny bro över ån. Den blir klar efter sommaren, säger borgmästaren.",
+    "tr": "Belediye meclisi nehir için yeni bir köprü yapılmasına karar verdi. Köprü yazdan sonra açılacak ve bu da çok iyi.",
+    "vi": "Thành phố mở tuyến phà mới từ tháng sáu. Giá vé là hai mươi nghìn đồng.",
+    "az": "Şəhər yeni bərə xəttini iyun ayında açır. Bilet keçən ildən ucuzdur.",
+    "zh": "市议会决定在河上建一座新桥。这座桥夏天以后开放。",
+    "zh-Hant": "市議會決定在河上建一座新橋。這座橋夏天以後開放。",
+    "uk": "Міська рада вирішила збудувати новий міст через річку. Його відкриють після літа.",
+}
+LABELLED = ("de", "es", "fr", "it", "pl", "ru", "pt", "nl", "sv", "da")
+LONG = {text.language: text for text in texts() if text.language in LABELLED and text.name != "de_recipe"}
+
+
+@pytest.mark.parametrize("text", texts(), ids=lambda text: text.name)
+def test_the_language_of_ordinary_texts_is_guessed(text):
+    assert guess_language(f"{text.title}\n{plain_text(text.body, text.body_format)}") == text.language
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_two_sentences_show_a_language(language):
+    assert guess_language(SENTENCES[language]) == language
+
+
+@pytest.mark.parametrize(
+    "words", ["", "12 34", "Tram approved", "BANANA", "Neue Brücke", "Lorem ipsum dolor sit amet"]
+)
+def test_what_shows_no_language_gives_no_guess(words):
+    assert guess_language(words) == ""
+
+
+def body_in(language):
+    if language in LONG:
+        return LONG[language].body, LONG[language].title
+    return " ".join([SENTENCES[language]] * 1), SENTENCES[language].split(".", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("language", LABELLED)
+def test_what_engines_add_is_in_the_language_that_was_guessed(language):
+    english = phrases("en")
+    assert phrases(language).excerpt != english.excerpt
+    assert source_word(language) != source_word("en") or language == "fr"
+    assert read_more(language) != read_more("en")
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr", "it", "pl", "ru"])
+def test_an_article_and_a_letter_are_labelled_in_the_language_of_a_push_that_says_none(workspace, language):
+    WorkspaceDefaults.everywhere.filter(workspace=workspace).update(
+        engines=["Blog Article", "Newsletter Issue"]
+    )
+    body, title = body_in(language)
+    raw = push_raw(workspace, title=title, body=body, language="").raw_item
+    run_generations(raw)
+
+    kept = reread(raw)
+    made = {item.engine_output: item for item in items_of(raw) if item.status == "ready"}
+    assert (kept.language, kept.language_guessed) == (language, True)
+    assert made
+    for item in made.values():
+        assert item.language == language
+        label = phrases(language).excerpt if item.engine_output == "Blog Article" else read_more(language)
+        assert label.partition("{")[0].strip() in item.body
+
+
+def test_what_is_said_is_no_guess_and_outlasts_one(workspace):
+    told = push_raw(workspace, external_id="1", url="", language="pt-BR").raw_item
+    assert (told.language, told.language_guessed) == ("pt-BR", False)
+
+    push_raw(workspace, external_id="1", url="", language="", body=SENTENCES["da"])
+    assert (reread(told).language, reread(told).language_guessed) == ("pt-BR", False)
+
+
+def test_a_next_version_is_guessed_again_where_nobody_said(workspace):
+    raw = push_raw(workspace, external_id="1", url="", language="", body=SENTENCES["da"]).raw_item
+    push_raw(workspace, external_id="1", url="", language="", body=SENTENCES["nl"])
+    assert (reread(raw).language, reread(raw).language_guessed) == ("nl", True)
+
+    push_raw(workspace, external_id="1", url="", language="de", body=SENTENCES["sv"])
+    assert (reread(raw).language, reread(raw).language_guessed) == ("de", False)
+
+
+def test_what_shows_no_language_keeps_none(workspace):
+    raw = push_raw(workspace, title="12", body="34 56", language="").raw_item
+    kept = RawItem.everywhere.get(pk=raw.pk)
+    assert (kept.language, kept.language_guessed) == ("", False)
+
+
+def test_turkish_is_known_by_its_letters_and_a_turkish_name_makes_none():
+    said = "Belediye başkanı salı günü tramvay hattının açıldığını duyurdu. Hat limandan şehir merkezine ulaşıyor."
+    assert guess_language(said) == "tr"
+    named = "Ekrem İmamoğlu and Kılıçdaroğlu met at the harbour, and the mayor said that it was a good talk."
+    assert guess_language(named) == "en"
