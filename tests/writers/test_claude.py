@@ -1164,7 +1164,8 @@ def test_other_models_and_no_effort_can_be_chosen(server: MessagesServer) -> Non
 
 def test_package_is_not_loaded_before_the_first_call() -> None:
     program = (
-        "import sys; import pipeline.writers.claude; from pipeline.generate.model import client as model_client; "
+        "import sys, django; django.setup(); "
+        "import pipeline.writers.claude; from pipeline.generate.model import client as model_client; "
         "model_client.connect(api_key='k'); "
         "print([name for name in ('anthropic', 'httpx2', 'pydantic') if name in sys.modules])"
     )
