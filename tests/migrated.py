@@ -87,13 +87,13 @@ def begin_with_it() -> None:
     def make_and_keep(*arguments: object, **options: object) -> str:
         name = make(*arguments, **options)
         if not source.exists():
-            _keep(source)
+            keep(source)
         return name
 
     creation._create_test_db, creation.create_test_db = make_copy, make_and_keep
 
 
-def _keep(path: Path) -> None:
+def keep(path: Path) -> None:
     """Whole or not at all, whoever else keeps it at the same time."""
     partial = path.with_suffix(f".{os.getpid()}")
     with connection.cursor() as cursor:

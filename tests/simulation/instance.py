@@ -38,6 +38,8 @@ JOBS: Final = frozenset(
     {
         "ingest.resume_raw_item",
         "generate.run_item",
+        "compute.run_item",
+        "render.render_film",
         "publish.send_publication",
         "publish.check_outlet",
         "webhooks.fan_out",
