@@ -63,10 +63,10 @@ SENTENCES = [
     ("webhooks.md", f"at most {limits.EVENT_BYTES:,} bytes".replace(",", " ")),
     ("webhooks.md", f"an overlap of 0 to {limits.TOKEN_OVERLAP_MOST.days} days"),
     (
-        "architecture.md",
+        "running.md",
         f"content of events (the row stays for the counts) | {limits.EVENT_PAYLOADS_KEPT.days} days",
     ),
-    ("architecture.md", f"attempts of webhook deliveries | {limits.DELIVERY_ATTEMPTS_KEPT.days} days"),
+    ("running.md", f"attempts of webhook deliveries | {limits.DELIVERY_ATTEMPTS_KEPT.days} days"),
 ]
 
 

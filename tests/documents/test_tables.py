@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from config.core.errors import CODES
 from pipeline import events, plugins
 from tests.architecture.code import modules
 from tests.documents.tables import BLOCKS, constants, routes, said
-from tests.documents.text import DOCUMENTS, ROOT, between, read, replace_between, rows
+from tests.documents.text import DOCUMENTS, ROOT, between, name_of, read, replace_between, rows
 
 IS_UPDATE = os.environ.get("UPDATE_EXAMPLES") == "1"
 
@@ -29,7 +31,7 @@ def test_block_agrees_with_the_code(document, name):
 
 def test_every_mark_has_its_block():
     marks = re.compile(r"<!-- end ([a-z ]+) -->")
-    there = {(path.name, name) for path in DOCUMENTS for name in marks.findall(path.read_text())}
+    there = {(name_of(path), name) for path in DOCUMENTS for name in marks.findall(path.read_text())}
     assert there == set(BLOCKS)
 
 
@@ -91,12 +93,14 @@ def test_every_limit_holds_somewhere():
 
 
 def test_every_crash_point_is_in_the_document():
-    listed = re.findall(r"^- `([a-z_.]+)`$", between(read("architecture.md"), "crash points"), re.MULTILINE)
+    listed = re.findall(
+        r"^- `([a-z_.]+)`$", between(read("config/core/README.md"), "crash points"), re.MULTILINE
+    )
     assert sorted(listed) == sorted(POINTS)
 
 
 def test_every_module_of_the_ground_is_in_the_layout():
-    text = read("architecture.md")
+    text = read("config/core/README.md")
     files = (ROOT / "config/core").glob("*.py")
     there = [path.name for path in files if path.stem != "__init__" and path.read_text()]
     assert [name for name in sorted(there) if name not in text] == []
@@ -118,10 +122,32 @@ def test_links_lead_somewhere():
     for path in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text()):
             file, _, anchor = target.partition("#")
-            there = (path.parent / file).resolve() if file else path
+            there = _target(path, file)
             if not there.exists() or (anchor and anchor not in _anchors(there.read_text())):
-                broken.append(f"{path.name}: {target}")
+                broken.append(f"{name_of(path)}: {target}")
     assert broken == []
+
+
+def test_files_that_are_named_are_there():
+    tracked = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
+    ends = {"/".join(Path(name).parts[at:]) for name in tracked for at in range(len(Path(name).parts))}
+    missing = [
+        f"{name_of(path)}: {named}"
+        for path in DOCUMENTS
+        # What was so then stays so in the log of changes.
+        if path.name != "CHANGELOG.md"
+        for named in re.findall(r"`([\w/.-]+\.(?:py|html|js|css|toml|conf|yaml|json))`", path.read_text())
+        # Addresses, and what a voice's program writes.
+        if named not in ends and not named.startswith("/") and named != "words.json"
+    ]
+    assert missing == []
+
+
+def _target(path: Path, file: str) -> Path:
+    """A name that begins with a slash is the root's, as on a forge."""
+    if file.startswith("/"):
+        return ROOT / file.removeprefix("/")
+    return (path.parent / file).resolve() if file else path
 
 
 def _anchors(text: str) -> set[str]:

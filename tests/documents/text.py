@@ -11,12 +11,20 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-DOCUMENTS = (*(ROOT / name for name in AT_THE_ROOT), *sorted(DOCS.glob("*.md")))
+APPS = ("config", "accounts", "pipeline", "webhooks", "analytics")
+BESIDE_CODE = tuple(sorted(path for app in APPS for path in (ROOT / app).rglob("README.md")))
+DOCUMENTS = (*(ROOT / name for name in AT_THE_ROOT), *sorted(DOCS.glob("*.md")), *BESIDE_CODE)
 EMBEDDED = re.compile(r"<!-- example: ([a-z0-9._-]+) -->\n```json\n(.*?)```\n", re.DOTALL)
 
 
 def path_of(name: str) -> Path:
-    return (ROOT if name in AT_THE_ROOT else DOCS) / name
+    """Of a document in `docs`, at the root, or beside code, which is named by its whole path."""
+    return (ROOT if name in AT_THE_ROOT or name.startswith(tuple(f"{app}/" for app in APPS)) else DOCS) / name
+
+
+def name_of(path: Path) -> str:
+    """What `path_of` finds it by."""
+    return path.name if path.parent in (ROOT, DOCS) else str(path.relative_to(ROOT))
 
 
 def read(name: str) -> str:

@@ -39,7 +39,7 @@ def workspace(db):
 
 
 def test_the_table_is_in_the_documents():
-    listed = [cells[0] for cells in rows(between(read("architecture.md"), "retention"))]
+    listed = [cells[0] for cells in rows(between(read("running.md"), "retention"))]
     assert listed == [kept.what for kept in retention.TABLE]
 
 
