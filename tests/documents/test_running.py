@@ -8,7 +8,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.urls import resolve
 
-from tests.documents.text import DOCS, DOCUMENTS, ROOT, read, rows, section
+from tests.documents.text import DOCUMENTS, ROOT, read, rows, section
 from tools.suite import PROOFS
 
 OWN = ("accounts", "config", "pipeline", "webhooks", "analytics")
