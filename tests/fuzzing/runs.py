@@ -109,6 +109,9 @@ UNKNOWABLE: Final = (
         "PATCH /v1/sources/{id}",
     ),
     Unknowable(
+        r"config(\.\w+)?", "source_unavailable", "What an instance can bring in is its operator's affair."
+    ),
+    Unknowable(
         r"config\.item_selector",
         "selector_unreadable",
         "What a selector may be is a grammar's, not a pattern's.",
