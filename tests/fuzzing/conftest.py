@@ -160,7 +160,8 @@ def _furnish(newsroom: Newsroom, workspace: Workspace) -> None:
     for body in (
         {"outlets": [feed, simulated]},
         to_simulated("reject"),
-        to_simulated("timeout_after_accept"),
+        # As many as those above: settling takes this state and nothing else.
+        *3 * [to_simulated("timeout_after_accept")],
     ):
         call("POST", f"/generated/{ready()}/publish", body, expect=202)
         work()
