@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from datetime import timedelta
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +16,9 @@ from pipeline import events, plugins
 from tests.architecture.code import modules
 from tests.documents.tables import BLOCKS, constants, routes, said
 from tests.documents.text import APPS, DOCUMENTS, ROOT, between, name_of, read, replace_between, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 IS_UPDATE = os.environ.get("UPDATE_EXAMPLES") == "1"
 
