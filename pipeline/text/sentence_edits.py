@@ -79,7 +79,19 @@ _TAKES_BACK: Final = re.compile(
     r"(?:\sworden)?[^\w]*|\W*[^\s.!?]{0,10}?(?:中止|延期|完売|取消|售罄|售完|취소|연기|매진)[^\s.!?]{0,8}\W*",
     re.IGNORECASE,
 )
-_PAIRS = (("\u201c", "\u201d"), ("(", ")"), ("[", "]"), ("\u300c", "\u300d"), ("\uff08", "\uff09"))
+# What opens, and the marks that close it: “…”, „…“, ”…” as in Swedish, «…», »…« and »…».
+_CLOSED_BY: Final = {
+    "\u201c": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u201d": "\u201d",
+    "\u00ab": "\u00bb",
+    "\u00bb": "\u00ab\u00bb",
+    "(": ")",
+    "[": "]",
+    "\u300c": "\u300d",
+    "\uff08": "\uff09",
+}
+_PAIRED: Final = re.compile(f"[{re.escape(''.join(_CLOSED_BY) + ''.join(_CLOSED_BY.values()))}]")
 
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
@@ -164,7 +176,15 @@ def is_balanced(sentence: str) -> bool:
     bare = without_gershayim(sentence)
     if bare.count('"') % 2 or bare.count("\u05f4") % 2:
         return False
-    return all(sentence.count(opening) == sentence.count(closing) for opening, closing in _PAIRS)
+    is_open: list[str] = []
+    for mark in _PAIRED.findall(sentence):
+        if is_open and mark in _CLOSED_BY[is_open[-1]]:
+            is_open.pop()
+        elif mark in _CLOSED_BY:
+            is_open.append(mark)
+        else:
+            return False
+    return not is_open
 
 
 def is_wholly_quoted(sentence: str) -> bool:

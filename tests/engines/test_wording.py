@@ -10,6 +10,7 @@ from pipeline.text.sentence_edits import (
     collapse,
     drop_asides,
     first_words,
+    is_balanced,
     is_clean,
     is_self_contained,
     opens_dangling,
@@ -296,3 +297,26 @@ def test_sentences_stand_one_after_the_other_as_their_script_has_it() -> None:
         paragraph_of(["港が開く。", "「本当だ。」", "船が来る！", "Then rest."])
         == "港が開く。「本当だ。」船が来る！Then rest."
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Er sagte: „Wir öffnen am Montag.“", True),
+        ("Er sagte: „Wir öffnen am Montag.", False),
+        ("Wir öffnen am Montag.“", False),
+        ("„Er sagte ‚Ja‘ (zweimal).“", True),
+        ("“We open on Monday,” she said.", True),
+        ("We open on Monday,” she said.", False),
+        ("”Vi öppnar på måndag”, sade hon.", True),
+        ("« Nous ouvrons lundi », dit-elle.", True),
+        ("« Nous ouvrons lundi", False),
+        ("»Wir öffnen am Montag«, sagte sie.", True),
+        ("»Avaamme maanantaina», hän sanoi.", True),
+        ("市长说「下雨了。」", True),
+        ("It opens (on Monday.", False),
+        ("It opens) on Monday.", False),
+    ],
+)
+def test_quotation_marks_and_brackets_are_closed(sentence: str, expected: bool) -> None:
+    assert is_balanced(sentence) is expected
