@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("config", "accounts", "pipeline", "webhooks", "analytics")
-DOORS = ("*/api/*.py", "*/pages/*.py", "*/inbound/*.py", "*/inbound.py", "*/tasks.py", "*/admin.py")
+DOORS = (
+    "*/api/*.py",
+    "*/pages/*.py",
+    "*/pages/*/*.py",
+    "*/inbound/*.py",
+    "*/inbound.py",
+    "*/tasks.py",
+    "*/admin.py",
+)
 
 
 @dataclass(frozen=True)

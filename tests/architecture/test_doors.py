@@ -45,6 +45,8 @@ MAY_NAME_EVERYWHERE = {
     "pipeline/api/generated.py:_alt_texts": "by the key of the item that was found for the caller",
     "pipeline/api/generated.py:_progress": "by keys found for the caller",
     "pipeline/inbound/views.py:inbound": "the address's token names the source; no workspace is known before",
+    "pipeline/pages/calendar/queries.py:reasons": "by the keys of cards that were found for the caller",
+    "pipeline/pages/items/recurrences.py:listed": "a subquery on rows that are the caller's already",
     "pipeline/pages/feeds.py:feed": "the address's secret names the outlet; no workspace is known before",
     "pipeline/pages/feeds.py:_entries": "by the outlet that the secret named",
     "pipeline/pages/media.py:_upload": "the address's secret names the file; no workspace is known before",
