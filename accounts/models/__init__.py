@@ -2,10 +2,8 @@
 
 from accounts.models.api_token import ApiToken
 from accounts.models.audit import AuditEntry
-from accounts.models.guard_count import GuardCount
-from accounts.models.idempotency import IdempotencyKey
-from accounts.models.invitation import Invitation
 from accounts.models.ledger import CreditBalance, LedgerEntry
+from accounts.models.limits import GuardCount, IdempotencyKey, RateBucket
 from accounts.models.notice import (
     Notice,
     NoticeChannel,
@@ -15,11 +13,8 @@ from accounts.models.notice import (
     NoticeMessage,
     NoticeMessageStatus,
 )
-from accounts.models.plan import Plan
-from accounts.models.rate_bucket import RateBucket
 from accounts.models.user import User
-from accounts.models.whitelist_request import WhitelistRequest
-from accounts.models.workspace import Membership, Workspace
+from accounts.models.workspace import Invitation, Membership, Plan, WhitelistRequest, Workspace
 
 __all__ = [
     "ApiToken",

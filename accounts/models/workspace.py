@@ -1,4 +1,4 @@
-"""A tenant, and who belongs to it."""
+"""A tenant, its plan, who belongs to it or is invited, and its request to be let in."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils.timezone import now
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceQuerySet
+from config.core.clock import utc_now
 from config.core.encrypted_fields import ClosedTextField
 from config.core.ids import encode, uuid7
 
@@ -117,3 +119,103 @@ class Membership(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["workspace", "user"], name="membership_once"),
         ]
+
+
+class Plan(models.Model):
+    """What a workspace may use in a month."""
+
+    name = models.CharField(max_length=60, unique=True)
+    credits_per_month = models.PositiveIntegerField(default=5000)
+    active_sources_most = models.PositiveIntegerField(default=20)
+    poll_interval_minutes_least = models.PositiveIntegerField(default=15)
+    is_default = models.BooleanField(default=False)
+
+    class Meta:
+        db_table = "plan"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["is_default"], condition=models.Q(is_default=True), name="plan_one_default"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WhitelistRequest(models.Model):
+    """A workspace's request to be let in, and what the operator said."""
+
+    class Status(models.TextChoices):
+        PENDING = "pending", _("pending")
+        APPROVED = "approved", _("approved")
+        REFUSED = "refused", _("refused")
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="whitelist_requests")
+    message = models.TextField(blank=True)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
+    reason = models.CharField(max_length=1000, blank=True)
+    """What the workspace's owners were told with a refusal."""
+    asked_by = models.CharField(max_length=200)
+    decided_by = models.CharField(max_length=200, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=utc_now)
+
+    everywhere: ClassVar[models.Manager[Any]] = models.Manager()
+    objects = WorkspaceQuerySet["WhitelistRequest"].as_manager()
+
+    class Meta:
+        db_table = "whitelist_request"
+        base_manager_name = "everywhere"
+        constraints: ClassVar = [
+            # Two askings at once leave one entry in the operator's queue.
+            models.UniqueConstraint(
+                fields=["workspace"],
+                condition=models.Q(status="pending"),
+                name="whitelist_request_one_pending",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.workspace.name
+
+
+class Invitation(models.Model):
+    """An invitation of an address to a workspace, open until it is accepted or withdrawn."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Membership.Role)
+    digest = models.BinaryField(max_length=32, unique=True)
+    """SHA-256 of the newest link's token: it has full entropy, so a slow hash would add nothing."""
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    sends = models.PositiveIntegerField(default=1)
+    sent_at = models.DateTimeField(default=utc_now)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    withdrawn_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=utc_now)
+
+    everywhere: ClassVar[models.Manager[Any]] = models.Manager()
+    objects = WorkspaceQuerySet["Invitation"].as_manager()
+
+    class Meta:
+        db_table = "invitation"
+        base_manager_name = "everywhere"
+        constraints: ClassVar = [
+            # Two owners who invite the same person at once send one invitation.
+            models.UniqueConstraint(
+                "workspace",
+                Lower("email"),
+                condition=models.Q(accepted_at=None, withdrawn_at=None),
+                name="invitation_one_pending",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at <= utc_now()

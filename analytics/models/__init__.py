@@ -1,17 +1,16 @@
 """What became of what was published."""
 
-from analytics.models.measurement import Measurement, Measuring, MeasuringStatus
-from analytics.models.outcome import Outcome
+from analytics.models.measurement import Measurement, Measuring, MeasuringStatus, Outcome
 from analytics.models.rollup import (
     DAY,
     QUARTER,
     Attribution,
     HitRollup,
     MeasurementRollup,
+    MonthlySummary,
     OutcomeRollup,
     RollupDay,
 )
-from analytics.models.summary import MonthlySummary
 
 __all__ = [
     "DAY",

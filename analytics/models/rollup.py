@@ -1,4 +1,4 @@
-"""Facts added up by quarter of an hour and by UTC day, so that an answer costs the same however many there are."""
+"""Facts added up by quarter of an hour and by UTC day, and the monthly summaries."""
 
 from __future__ import annotations
 
@@ -106,3 +106,12 @@ class HitRollup(Rollup):
             models.Index(fields=["workspace", "test", "day"], name="hit_rollup_day"),
             models.Index(fields=["day"], name="hit_rollup_forget"),
         ]
+
+
+class MonthlySummary(WorkspaceRow, DueModel):
+    """A workspace's monthly summaries: `due_at` is the next first of a month there."""
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "monthly"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["workspace"], name="monthly_one")]
+        indexes: ClassVar = claim_indexes("monthly")

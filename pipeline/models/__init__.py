@@ -1,6 +1,5 @@
 """The nouns of the product."""
 
-from pipeline.models.brand_slot import BrandPick, BrandPickDecision, BrandSlot, BrandSlotStatus
 from pipeline.models.event import Event, EventPosition
 from pipeline.models.generated_item import (
     Angle,
@@ -22,11 +21,16 @@ from pipeline.models.generation import (
     GenerationQueue,
     GenerationStage,
     GenerationStatus,
+    SharedBrief,
 )
-from pipeline.models.hits import HitCount, HitKind, ShortLink
-from pipeline.models.host_slot import HostSlot
-from pipeline.models.inbound import InboundDelivery, InboundDeliveryStatus, InboundSecret, Verification
-from pipeline.models.lease import Lease, LeaseState, Worker
+from pipeline.models.inbound import (
+    InboundDelivery,
+    InboundDeliveryStatus,
+    InboundSecret,
+    Verification,
+    WebSubStatus,
+    WebSubSubscription,
+)
 from pipeline.models.mailing import (
     MailDelivery,
     MailDeliveryStatus,
@@ -37,13 +41,18 @@ from pipeline.models.mailing import (
     SubscriberOrigin,
     SubscriberStatus,
 )
-from pipeline.models.media_folder import MediaFolder
-from pipeline.models.model_batch import BatchedCall, BatchedCallOutcome, ModelBatch, ModelBatchStatus
-from pipeline.models.model_call import ModelCall, ModelCallMode, ModelCallOutcome, ModelCallStage
-from pipeline.models.oauth import OAuthApp, OAuthAttempt
-from pipeline.models.outlet import Outlet, OutletStatus
-from pipeline.models.persona import Persona, PersonaVersion, Topic
-from pipeline.models.persona_draft import PersonaDraft, PersonaDraftStatus
+from pipeline.models.model_call import (
+    BatchedCall,
+    BatchedCallOutcome,
+    ModelBatch,
+    ModelBatchStatus,
+    ModelCall,
+    ModelCallMode,
+    ModelCallOutcome,
+    ModelCallStage,
+)
+from pipeline.models.outlet import HitCount, HitKind, OAuthApp, OAuthAttempt, Outlet, OutletStatus, ShortLink
+from pipeline.models.persona import Persona, PersonaDraft, PersonaDraftStatus, PersonaVersion, Topic
 from pipeline.models.publication import (
     Attempt,
     AttemptStatus,
@@ -53,20 +62,36 @@ from pipeline.models.publication import (
     Publication,
     PublicationStatus,
     PublicationStep,
+    SimulatedPost,
 )
-from pipeline.models.publish_queue import PublishHold, PublishQueue, SlotGapChoice
-from pipeline.models.raw_item import RawBody, RawItem, RawItemStatus, RawPrint
-from pipeline.models.recurrence import Recurrence, RecurrenceDecision, RecurrenceStatus, RecurrenceTurn
-from pipeline.models.series import Series, SeriesIssue, SeriesIssueDecision
-from pipeline.models.shared_brief import SharedBrief
-from pipeline.models.simulated_post import SimulatedPost
-from pipeline.models.source import Source, SourceStatus
-from pipeline.models.source_entry import DecidedBy, SourceEntry, SourceEntryDecision
-from pipeline.models.switch import Switch
-from pipeline.models.tally import Tally
-from pipeline.models.upload import Upload, UploadKind, UploadUse
-from pipeline.models.websub import WebSubStatus, WebSubSubscription
-from pipeline.models.week_plan import WeekPlan
+from pipeline.models.raw_item import RawBody, RawItem, RawItemStatus, RawPrint, Upload, UploadKind, UploadUse
+from pipeline.models.schedule import (
+    PublishHold,
+    PublishQueue,
+    Recurrence,
+    RecurrenceDecision,
+    RecurrenceStatus,
+    RecurrenceTurn,
+    Series,
+    SeriesIssue,
+    SeriesIssueDecision,
+    SlotGapChoice,
+    WeekPlan,
+)
+from pipeline.models.source import (
+    BrandPick,
+    BrandPickDecision,
+    BrandSlot,
+    BrandSlotStatus,
+    DecidedBy,
+    HostSlot,
+    Source,
+    SourceEntry,
+    SourceEntryDecision,
+    SourceStatus,
+)
+from pipeline.models.switch import MediaFolder, Switch
+from pipeline.models.work import Lease, LeaseState, Tally, Worker
 from pipeline.models.workspace_defaults import WorkspaceDefaults
 
 __all__ = [

@@ -1,15 +1,17 @@
-"""A workspace's account on a platform."""
+"""Accounts on platforms, how they are connected by OAuth, and the clicks and fetches that we count ourselves."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
 from config.core.clock import utc_now
-from config.core.encrypted_fields import ClosedJSONField
+from config.core.encrypted_fields import ClosedJSONField, ClosedTextField
+from config.core.ids import uuid7
 from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models.generated_item import unguessable
 
@@ -78,4 +80,109 @@ class Outlet(WorkspaceRow, DueModel):
         indexes: ClassVar = [
             *claim_indexes("outlet"),
             models.Index(fields=["workspace", "-id"], name="outlet_list"),  # GET /outlets
+        ]
+
+
+class OAuthApp(models.Model):
+    """What the operator has registered at a platform; one for each, for every workspace."""
+
+    class Review(models.TextChoices):
+        NOT_SUBMITTED = "not_submitted", _("not submitted")
+        IN_REVIEW = "in_review", _("in review")
+        APPROVED = "approved", _("approved")
+        LIMITED = "limited", _("limited")
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    platform = models.CharField(_("platform"), max_length=40, unique=True)
+    client_id = models.CharField(_("client id"), max_length=300)
+    client_secret = ClosedTextField(_("client secret"), blank=True, default="")
+    scopes = models.CharField(
+        _("further scopes"),
+        max_length=500,
+        blank=True,
+        default="",
+        help_text=_("Asked for beside those that posting needs, separated by spaces."),
+    )
+    review = models.CharField(
+        _("the platform's review"), max_length=20, choices=Review.choices, default=Review.NOT_SUBMITTED
+    )
+    note = models.TextField(_("note"), max_length=1000, blank=True, default="")
+    created_at = models.DateTimeField(default=utc_now)
+    updated_at = models.DateTimeField(default=utc_now)
+
+    everywhere: ClassVar[models.Manager[Any]] = models.Manager()
+
+    class Meta:
+        db_table = "oauth_app"
+        base_manager_name = "everywhere"
+        verbose_name = _("application at a platform")
+        verbose_name_plural = _("applications at platforms")
+
+    def __str__(self) -> str:
+        return self.platform
+
+
+class OAuthAttempt(WorkspaceRow):
+    """A person who was sent to a platform and may come back once; the row goes when they do."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    platform = models.CharField(max_length=40)
+    outlet = models.ForeignKey("pipeline.Outlet", null=True, on_delete=models.CASCADE, related_name="+")
+    """The one that is connected again; None for a new one."""
+    state_hash = models.CharField(max_length=64, unique=True)
+    verifier = ClosedTextField(blank=True, default="")
+    """Of PKCE: whoever catches the code can't use it without."""
+    expires_at = models.DateTimeField(db_index=True)
+    created_at = models.DateTimeField(default=utc_now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "oauth_attempt"
+        indexes: ClassVar = [
+            models.Index(fields=["workspace"], name="oauth_attempt_workspace")  # erasing a workspace
+        ]
+
+
+class ShortLink(WorkspaceRow):
+    """An address that a publication links to, under one of ours that counts who follows it."""
+
+    code = models.CharField(max_length=16, unique=True)
+    publication = models.ForeignKey(
+        "pipeline.Publication", on_delete=models.CASCADE, related_name="short_links"
+    )
+    target = models.TextField()
+    created_at = models.DateTimeField(default=utc_now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "short_link"
+        indexes: ClassVar = [models.Index(fields=["workspace"], name="short_link_of_workspace")]
+
+
+class HitKind(models.TextChoices):
+    CLICK = "click", _("Click")
+    FETCH = "fetch", _("Fetch")
+
+
+class HitCount(WorkspaceRow):
+    """How often, in one quarter of an hour; nothing of who it was."""
+
+    kind = models.CharField(max_length=5, choices=HitKind)
+    test = models.BooleanField(default=False)
+    key = models.UUIDField()
+    """The publication of a click, the outlet of a fetch."""
+    start = models.DateTimeField()
+    outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+", db_index=False)
+    publication = models.ForeignKey(
+        "pipeline.Publication", null=True, on_delete=models.CASCADE, related_name="hit_counts"
+    )
+    count = models.PositiveIntegerField()
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "hit_count"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["key", "kind", "start"], name="hit_count_once")
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["workspace", "test", "start"], name="hit_count_read"),  # GET /analytics
+            models.Index(fields=["outlet"], name="hit_count_of_outlet"),
+            models.Index(fields=["start"], name="hit_count_forget"),
         ]

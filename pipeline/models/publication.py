@@ -198,3 +198,24 @@ class Attempt(WorkspaceRow):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["publication", "number"], name="attempt_once")
         ]
+
+
+class SimulatedPost(WorkspaceRow):
+    """A call that the simulated platform's server received; each is a row, so that a second publication can't hide."""
+
+    outlet_id = models.UUIDField()
+    ref = models.CharField(max_length=100)
+    """The client's own reference; the server doesn't refuse a second post with the same one."""
+    answer = models.CharField(max_length=30)
+    """The word of the script that was played."""
+    is_accepted = models.BooleanField()
+    title = models.CharField(max_length=500, blank=True)
+    body = models.TextField(blank=True)
+    removed_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=utc_now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "simulated_post"
+        indexes: ClassVar = [
+            models.Index(fields=["ref"], name="simulated_post_ref")
+        ]  # the reconciling look-up

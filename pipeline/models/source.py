@@ -1,4 +1,4 @@
-"""Where raw content comes from."""
+"""Where raw content comes from: sources, what they listed, turns at their hosts, and the slots of brand lanes."""
 
 from __future__ import annotations
 
@@ -77,3 +77,160 @@ class Source(WorkspaceRow, DueModel):
             *claim_indexes("source"),
             models.Index(fields=["workspace", "test", "-id"], name="source_list"),  # GET /sources
         ]
+
+
+class SourceEntryDecision(models.TextChoices):
+    NEW = "new", _("New")
+    REVISED = "revised", _("Changed")
+    UNCHANGED = "unchanged", _("Known")
+    WITHDRAWN = "withdrawn", _("Withdrawn")
+    TOO_OLD = "too_old", _("Too old")
+    OVER_BURST = "over_burst", _("Too many at once")
+    BEFORE_FIRST_POLL = "before_first_poll", _("There before")
+    FILTERED = "filtered", _("Left out")
+    MALFORMED = "malformed", _("Broken")
+
+
+class DecidedBy(models.TextChoices):
+    """By what an entry was recognised, or that the source itself said so."""
+
+    EXTERNAL_ID = "external_id", _("by its id")
+    URL = "url", _("by its address")
+    CONTENT = "content", _("by its words")
+    SOURCE = "source", _("by the source")
+
+
+class SourceEntry(WorkspaceRow):
+    """One entry of a source and the last thing that was decided of it.
+
+    It is written when a decision says something new: an entry that is merely still there changes nothing.
+    """
+
+    source = models.ForeignKey(
+        "pipeline.Source", on_delete=models.CASCADE, related_name="entries", db_index=False
+    )
+    key = models.CharField(max_length=600)
+    """As `RawItem.dedup_key`."""
+    external_id = models.CharField(max_length=512, blank=True)
+    url = models.CharField(max_length=2048, blank=True)
+    title = models.CharField(max_length=500, blank=True)
+    published_at = models.DateTimeField(null=True)
+    decision = models.CharField(max_length=20, choices=SourceEntryDecision)
+    """`unchanged` only where it never was anything else, or came back."""
+    decided_by = models.CharField(max_length=12, choices=DecidedBy)
+    code = models.CharField(max_length=40, blank=True)
+    message = models.CharField(max_length=500, blank=True)
+    raw_item = models.ForeignKey("pipeline.RawItem", null=True, on_delete=models.SET_NULL, related_name="+")
+    first_seen_at = models.DateTimeField(default=utc_now)
+    decided_at = models.DateTimeField(default=utc_now)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "source_entry"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "key"], name="source_entry_once"),
+        ]
+        indexes: ClassVar = [
+            # Read by the erasure and the export of a workspace.
+            models.Index(fields=["workspace", "id"], name="source_entry_workspace"),
+            models.Index(fields=["source", "-id"], name="source_entry_list"),  # GET /sources/:id/entries
+            # GET /sources/:id/entries?decision=
+            models.Index(fields=["source", "decision", "-id"], name="source_entry_by_decision"),
+            # Read by retention.
+            models.Index(
+                fields=["decided_at"], name="source_entry_old", condition=models.Q(raw_item__isnull=True)
+            ),
+        ]
+
+
+class BrandSlotStatus(models.TextChoices):
+    WAITING = "waiting", _("To come")
+    WAITING_QUOTA = "waiting_quota", _("Waits for credits")
+    PICKED = "picked", _("Picked")
+    EMPTY = "empty", _("Nothing made")
+    SKIPPED = "skipped", _("Left out")
+
+
+class BrandPickDecision(models.TextChoices):
+    TAKEN = "taken", _("Being made")
+    USED = "used", _("Made")
+    TOO_NEAR = "too_near", _("Discarded: too near")
+    FAILED = "failed", _("Could not be made")
+
+
+class BrandSlot(WorkspaceRow, DueModel):
+    """One moment of a lane: `due_at` is the promise. A lane at work has exactly one that is still open."""
+
+    test = models.BooleanField(default=False)
+    source = models.ForeignKey("pipeline.Source", on_delete=models.CASCADE, related_name="slots")
+    status = models.CharField(max_length=15, choices=BrandSlotStatus, default=BrandSlotStatus.WAITING)
+    note = models.JSONField(null=True)
+    """`{"code", "message"}`: why nothing was picked, what it waits for, or what is to be known of the pick."""
+    eligible = models.PositiveIntegerField(null=True)
+    """How many topics could have been picked."""
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=utc_now)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "brand_slot"
+        constraints: ClassVar = [
+            # Two hands, or a hand and a person, can't both open the next one.
+            models.UniqueConstraint(
+                fields=["source"],
+                condition=models.Q(status__in=["waiting", "waiting_quota"]),
+                name="brand_slot_one_open",
+            )
+        ]
+        indexes: ClassVar = [
+            *claim_indexes("brand_slot"),
+            models.Index(fields=["source", "-id"], name="brand_slot_of_source"),  # the lane's log
+        ]
+
+
+class BrandPick(WorkspaceRow):
+    """A topic and angle that one run of a slot was given, and what became of it; discarded ones stay."""
+
+    slot = models.ForeignKey(BrandSlot, on_delete=models.CASCADE, related_name="picks")
+    generation = models.ForeignKey(
+        "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="picks"
+    )
+    item = models.ForeignKey("pipeline.GeneratedItem", null=True, on_delete=models.SET_NULL, related_name="+")
+    """The first item that was made of it."""
+    topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="picks")
+    title = models.CharField(max_length=300)
+    """The topic's, as it was."""
+    angle = models.CharField(max_length=200, blank=True)
+    decision = models.CharField(max_length=12, choices=BrandPickDecision, default=BrandPickDecision.TAKEN)
+    reason = models.JSONField(null=True)
+    """`{"code", "message"}`, for `too_near` with `likeness` from 0 to 1 and the public id `near` of what it is like."""
+    words = models.TextField(blank=True)
+    """What was discarded."""
+    used_on = models.DateField()
+    """The day in the lane's time zone: rests and monthly limits are counted in days of it."""
+    created_at = models.DateTimeField(default=utc_now)
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "brand_pick"
+        indexes: ClassVar = [
+            models.Index(
+                fields=["topic", "-used_on"], name="brand_pick_by_topic"
+            ),  # rests and monthly limits
+        ]
+
+
+class HostSlot(models.Model):
+    """One row for each host that sources are fetched from, whoever's they are: one fetch at a time."""
+
+    host = models.CharField(max_length=255, primary_key=True)
+    free_at = models.DateTimeField()
+    """When the next fetch may begin. While one runs, the end of its lease: a killed one blocks no longer."""
+    holder = models.UUIDField(null=True)
+    """The source that is being fetched."""
+
+    everywhere: ClassVar[models.Manager[HostSlot]] = models.Manager()
+
+    class Meta:
+        db_table = "host_slot"
+        base_manager_name = "everywhere"
+        indexes: ClassVar = [models.Index(fields=["free_at"], name="host_slot_free")]  # Read by retention.

@@ -1,7 +1,8 @@
-"""What an operator has stopped, and why."""
+"""What belongs to the whole instance: what an operator has stopped, and the folder of files."""
 
 from __future__ import annotations
 
+import uuid
 from typing import Any, ClassVar
 
 from django.db import models
@@ -62,3 +63,26 @@ class Switch(models.Model):
         if self.workspace is not None:
             where = self.workspace.name
         return f"{what}: {where}{f', {self.platform}' if self.platform else ''}."
+
+
+class MediaFolder(models.Model):
+    """One row. The folder names its `instance` in a file: where the two differ, nothing takes files away."""
+
+    number = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    instance = models.UUIDField(default=uuid.uuid4)
+    created_at = models.DateTimeField(default=utc_now)
+    sweep_stopped_at = models.DateTimeField(null=True)
+    """Since when the sweep waits for a person; the numbers are of its last round."""
+    sweep_found = models.PositiveIntegerField(null=True)
+    """Files that no row names."""
+    sweep_total = models.PositiveIntegerField(null=True)
+    sweep_approved = models.PositiveIntegerField(null=True)
+    """So many of them may go, once."""
+
+    everywhere: ClassVar[models.Manager[MediaFolder]] = models.Manager()
+
+    class Meta:
+        db_table = "media_folder"
+        base_manager_name = "everywhere"
+        verbose_name = _("media folder")
+        verbose_name_plural = _("media folder")

@@ -1,8 +1,7 @@
 """Endpoints and what was handed over to them."""
 
-from webhooks.models.delivery import Delivery, DeliveryAttempt, DeliveryStatus
+from webhooks.models.delivery import Delivery, DeliveryAttempt, DeliveryStatus, Recovery, RecoveryStatus
 from webhooks.models.endpoint import EVERY_EVENT, Endpoint, EndpointPace, EndpointStatus
-from webhooks.models.recovery import Recovery, RecoveryStatus
 
 __all__ = [
     "EVERY_EVENT",

@@ -1,4 +1,4 @@
-"""One event for one endpoint, and every attempt to hand it over."""
+"""One event for one endpoint, every attempt to hand it over, and requests to send again."""
 
 from __future__ import annotations
 
@@ -75,4 +75,45 @@ class DeliveryAttempt(WorkspaceRow):
             models.Index(
                 fields=["started_at"], name="delivery_attempt_age"
             ),  # the retention job deletes by age
+        ]
+
+
+class RecoveryStatus(models.TextChoices):
+    RUNNING = "running", _("Running")
+    DONE = "done", _("Done")
+    STOPPED = "stopped", _("Stopped")
+
+
+class Recovery(WorkspaceRow, DueModel):
+    """A request to send again what an endpoint missed: one due row, worked in portions."""
+
+    endpoint = models.ForeignKey("webhooks.Endpoint", on_delete=models.CASCADE, related_name="recoveries")
+    since = models.DateTimeField()
+    is_everything = models.BooleanField(default=False)
+    """True: also what was delivered."""
+    status = models.CharField(max_length=10, choices=RecoveryStatus, default=RecoveryStatus.RUNNING)
+    cursor = models.UUIDField()
+    """Deliveries with ids up to this one were looked at; ids carry the moment."""
+    until = models.UUIDField()
+    """Deliveries with greater ids came after the wish and are none of it."""
+    total = models.PositiveIntegerField(null=True)
+    """How many there were when it began; None until they are counted."""
+    sent = models.PositiveIntegerField(default=0)
+    """How many were put in line."""
+    asked_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=utc_now)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta(WorkspaceRow.Meta):
+        db_table = "recovery"
+        verbose_name = "recovery"
+        verbose_name_plural = "recoveries"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["endpoint"], name="recovery_one_at_a_time", condition=models.Q(status="running")
+            )
+        ]
+        indexes: ClassVar = [
+            *claim_indexes("recovery"),
+            models.Index(fields=["endpoint", "-id"], name="recovery_newest"),  # the endpoint's page
         ]

@@ -1,4 +1,4 @@
-"""Which work is queued or running, and the workers that run it."""
+"""Work that is queued or running, the workers that run it, and sums of what they did."""
 
 from __future__ import annotations
 
@@ -60,3 +60,18 @@ class Worker(models.Model):
     class Meta:
         db_table = "worker"
         base_manager_name = "everywhere"
+
+
+class Tally(models.Model):
+    """A sum over all processes that only rises."""
+
+    name = models.CharField(max_length=40)
+    kind = models.CharField(max_length=60)
+    value = models.FloatField(default=0)
+
+    everywhere: ClassVar[models.Manager[Tally]] = models.Manager()
+
+    class Meta:
+        db_table = "tally"
+        base_manager_name = "everywhere"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["name", "kind"], name="tally_once")]

@@ -1,4 +1,4 @@
-"""The first answer to an Idempotency-Key."""
+"""What holds requests back: stored answers, a workspace's token bucket, and counts of tries."""
 
 from __future__ import annotations
 
@@ -35,4 +35,36 @@ class IdempotencyKey(models.Model):
         indexes: ClassVar = [
             # The retention job deletes by age.
             models.Index(fields=["created_at"], name="idempotency_key_age"),
+        ]
+
+
+class RateBucket(models.Model):
+    """A workspace's token bucket, for the SQL form of the limiter."""
+
+    workspace = models.OneToOneField(Workspace, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    arrival_micros = models.BigIntegerField()
+    """The theoretical arrival time of GCRA, in microseconds since 1970."""
+
+    everywhere: ClassVar[models.Manager[Any]] = models.Manager()
+
+    class Meta:
+        db_table = "rate_bucket"
+
+
+class GuardCount(models.Model):
+    """An entry of the cache in `accounts/access/counts.py`; nothing but its time ends it."""
+
+    key = models.CharField(max_length=250, primary_key=True)
+    value = models.TextField()
+    """JSON; a count is a number in it."""
+    ends_micros = models.BigIntegerField()
+    """In microseconds since 1970."""
+
+    everywhere: ClassVar[models.Manager[Any]] = models.Manager()
+
+    class Meta:
+        db_table = "guard_count"
+        indexes: ClassVar = [
+            # The retention job deletes by age.
+            models.Index(fields=["ends_micros"], name="guard_count_age"),
         ]
