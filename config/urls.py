@@ -55,7 +55,7 @@ urlpatterns = [
     path("docs", guides.index, name="docs"),
     path("docs/reference", reference, name="reference"),
     re_path(r"^docs/examples/(?P<name>[a-z0-9._-]+)\.json$", guides.example, name="docs_example"),
-    path("docs/<slug:slug>", guides.guide, name="guide"),
+    path("docs/<path:slug>", guides.guide, name="guide"),
     # Before the admin's own addresses, which end with one that takes everything.
     path("admin/failing/", admin.site.admin_view(failing_page), name="admin_failing"),
     path("admin/tasks/", admin.site.admin_view(work_page), name="admin_work"),

@@ -92,7 +92,71 @@ GUIDES: Final = (
 )
 IN_WORDS: Final = (
     Guide(
-        "api", "api.md", gettext_lazy("The API"), gettext_lazy("Every rule, resource and field, in words.")
+        "api",
+        "api/README.md",
+        gettext_lazy("The API"),
+        gettext_lazy("Tokens, errors, limits, lists: what holds for every call."),
+    ),
+    Guide(
+        "api/workspace",
+        "api/workspace.md",
+        gettext_lazy("Workspace"),
+        gettext_lazy("Credits, engines and their prices."),
+    ),
+    Guide(
+        "api/sources", "api/sources.md", gettext_lazy("Sources"), gettext_lazy("Where content comes from.")
+    ),
+    Guide(
+        "api/inbound-deliveries",
+        "api/inbound-deliveries.md",
+        gettext_lazy("Inbound deliveries"),
+        gettext_lazy("What others send to a webhook source."),
+    ),
+    Guide(
+        "api/uploads",
+        "api/uploads.md",
+        gettext_lazy("Uploads"),
+        gettext_lazy("Pictures, sound, video, text."),
+    ),
+    Guide(
+        "api/raw-items",
+        "api/raw-items.md",
+        gettext_lazy("Raw items"),
+        gettext_lazy("Push content, and see what came of it."),
+    ),
+    Guide(
+        "api/generated-items",
+        "api/generated-items.md",
+        gettext_lazy("Generated items"),
+        gettext_lazy("Read, edit and review what was made."),
+    ),
+    Guide(
+        "api/publishing",
+        "api/publishing.md",
+        gettext_lazy("Publishing"),
+        gettext_lazy("Publish, and settle what became of it."),
+    ),
+    Guide(
+        "api/schedule",
+        "api/schedule.md",
+        gettext_lazy("Schedule"),
+        gettext_lazy("Queues, week plans, series, recurrences."),
+    ),
+    Guide("api/outlets", "api/outlets.md", gettext_lazy("Outlets"), gettext_lazy("Accounts on platforms.")),
+    Guide(
+        "api/personas",
+        "api/personas.md",
+        gettext_lazy("Personas and topics"),
+        gettext_lazy("Who speaks, and of what."),
+    ),
+    Guide(
+        "api/analytics",
+        "api/analytics.md",
+        gettext_lazy("Analytics"),
+        gettext_lazy("Numbers, and why one is missing."),
+    ),
+    Guide(
+        "api/events", "api/events.md", gettext_lazy("Event feed"), gettext_lazy("All events, without gaps.")
     ),
     Guide(
         "webhooks",

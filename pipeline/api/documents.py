@@ -236,13 +236,13 @@ class RawItem(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=RawItemStatus.values)
     reason = Reason(allow_null=True)
     version = serializers.IntegerField()
-    content_version = serializers.IntegerField()
+    content_version = serializers.IntegerField(help_text="Rises with every change of the content.")
     source = PublicIdField("src")  # type: ignore[assignment]  # the contract's name
     external_id = serializers.CharField(allow_null=True)
     url = serializers.CharField(allow_null=True)
     title = serializers.CharField(allow_blank=True)
     language = serializers.CharField(allow_null=True)
-    language_guessed = serializers.BooleanField()
+    language_guessed = serializers.BooleanField(help_text="The language was guessed from the words.")
     author = serializers.CharField(allow_null=True)
     published_at = MomentField(allow_null=True)
     media = Media(many=True)
@@ -251,8 +251,11 @@ class RawItem(serializers.Serializer[Any]):
     variants = serializers.IntegerField()
     outcomes = Outcome(many=True, help_text="One for each engine and variant that was asked for.")
     persona = PublicIdField("per", allow_null=True)
-    near_duplicate = NearDuplicate(allow_null=True)
-    withdrawn_at = MomentField(allow_null=True)
+    near_duplicate = NearDuplicate(
+        allow_null=True,
+        help_text="The raw item of the last 90 days whose text it nearly repeats; it holds nothing up.",
+    )
+    withdrawn_at = MomentField(allow_null=True, help_text="When its source took it back.")
     test = serializers.BooleanField()
     deleted_at = MomentField(allow_null=True)
     created_at = MomentField()
@@ -327,11 +330,16 @@ class PublicationInItem(serializers.Serializer[Any]):
     url = serializers.CharField(allow_null=True)
     attempts = serializers.IntegerField()
     error = PublicationError(allow_null=True)
-    due_at = MomentField(allow_null=True)
-    scheduled_for = ScheduledFor(allow_null=True)
+    due_at = MomentField(allow_null=True, help_text="The promise.")
+    scheduled_for = ScheduledFor(
+        allow_null=True,
+        help_text="The time on a clock that was asked for; due_at follows where the rules of its zone change.",
+    )
     late_policy = serializers.ChoiceField(choices=LatePolicy.values)
     max_lateness_minutes = serializers.IntegerField(allow_null=True)
-    overdue_seconds = serializers.IntegerField()
+    overdue_seconds = serializers.IntegerField(
+        help_text="How late it is; what was handed over to a person isn't late."
+    )
     waits_for = WaitsFor(allow_null=True, help_text="Why it goes out later than promised.")
     next_attempt_at = MomentField(allow_null=True)
     published_at = MomentField(allow_null=True)
@@ -347,7 +355,10 @@ class Publication(PublicationInItem):
 
 class Asset(serializers.Serializer[Any]):
     id = PublicIdField("ast")
-    role = serializers.CharField()
+    role = serializers.CharField(
+        help_text="`alternative` says the same in another size and is never posted beside the first; "
+        "`document` is a PDF of all slides; `hero` is the picture of an article."
+    )
     position = serializers.IntegerField()
     kind = serializers.CharField()
     url = serializers.CharField()
@@ -360,7 +371,7 @@ class Asset(serializers.Serializer[Any]):
 
 
 class Variant(serializers.Serializer[Any]):
-    group = serializers.CharField()
+    group = serializers.CharField(help_text="The same for all variants of one format and one content.")
     index = serializers.IntegerField()
     angle = serializers.CharField(allow_null=True)
 
@@ -388,10 +399,15 @@ class Generator(serializers.Serializer[Any]):
 class Claim(serializers.Serializer[Any]):
     text = serializers.CharField()
     quote = serializers.CharField()
-    start = serializers.IntegerField()
+    start = serializers.IntegerField(help_text="In characters of the source's text.")
     end = serializers.IntegerField()
-    derived = serializers.CharField(allow_blank=True)
-    draft_start = serializers.IntegerField(allow_null=True)
+    derived = serializers.CharField(
+        allow_blank=True,
+        help_text="A number that follows from the source's, such as `43 % = 92 / 214`; it was computed again.",
+    )
+    draft_start = serializers.IntegerField(
+        allow_null=True, help_text="In characters of `body`; null where the words were changed."
+    )
     draft_end = serializers.IntegerField(allow_null=True)
 
 
@@ -405,8 +421,10 @@ class Provenance(serializers.Serializer[Any]):
     raw_version = serializers.IntegerField(allow_null=True)
     persona_version = serializers.IntegerField(allow_null=True)
     engine_version = serializers.IntegerField()
-    parent = PublicIdField("gen", allow_null=True)  # type: ignore[assignment]  # the contract's name
-    hint = serializers.CharField(allow_null=True)
+    parent = PublicIdField(  # type: ignore[assignment]  # the contract's name
+        "gen", allow_null=True, help_text="The item that it was made again from."
+    )
+    hint = serializers.CharField(allow_null=True, help_text="What was asked of it.")
 
 
 class Progress(serializers.Serializer[Any]):
@@ -421,18 +439,27 @@ class GeneratedItem(serializers.Serializer[Any]):
     bucket = serializers.ChoiceField(choices=Bucket.values)
     engine_output = serializers.CharField()
     status = serializers.ChoiceField(choices=GeneratedItemStatus.values)
-    revision = serializers.IntegerField()
-    version = serializers.IntegerField()
+    revision = serializers.IntegerField(
+        help_text="Rises with every change of the words; approvals and publications name it."
+    )
+    version = serializers.IntegerField(help_text="Rises with every change of the object.")
     variant = Variant()
     title = serializers.CharField(allow_blank=True)
     body = serializers.CharField(allow_blank=True)
     body_format = serializers.ChoiceField(choices=BodyFormat.values)
     excerpt = serializers.CharField(allow_blank=True)
     language = serializers.CharField(allow_null=True)
-    assets = Asset(many=True)
+    assets = Asset(
+        many=True,
+        help_text="Its files. An address can't be guessed, serves ranges and HEAD, and stays until the file is replaced or "
+        "the item deleted.",
+    )
     source = PublicIdField("src", allow_null=True)  # type: ignore[assignment]  # the contract's name
     raw_item = PublicIdField("raw", allow_null=True)
-    raw_items = serializers.ListField(child=PublicIdField("raw"))
+    raw_items = serializers.ListField(
+        child=PublicIdField("raw"),
+        help_text="What it is made of; several for a digest, whose raw_item is null.",
+    )
     topic = PublicIdField("top", allow_null=True)
     persona = PublicIdField("per", allow_null=True)
     outlets = _texts()
@@ -440,24 +467,37 @@ class GeneratedItem(serializers.Serializer[Any]):
     approval = Approval()
     rejection = Reason(allow_null=True)
     publications = PublicationInItem(many=True)
-    publish_at = MomentField(allow_null=True)
-    overdue_seconds = serializers.IntegerField()
-    held = serializers.CharField(allow_null=True)
-    flagged = serializers.CharField(allow_null=True)
+    publish_at = MomentField(allow_null=True, help_text="The earliest promise that is still to come.")
+    overdue_seconds = serializers.IntegerField(
+        help_text="How late that promise is; one that a person has to keep counts for none."
+    )
+    held = serializers.CharField(
+        allow_null=True,
+        help_text="Why nothing of it is sent though it is due: source_changed, source_withdrawn, approval_stale or "
+        "instructions_in_source (its source gives orders to a machine, of which nothing was made). An approval lets go.",
+    )
+    flagged = serializers.CharField(
+        allow_null=True,
+        help_text="What happened to its source after it was published: source_changed or source_withdrawn.",
+    )
     generator = Generator(allow_null=True)
     checks_revision = serializers.IntegerField(
         allow_null=True,
-        help_text="The revision that `checks` belong to: the present one; null where it wasn't checked yet.",
+        help_text="The revision that `checks` belong to: the present one; null where its words weren't checked, "
+        "0 where a draft failed before there were any.",
     )
     error = RunError(allow_null=True)
-    progress = Progress(allow_null=True)
+    progress = Progress(
+        allow_null=True,
+        help_text="While it is being made: the stage of its run, and how much is drawn or filmed.",
+    )
     test = serializers.BooleanField()
     created_at = MomentField()
     ready_at = MomentField(allow_null=True)
     published_at = MomentField(allow_null=True)
     updated_at = MomentField()
     content = ObjectField(required=False)
-    claims = Claim(many=True, required=False)
+    claims = Claim(many=True, required=False, help_text="What it says, and where the source says it.")
     checks = Check(many=True, required=False)
     provenance = Provenance(required=False)
 

@@ -244,15 +244,37 @@ class SourceInput(StrictSerializer):
     )
     name = StrictCharField(max_length=limits.NAME_CHARACTERS, required=False)
     config = OpenObjectField(most_bytes=limits.METADATA_BYTES, required=False, help_text="By type.")
-    engines = EngineNamesField(required=False)
+    engines = EngineNamesField(
+        required=False,
+        help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
+    )
     variants = _whole(limits.VARIANTS, required=False)
-    persona = _persona(allow_null=True)
-    outlets = _outlets(required=False)
-    poll_interval_minutes = _whole(60 * 24 * 7, required=False, allow_null=True)
-    autopilot = StrictBooleanField(required=False)
-    first_poll = FirstPollField(required=False, allow_null=True)
-    max_age_days = _whole(3650, required=False, allow_null=True)
-    max_burst = _whole(limits.FEED_ENTRIES, required=False, allow_null=True)
+    persona = _persona(allow_null=True, help_text="Who speaks; null: the workspace's.")
+    outlets = _outlets(
+        required=False, help_text="Where its items go by default, in order; empty: the workspace's."
+    )
+    poll_interval_minutes = _whole(
+        60 * 24 * 7, required=False, allow_null=True, help_text="Null: as often as it brings something."
+    )
+    autopilot = StrictBooleanField(
+        required=False,
+        help_text="Publish the best variant of each group without a person, where it passes the gates.",
+    )
+    first_poll = FirstPollField(
+        required=False,
+        allow_null=True,
+        help_text=f"How many entries of the first poll are worked on; null: the newest {limits.FIRST_POLL_NEWEST}.",
+    )
+    max_age_days = _whole(
+        3650, required=False, allow_null=True, help_text="Older entries are kept as skipped."
+    )
+    max_burst = _whole(
+        limits.FEED_ENTRIES,
+        required=False,
+        allow_null=True,
+        help_text="New entries of one poll that are worked on, the rest is kept as skipped; "
+        f"null: {limits.MAX_BURST_DEFAULT}.",
+    )
 
     def unknown_fields(self, data: Mapping[str, Any], known: Sequence[str]) -> list[Detail]:
         return unknown_names(data, known, what="field", advice=_advice_of(data, known))
@@ -297,15 +319,37 @@ class SourceChanges(StrictSerializer):
     config = OpenObjectField(
         most_bytes=limits.METADATA_BYTES, required=False, help_text="That of the source's type."
     )
-    engines = EngineNamesField(required=False)
+    engines = EngineNamesField(
+        required=False,
+        help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
+    )
     variants = _whole(limits.VARIANTS, required=False)
-    persona = _persona(allow_null=True)
-    outlets = _outlets(required=False)
-    poll_interval_minutes = _whole(60 * 24 * 7, required=False, allow_null=True)
-    autopilot = StrictBooleanField(required=False)
-    first_poll = FirstPollField(required=False, allow_null=True)
-    max_age_days = _whole(3650, required=False, allow_null=True)
-    max_burst = _whole(limits.FEED_ENTRIES, required=False, allow_null=True)
+    persona = _persona(allow_null=True, help_text="Who speaks; null: the workspace's.")
+    outlets = _outlets(
+        required=False, help_text="Where its items go by default, in order; empty: the workspace's."
+    )
+    poll_interval_minutes = _whole(
+        60 * 24 * 7, required=False, allow_null=True, help_text="Null: as often as it brings something."
+    )
+    autopilot = StrictBooleanField(
+        required=False,
+        help_text="Publish the best variant of each group without a person, where it passes the gates.",
+    )
+    first_poll = FirstPollField(
+        required=False,
+        allow_null=True,
+        help_text=f"How many entries of the first poll are worked on; null: the newest {limits.FIRST_POLL_NEWEST}.",
+    )
+    max_age_days = _whole(
+        3650, required=False, allow_null=True, help_text="Older entries are kept as skipped."
+    )
+    max_burst = _whole(
+        limits.FEED_ENTRIES,
+        required=False,
+        allow_null=True,
+        help_text="New entries of one poll that are worked on, the rest is kept as skipped; "
+        f"null: {limits.MAX_BURST_DEFAULT}.",
+    )
 
 
 class MediaInput(StrictSerializer):
@@ -352,26 +396,44 @@ class RawItemInput(StrictSerializer):
     source = PublicIdField(  # type: ignore[assignment]  # the contract's name
         "src", required=False, help_text="Default: the workspace's own push source."
     )
-    external_id = StrictCharField(max_length=limits.EXTERNAL_ID_CHARACTERS, required=False)
+    external_id = StrictCharField(
+        max_length=limits.EXTERNAL_ID_CHARACTERS, required=False, help_text="Your own id of it."
+    )
     url = WebAddressField(required=False, help_text="Where it stands. Nothing is fetched from there.")
-    title = StrictCharField(max_length=limits.TITLE_CHARACTERS, required=False, allow_blank=True)
+    title = StrictCharField(
+        max_length=limits.TITLE_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="Default: the heading that a Markdown body begins with, or the <h1> or <title> of an HTML one.",
+    )
     body = StrictCharField(required=False, allow_blank=True, help_text="Text, Markdown or HTML.")
     body_format = StrictChoiceField(
-        choices=BodyFormat.values, required=False, help_text="Default: seen from the body."
+        choices=BodyFormat.values,
+        required=False,
+        help_text="Default: html where the body has tags, else markdown.",
     )
     language = PatternField(
         r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
         max_length=35,
         required=False,
         error_messages={"pattern": "Give a BCP 47 language tag, such as en or pt-BR."},
-        help_text="BCP 47, such as en or pt-BR.",
+        help_text="BCP 47, such as en or pt-BR; default: guessed from the words. What the service adds is in it.",
     )
     author = StrictCharField(max_length=200, required=False, allow_blank=True)
     published_at = MomentField(required=False, allow_null=True)
-    media = BoundedListField(child=MediaInput(), max_length=limits.MEDIA_PER_ITEM, required=False)
-    metadata = OpenObjectField(most_bytes=limits.METADATA_BYTES, required=False)
-    engines = EngineNamesField(required=False)
-    variants = _whole(limits.VARIANTS, required=False)
+    media = BoundedListField(
+        child=MediaInput(),
+        max_length=limits.MEDIA_PER_ITEM,
+        required=False,
+        help_text="After a video its transcript.",
+    )
+    metadata = OpenObjectField(
+        most_bytes=limits.METADATA_BYTES,
+        required=False,
+        help_text="Labels, not documents; comes back as it was.",
+    )
+    engines = EngineNamesField(required=False, help_text="Default: the source's, else the workspace's.")
+    variants = _whole(limits.VARIANTS, required=False, help_text="Default: the source's.")
     persona = _persona()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -502,7 +564,7 @@ class PublishInput(StrictSerializer):
         },
     }
 
-    outlets = _outlets(required=False, allow_empty=False)
+    outlets = _outlets(required=False, allow_empty=False, help_text="Instead of the item's.")
     publish_at = MomentField(
         required=False,
         error_messages={
@@ -525,12 +587,17 @@ class PublishInput(StrictSerializer):
         choices=("next",), required=False, help_text="Each outlet's next free slot of its queue."
     )
     overrides = OverridesField(child=OutletOverrideNow(), required=False)
-    keep_siblings = StrictBooleanField(required=False)
+    keep_siblings = StrictBooleanField(
+        required=False,
+        help_text="Leave the other variants of the group ready; by default they are rejected as superseded.",
+    )
     late_policy = StrictChoiceField(
         choices=LatePolicy.values, required=False, help_text="Default: the workspace's, with its minutes."
     )
-    max_lateness_minutes = _whole(LATENESS_MINUTES_MOST, required=False)
-    dry_run = StrictBooleanField(required=False)
+    max_lateness_minutes = _whole(
+        LATENESS_MINUTES_MOST, required=False, help_text=f"Default: {LATENESS_MINUTES}."
+    )
+    dry_run = StrictBooleanField(required=False, help_text="Run every outlet's rules and store nothing.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "publish_at" in attrs and "local_time" in attrs:

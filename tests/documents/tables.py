@@ -73,9 +73,53 @@ def _patterns(resolver: URLResolver, before: str) -> Iterator[tuple[str, Any]]:
             yield here, one.callback
 
 
-def _routes() -> str:
-    rows = [(method, f"`{address}`", f"`{scope}`" if scope else "any") for method, address, scope in routes()]
-    return table("Method", "Address", "Scope", rows=rows)
+PAGE_OF_ADDRESSES: Final = {
+    "/v1/openapi.json": "README",
+    "/v1/workspace": "workspace",
+    "/v1/usage": "workspace",
+    "/v1/engines": "workspace",
+    "/v1/estimate": "workspace",
+    "/v1/sources": "sources",
+    "/v1/source-types": "sources",
+    "/v1/sources/:id/deliveries": "inbound-deliveries",
+    "/v1/sources/:id/dry-run": "inbound-deliveries",
+    "/v1/sources/:id/rotate-secret": "inbound-deliveries",
+    "/v1/uploads": "uploads",
+    "/v1/raw": "raw-items",
+    "/v1/generated": "generated-items",
+    "/v1/generated/:id/publish": "publishing",
+    "/v1/generated/:id/explain": "publishing",
+    "/v1/publications": "publishing",
+    "/v1/hold": "publishing",
+    "/v1/queues": "schedule",
+    "/v1/plans": "schedule",
+    "/v1/series": "schedule",
+    "/v1/recurrences": "schedule",
+    "/v1/outlets": "outlets",
+    "/v1/personas": "personas",
+    "/v1/topics": "personas",
+    "/v1/analytics": "analytics",
+    "/v1/events": "events",
+}
+"""The page of `docs/api` that lists the addresses that begin so; the longest beginning decides."""
+
+
+def _page_of(address: str) -> str:
+    begins = [begin for begin in PAGE_OF_ADDRESSES if address == begin or address.startswith(f"{begin}/")]
+    return PAGE_OF_ADDRESSES[max(begins, key=len)]
+
+
+def _routes(page: str) -> Callable[[], str]:
+    """The addresses of a page with the scope of each method."""
+
+    def written() -> str:
+        by_address: dict[str, list[str]] = {}
+        for method, address, scope in routes():
+            if _page_of(address) == page:
+                by_address.setdefault(address, []).append(f"{method} {f'`{scope}`' if scope else 'any'}")
+        return "".join(f"- `{address}`: {', '.join(calls)}\n" for address, calls in by_address.items())
+
+    return written
 
 
 def _jobs() -> str:
@@ -116,8 +160,7 @@ def _errors() -> str:
 
 
 def _prefixes() -> str:
-    rows = [(f"`{prefix}_`", what.replace("_", " ")) for what, prefix in ids.PREFIXES.items()]
-    return table("Prefix", "What", rows=rows)
+    return ", ".join(f"`{prefix}_` {what.replace('_', ' ')}" for what, prefix in ids.PREFIXES.items()) + ".\n"
 
 
 def _moves(label: str) -> Callable[[], str]:
@@ -352,12 +395,12 @@ def _model_answers() -> str:
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("README.md", "platforms"): _platforms_and_sources,
     ("README.md", "what works"): _what_works,
-    ("api.md", "routes"): _routes,
-    ("api.md", "errors"): _errors,
-    ("api.md", "prefixes"): _prefixes,
-    ("api.md", "moves of a source"): _moves("pipeline.Source"),
-    ("api.md", "moves of a raw item"): _moves("pipeline.RawItem"),
-    ("api.md", "moves of a publication"): _moves("pipeline.Publication"),
+    **{(f"api/{page}.md", "routes"): _routes(page) for page in sorted(set(PAGE_OF_ADDRESSES.values()))},
+    ("api/README.md", "errors"): _errors,
+    ("api/README.md", "prefixes"): _prefixes,
+    ("api/sources.md", "moves of a source"): _moves("pipeline.Source"),
+    ("api/raw-items.md", "moves of a raw item"): _moves("pipeline.RawItem"),
+    ("api/publishing.md", "moves of a publication"): _moves("pipeline.Publication"),
     ("webhooks.md", "schedule"): _schedule,
     ("webhooks.md", "events"): _events,
     ("webhooks.md", "moves of an endpoint"): _moves("webhooks.Endpoint"),

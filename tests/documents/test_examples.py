@@ -143,6 +143,6 @@ def test_every_example_is_shown_or_linked():
     missing = [
         path.stem
         for path in sorted(EXAMPLES.glob("*.json"))
-        if f"<!-- example: {path.stem} -->" not in text and f"(examples/{path.name})" not in text
+        if f"<!-- example: {path.stem} -->" not in text and f"examples/{path.name})" not in text
     ]
     assert missing == []

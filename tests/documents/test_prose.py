@@ -15,35 +15,32 @@ from tests.documents.tables import said
 from tests.documents.text import read, rows, section
 
 SENTENCES = [
-    ("api.md", f"A workspace may send {limits.RATE_BURST} requests at once"),
+    ("api/README.md", f"A workspace may send {limits.RATE_BURST} requests at once"),
     (
-        "api.md",
+        "api/README.md",
         f'RateLimit-Policy: "workspace";q={limits.RATE_BURST};w={limits.RATE_BURST * 60 // limits.RATE_PER_MINUTE}',
     ),
-    ("api.md", f"nesting deeper than {limits.JSON_DEPTH} levels"),
-    ("api.md", f"A body has at most {limits.BODY_BYTES // 2**20} MiB"),
-    ("api.md", f"`POST /v1/estimate` {limits.RAW_BODY_BYTES // 2**20} MiB"),
-    ("api.md", f"`Idempotency-Key`: 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} printable ASCII"),
-    ("api.md", f"kept {limits.IDEMPOTENCY_KEPT.days * 24} hours and replayed"),
-    ("api.md", f"`limit`: 1 to {limits.PAGE_ROWS}, default {limits.PAGE_ROWS_DEFAULT}."),
-    ("api.md", f"with 1 to {limits.BATCH_ITEMS} bodies"),
-    ("api.md", f"`external_id` | your own id of it, up to {limits.EXTERNAL_ID_CHARACTERS} characters"),
-    ("api.md", f"up to {limits.URL_CHARACTERS:,} characters".replace(",", " ")),
-    ("api.md", f"`title` | up to {limits.TITLE_CHARACTERS} characters"),
-    ("api.md", f"`media` | up to {limits.MEDIA_PER_ITEM} of"),
-    ("api.md", f"an `author` and a `licence`, up to {limits.CREDIT_CHARACTERS} characters each"),
-    ("api.md", f"an object of up to {limits.METADATA_BYTES // 1024} KiB as JSON"),
-    ("api.md", f"`variants` | 1 to {limits.VARIANTS}, default 1"),
-    ("api.md", f"null: the newest {limits.FIRST_POLL_NEWEST} |"),
-    ("api.md", f"null: {limits.MAX_BURST_DEFAULT}; the rest"),
-    ("api.md", f"a moment up to {limits.PUBLISH_AHEAD.days} days ahead"),
-    ("api.md", f"at most {limits.ANALYTICS_DAYS} days |"),
-    ("api.md", f"failing for {limits.POLL_DEAD_AFTER.days} days"),
-    ("api.md", "tried again after 1 min, 5 min, 30 min and 2 h"),
-    ("api.md", f"Events are kept {limits.EVENT_PAYLOADS_KEPT.days} days."),
-    ("api.md", f"a list of up to {MAX_SCRIPT} words"),
-    ("api.md", f"At most {limits.INBOUND_CALLS.removesuffix('/m')} calls a minute to one source's address"),
-    ("api.md", tokens.PATTERN),
+    ("api/README.md", f"nesting deeper than {limits.JSON_DEPTH} levels"),
+    ("api/README.md", f"A body has at most {limits.BODY_BYTES // 2**20} MiB"),
+    ("api/README.md", f"`POST /v1/estimate` {limits.RAW_BODY_BYTES // 2**20} MiB"),
+    ("api/README.md", f"`Idempotency-Key`: 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} printable ASCII"),
+    ("api/README.md", f"kept {limits.IDEMPOTENCY_KEPT.days * 24} hours and replayed"),
+    ("api/README.md", f"`limit`: 1 to {limits.PAGE_ROWS}, default {limits.PAGE_ROWS_DEFAULT}."),
+    ("api/raw-items.md", f"with 1 to {limits.BATCH_ITEMS} bodies"),
+    ("api/raw-items.md", f"an object of up to {limits.METADATA_BYTES // 1024} KiB as JSON"),
+    ("api/sources.md", f"the newest {limits.FIRST_POLL_NEWEST} entries of its first poll"),
+    ("api/sources.md", f"at most {limits.MAX_BURST_DEFAULT} new ones of each further poll"),
+    ("api/publishing.md", f"a moment up to {limits.PUBLISH_AHEAD.days} days ahead"),
+    ("api/analytics.md", f"at most {limits.ANALYTICS_DAYS} days."),
+    ("api/sources.md", f"failing for {limits.POLL_DEAD_AFTER.days} days"),
+    ("api/publishing.md", "tried again after 1 min, 5 min, 30 min and 2 h"),
+    ("api/events.md", f"Events are kept {limits.EVENT_PAYLOADS_KEPT.days} days."),
+    ("api/publishing.md", f"a list of up to {MAX_SCRIPT} words"),
+    (
+        "api/inbound-deliveries.md",
+        f"At most {limits.INBOUND_CALLS.removesuffix('/m')} calls a minute to one source's address",
+    ),
+    ("api/README.md", tokens.PATTERN),
     ("webhooks.md", f"Answer 2xx within {limits.WEBHOOK_TIMEOUT_SECONDS} seconds"),
     ("webhooks.md", f"first {limits.WEBHOOK_ANSWER_BYTES // 1024} KiB of an answer are read"),
     ("webhooks.md", f"first {limits.WEBHOOK_ANSWER_KEPT // 1024} KiB kept"),
@@ -79,7 +76,7 @@ def test_sentence_says_what_the_code_does(document, sentence):
 
 def test_waits_between_publish_tries_are_those_of_the_limits():
     spans = [said(span) for span in limits.PUBLISH_RETRIES]
-    assert f"after {', '.join(spans[:-1])} and {spans[-1]}" in read("api.md")
+    assert f"after {', '.join(spans[:-1])} and {spans[-1]}" in read("api/publishing.md")
 
 
 def test_ten_attempts():
@@ -88,31 +85,33 @@ def test_ten_attempts():
 
 
 def test_words_of_the_simulated_platform_are_documented():
-    listed = [cells[0].strip("`") for cells in rows(section(read("api.md"), "## Publishing"))]
+    listed = [
+        cells[0].strip("`") for cells in rows(section(read("api/publishing.md"), "## The simulated outlet"))
+    ]
     assert listed[-len(SCRIPT_WORDS) :] == list(SCRIPT_WORDS)
 
 
 def test_content_of_each_bucket_is_documented():
-    table = {cells[0].strip("`"): cells[1] for cells in rows(section(read("api.md"), "## Generated items"))}
+    table = {cells[0].strip("`"): cells[1] for cells in rows(read("api/generated-items.md"))}
     for bucket, fields in content.FIELDS.items():
         assert re.findall(r"`(\w+)`", table[bucket]) == list(fields)
 
 
 @pytest.mark.parametrize(
-    ("heading", "statuses"),
+    ("page", "statuses"),
     [
-        ("## Sources", states.SOURCE),
-        ("## Raw items", states.RAW_ITEM),
-        ("## Generated items", states.GENERATED_ITEM),
-        ("## Publications", states.PUBLICATION),
-        ("## Outlets and personas", states.OUTLET),
+        ("sources", states.SOURCE),
+        ("raw-items", states.RAW_ITEM),
+        ("generated-items", states.GENERATED_ITEM),
+        ("publishing", states.PUBLICATION),
+        ("outlets", states.OUTLET),
     ],
 )
-def test_every_status_is_documented(heading, statuses):
-    text = section(read("api.md"), heading)
+def test_every_status_is_documented(page, statuses):
+    text = read(f"api/{page}.md")
     assert [status for status in statuses if f"`{status}`" not in text] == []
 
 
 def test_every_scope_and_preset_is_documented():
-    text = read("api.md")
+    text = read("api/README.md")
     assert [scope for scope in (*tokens.SCOPES, *tokens.PRESETS) if f"`{scope}`" not in text] == []

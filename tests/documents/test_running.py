@@ -54,5 +54,5 @@ def test_named_make_targets_exist():
 
 @pytest.mark.parametrize("address", ["/healthz", "/readyz", "/docs", "/openapi.json", "/admin/"])
 def test_named_addresses_exist(address):
-    assert address in read("running.md") + read("api.md") + read("settings.md")
+    assert address in read("running.md") + read("api/README.md") + read("settings.md")
     assert resolve(address)

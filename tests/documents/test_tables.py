@@ -15,7 +15,17 @@ from config.core.errors import CODES
 from pipeline import events, plugins
 from tests.architecture.code import modules
 from tests.documents.tables import BLOCKS, constants, routes, said
-from tests.documents.text import APPS, DOCUMENTS, ROOT, between, name_of, read, replace_between, rows
+from tests.documents.text import (
+    API_PAGES,
+    APPS,
+    DOCUMENTS,
+    ROOT,
+    between,
+    name_of,
+    read,
+    replace_between,
+    rows,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,28 +48,34 @@ def test_every_mark_has_its_block():
 
 
 def test_every_error_code_is_in_the_api_document():
-    codes = {cells[0].strip("`") for cells in rows(between(read("api.md"), "errors"))}
+    codes = {cells[0].strip("`") for cells in rows(between(read("api/README.md"), "errors"))}
     assert codes == set(CODES)
 
 
-def test_every_route_is_in_the_api_document():
-    text = read("api.md")
-    listed = {(cells[0], cells[1].strip("`")) for cells in rows(between(text, "routes"))}
-    assert listed == {(method, address) for method, address, _ in routes()}
-    told = re.findall(r"^### `(GET|POST|PATCH|DELETE) (/v1/[^`]*)`", text, re.MULTILINE)
-    assert sorted(told) == sorted(listed), "every route has a heading of its own: ### `METHOD /v1/…`"
+def test_every_route_is_on_one_page_with_its_scope():
+    listed = [route for page in API_PAGES for route in _listed(read(page))]
+    assert sorted(listed) == sorted((method, address, scope or "any") for method, address, scope in routes())
 
 
-def test_scopes_beside_the_headings_are_those_of_the_code():
-    text = read("api.md")
-    for method, address, scope in routes():
-        after = text.split(f"### `{method} {address}`\n", 1)[1].lstrip()
-        assert after.startswith(f"Scope: {f'`{scope}`' if scope else 'any'}."), f"{method} {address}"
+@pytest.mark.parametrize("page", API_PAGES)
+def test_a_heading_names_a_route_of_its_page(page):
+    text = read(page)
+    headings = re.findall(r"^#+ `([A-Z]+) (/v1/[^`]*)`$", text, re.MULTILINE)
+    assert set(headings) <= {(method, address) for method, address, _ in _listed(text)}
+
+
+def _listed(text: str) -> list[tuple[str, str, str]]:
+    lines = re.findall(r"^- `(/v1/[^`]+)`: (.+)$", between(text, "routes"), re.MULTILINE)
+    return [
+        (method, address, scope)
+        for address, told in lines
+        for method, scope in re.findall(r"([A-Z]+) `?([a-z:]+)", told)
+    ]
 
 
 def test_classes_of_a_publications_error_are_those_of_the_code():
     kinds = (plugins.TryLater, plugins.Refused, plugins.NeedsReconnect, plugins.OutcomeUnknown)
-    told = re.search(r"`error\.class` is (.+)\n", read("api.md"))
+    told = re.search(r"`error\.class` is (.+)\n", read("api/publishing.md"))
 
     assert set(re.findall(r"`(\w+)` \(", told[1])) == {kind.error_class for kind in kinds}
 

@@ -13,7 +13,9 @@ EXAMPLES = DOCS / "examples"
 AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 APPS = ("config", "accounts", "pipeline", "webhooks", "analytics")
 BESIDE_CODE = tuple(sorted(path for app in APPS for path in (ROOT / app).rglob("README.md")))
-DOCUMENTS = (*(ROOT / name for name in AT_THE_ROOT), *sorted(DOCS.glob("*.md")), *BESIDE_CODE)
+API_PAGES = tuple(f"api/{path.name}" for path in sorted((DOCS / "api").glob("*.md")))
+DOCS_PAGES = (*sorted(DOCS.glob("*.md")), *sorted((DOCS / "api").glob("*.md")))
+DOCUMENTS = (*(ROOT / name for name in AT_THE_ROOT), *DOCS_PAGES, *BESIDE_CODE)
 EMBEDDED = re.compile(r"<!-- example: ([a-z0-9._-]+) -->\n```json\n(.*?)```\n", re.DOTALL)
 
 
@@ -24,7 +26,7 @@ def path_of(name: str) -> Path:
 
 def name_of(path: Path) -> str:
     """What `path_of` finds it by."""
-    return path.name if path.parent in (ROOT, DOCS) else str(path.relative_to(ROOT))
+    return str(path.relative_to(DOCS if path.is_relative_to(DOCS) else ROOT))
 
 
 def read(name: str) -> str:
