@@ -15,11 +15,9 @@ from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.outlets.short_links import counted_types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
-    from uuid import UUID
 
-    from analytics.accumulators import Cell
     from analytics.aggregate import Fold
     from analytics.periods import Buckets
     from analytics.queries import Question
@@ -30,19 +28,14 @@ NAMES: Final = {HitKind.CLICK: "clicks", HitKind.FETCH: "feed_fetches"}
 def add_zeros(
     question: Question,
     buckets: Buckets | None,
-    total: Fold | Cell,
-    cuts: Iterable[tuple[tuple[str, ...], Mapping[tuple[Any, ...], Fold | Cell]]],
-    *,
-    id_of: Callable[[UUID], Any] = lambda outlet: outlet,
+    total: Fold,
+    cuts: Iterable[tuple[tuple[str, ...], Mapping[tuple[Any, ...], Fold]]],
 ) -> None:
-    """`id_of` says how the keys of the cuts name an outlet.
-
-    Rows in whose time an outlet of theirs was counting clicks have some number of them, if only none; one statement.
-    """
+    """Rows in whose time an outlet of theirs was counting clicks have some number of them, if only none; one statement."""
     begins: dict[tuple[Any, str | None], int] = {}
     for outlet, platform, since in _counting(question):
         place = _place_at(buckets, since)
-        for scope in product((id_of(outlet), None), (*_types_of(platform, question), None)):
+        for scope in product((outlet, None), (*_types_of(platform, question), None)):
             begins[scope] = min(place, begins.get(scope, place))
     if not begins:
         return

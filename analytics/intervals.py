@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analytics.models import DAY, QUARTER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator
 
     from analytics.periods import Buckets, Period
 
@@ -28,34 +28,17 @@ class Spans:
     live: tuple[Span, ...]
     rolled: tuple[Span, ...]
     are_days: bool
-    versions: Mapping[date, Any] = field(default_factory=dict)
-    """Of the days that are current: which adding up it was."""
-
-    def without(self, known: Iterable[Span]) -> Spans:
-        """Known ones are in the order of time, and each is a part of a rolled one."""
-        rolled = []
-        taken = iter(known)
-        one = next(taken, None)
-        for start, end in self.rolled:
-            left = start
-            while one is not None and one[0] < end:
-                if left < one[0]:
-                    rolled.append((left, one[0]))
-                left, one = one[1], next(taken, None)
-            if left < end:
-                rolled.append((left, end))
-        return replace(self, rolled=tuple(rolled))
 
 
 def spans_of(
-    period: Period, buckets: Buckets | None, current: Callable[[date, date], Mapping[date, Any]]
+    period: Period, buckets: Buckets | None, current: Callable[[date, date], Container[date]]
 ) -> Spans:
     """`current` tells which of the UTC days between two, both included, are rolled up."""
     unit = _unit(buckets)
     if unit is None:
         return Spans(((period.start, period.end),), (), are_days=False)
     first, last = period.start.date(), (period.end - timedelta(microseconds=1)).date()
-    days = current(first, last) if first <= last else {}
+    days = current(first, last) if first <= last else ()
     live: list[tuple[datetime, datetime]] = []
     rolled: list[tuple[datetime, datetime]] = []
     for start, end in _days(period):
@@ -65,7 +48,7 @@ def spans_of(
             kind[-1] = (kind[-1][0], end)
         else:
             kind.append((start, end))
-    return Spans(tuple(live), tuple(rolled), are_days=unit == DAY, versions=days)
+    return Spans(tuple(live), tuple(rolled), are_days=unit == DAY)
 
 
 def _unit(buckets: Buckets | None) -> int | None:

@@ -163,7 +163,7 @@ def _of_kind(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
 
 
 def spans_for(question: Question, buckets: Buckets | None) -> Spans:
-    def current(first: date, last: date) -> Mapping[date, rollup.Version]:
+    def current(first: date, last: date) -> set[date]:
         return rollup.current_days(question.workspace_id, test=question.test, first=first, last=last)
 
     return spans_of(question.period, buckets, current)
@@ -250,12 +250,6 @@ def _as_text(rows: QuerySet[Any]) -> QuerySet[Any]:
 def outlets_named(question: Question, ids: set[UUID]) -> dict[UUID, OutletName]:
     rows = Outlet.objects.of(question.workspace_id).filter(pk__in=ids).values_list("id", "platform", "name")
     return {row[0]: OutletName(*row) for row in rows}
-
-
-def outlets_of(question: Question) -> tuple[tuple[UUID, str, str, datetime | None], ...]:
-    """Of the whole workspace: id, platform, name, and since when it counts clicks."""
-    rows = Outlet.objects.of(question.workspace_id).order_by("pk")
-    return tuple(rows.values_list("id", "platform", "name", "clicks_since"))
 
 
 def fresh_at(question: Question) -> datetime | None:

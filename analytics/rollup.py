@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-Version = tuple["UUID", int]
-"""A day's row and the token of the claim under which it was added up: another one each time."""
-
 log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(minutes=5)
@@ -222,9 +219,9 @@ def forget_hits(now: datetime) -> int:
     return len(some)
 
 
-def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> dict[date, Version]:
-    """Of the days between the two, both included, those whose rollups hold every fact, and which adding up it was."""
+def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
+    """Return those of the days between the two, both included, whose rollups hold every fact."""
     rows = RollupDay.objects.of(workspace_id).filter(
         test__in=[test], day__gte=first, day__lte=last, is_current=True
     )
-    return {day: (pk, token) for day, pk, token in rows.values_list("day", "pk", "lease_token")}
+    return set(rows.values_list("day", flat=True))

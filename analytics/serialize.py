@@ -48,12 +48,9 @@ _TOLD: Final[Mapping[str, Any]] = {
 def told(row: queries.Row, dimensions: tuple[str, ...]) -> dict[str, Any]:
     said: dict[str, Any] = {}
     for name in dimensions:
-        said[name] = dimension_told(name, getattr(row.dimensions, name))
+        value = getattr(row.dimensions, name)
+        said[name] = _TOLD[name](value) if name in _TOLD else value
     return {**said, **figures(row.figures)}
-
-
-def dimension_told(name: str, value: Any) -> Any:
-    return _TOLD[name](value) if name in _TOLD else value
 
 
 # --- As CSV ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from accounts.api.base import WorkspaceResource, answers, documented
 from analytics import queries
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
 from analytics.api.spreadsheet import CsvRenderer
-from analytics.fast_json import written
 from analytics.models import Attribution
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
@@ -184,29 +183,16 @@ def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:
 # --- The answer ------------------------------------------------------------------------------------------------------
 
 
-def _as_json(question: queries.Question) -> Dumped:
-    answer = written(question)
-    about = dump(_about(question, answer.fresh_at))
-    return Dumped(b'{"data":%b,"totals":%b,%b' % (answer.rows, answer.totals, about.removeprefix(b"{")))
-
-
-def _as_rows(question: queries.Question) -> dict[str, Any]:
-    """What is written as CSV."""
+def _answer(question: queries.Question) -> dict[str, Any]:
     answer = queries.answer(question)
+    period = question.period
     return {
         "data": [told(row, question.group_by) for row in answer.rows],
         "totals": figures(answer.totals),
-        **_about(question, answer.fresh_at),
-    }
-
-
-def _about(question: queries.Question, fresh_at: datetime | None) -> dict[str, Any]:
-    period = question.period
-    return {
         "range": {"from": as_z(period.start), "to": as_z(period.end)},
         "interval": period.interval,
         "timezone": period.zone.key,
-        "fresh_at": as_z_or_none(fresh_at),
+        "fresh_at": as_z_or_none(answer.fresh_at),
     }
 
 
@@ -242,14 +228,14 @@ class AnalyticsView(WorkspaceResource):
     def list(self, request: Request) -> Response:
         question = _question(request, self.caller, utc_now())
         self.dimensions = question.group_by
+        answer = _answer(question)
         if getattr(request, "accepted_media_type", _JSON) != _CSV:
-            body = _as_json(question)
+            body = Dumped(dump(answer))
             return respond_with_tag(request, body, tag=weak_tag(body))
-        rows = _as_rows(question)
         # The two forms of one answer are told apart by their tags.
         return respond_with_tag(
             request,
-            rows,
-            tag=weak_tag([_CSV, rows]),
+            answer,
+            tag=weak_tag([_CSV, answer]),
             headers={"Content-Disposition": 'attachment; filename="analytics.csv"'},
         )

@@ -91,8 +91,6 @@ REQUEST_ID_CHARACTERS: Final = 64
 """Characters of an X-Request-Id that is kept; a longer one is replaced."""
 ANALYTICS_DAYS: Final = 366
 """Days of one question to the analytics: a leap year."""
-ANALYTICS_KEPT_BYTES: Final = 32 * 1024 * 1024
-"""Bytes of rows of past dates that each web process keeps as they were written."""
 PUBLISH_AHEAD: Final = timedelta(days=366)
 """How far ahead a publication may be scheduled."""
 

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from analytics import queries, rollup
-from analytics import serialize as saying
 from analytics.aggregate import METRICS
-from analytics.fast_json import Written, written
 from analytics.models import Measurement, Outcome, RollupDay
 from analytics.periods import Period
 from analytics.queries import DIMENSIONS
-from config.core.api.jsonio import dump
 from config.core.ids import uuid7
 from pipeline.outlets import hit_counts
 from pipeline.platforms.base import METRICS as MEASURED
@@ -206,9 +203,6 @@ class TestEveryCut(TestCase):
             attribution=attribution,
         )
         answer = queries.answer(question)
-        assert written(question) == told_of(question, answer)
-        # What was kept of it is said again.
-        assert written(question) == told_of(question, answer)
 
         found = {}
         for row in answer.rows:
@@ -262,9 +256,6 @@ class TestHits(TestCase):
             group_by=group_by,
         )
         answer = queries.answer(question)
-        assert written(question) == told_of(question, answer)
-        # What was kept of it is said again.
-        assert written(question) == told_of(question, answer)
         found = {
             (name, *(_named(row.dimensions, dimension) for dimension in group_by)): count
             for row in answer.rows
@@ -300,12 +291,6 @@ def come(told, publications):
 def _named(dimensions, name):
     value = getattr(dimensions, name)
     return value.name if name == "outlet" else value
-
-
-def told_of(question, answer):
-    """The same as the row's own words have it."""
-    rows = [saying.told(row, question.group_by) for row in answer.rows]
-    return Written(dump(rows), dump(saying.figures(answer.totals)), answer.fresh_at)
 
 
 def _bucket_of(moment, tz, interval):
