@@ -43,8 +43,7 @@ from pipeline.render.plan import Layout, Media, Panel, Words
 from pipeline.render.typography.blocks import Style
 from pipeline.render.typography.text import layout
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.encode import FINAL, Quality, encode
-from pipeline.render.video.job import Job, as_preview
+from pipeline.render.video.encode import FINAL, encode
 from pipeline.render.video.planes import Planes, blank, copy
 from pipeline.render.video.storyboard import (
     Caption,
@@ -284,7 +283,6 @@ def picture(
 
 FILM_MOST_RATIO: Final = 1.5
 FILM_MOST_MB: Final = 400.0
-PREVIEW_MOST_SECONDS: Final = 3.0
 
 SAID: Final = (
     "The harbour ferries of Lindholm run on batteries from Monday on. Forty-two boats will carry nine million "
@@ -367,23 +365,22 @@ def spent() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def ours(folder: Path, film: Film, *, is_preview: bool) -> dict[str, Any]:
+def ours(folder: Path, film: Film) -> dict[str, Any]:
     """Film it as the product does; everything from the storyboard to the file counts."""
-    job = as_preview(Job(board(film))) if is_preview else Job(board(film))
-    one, asked = job.board, dict[str, Any](preset=job.preset, crf=job.crf)
+    one = board(film)
     cpu, wall = spent(), time.perf_counter()
-    composer = Composer(one, lambda name: (folder / name).read_bytes(), shrink=job.shrink)
-    path = folder / f"ours-{job.shrink}.mp4"
+    composer = Composer(one, lambda name: (folder / name).read_bytes())
+    path = folder / "ours.mp4"
     encode(
         path,
         composer.draw,
         frames=one.frames,
         size=composer.size,
         fps=one.fps,
-        quality=Quality(**asked),
+        quality=FINAL,
     )
     told = {"cpu": spent() - cpu, "wall": time.perf_counter() - wall, "bytes": path.stat().st_size}
-    found = faults(look(path), frames=one.frames, fps=one.fps, size=composer.size, is_final=not is_preview)
+    found = faults(look(path), frames=one.frames, fps=one.fps, size=composer.size)
     return {**told, "faults": found, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
@@ -442,26 +439,24 @@ def films(rounds: int, film: Film, *, is_smallest: bool) -> Iterator[Row]:
         for place in range(film.stills):
             (folder / f"{place}.jpg").write_bytes(still(place))
         run("dump", folder, film)
-        told: dict[str, list[dict[str, Any]]] = {"floor": [], "ours": [], "preview": []}
+        told: dict[str, list[dict[str, Any]]] = {"floor": [], "ours": []}
         for _ in range(rounds):
             for part, reports in told.items():
                 reports.append(run(part, folder, film))
-    found = [fault for part in ("ours", "preview") for one in told[part] for fault in one["faults"]]
-    whole, preview = told["ours"], told["preview"]
+    found = [fault for one in told["ours"] for fault in one["faults"]]
+    whole = told["ours"]
     what = f"a film of {film.seconds:g} s"
     yield Row(
         f"{what}: CPU (floor: x264)", "s", [one["cpu"] for one in whole], [one["cpu"] for one in told["floor"]],
         most_ratio=FILM_MOST_RATIO, unsound="; ".join(map(str, found)), note=f"{FINAL.preset}, crf {FINAL.crf}",
     )  # fmt: skip
     yield Row(f"{what}: peak memory", "MB", [one["peak"] for one in whole], most=FILM_MOST_MB)
-    yield Row(f"{what}: preview", "s", [one["wall"] for one in preview], most=PREVIEW_MOST_SECONDS)
 
 
 PARTS: Final[dict[str, Callable[[Path, Film], dict[str, Any]]]] = {
     "dump": dump,
     "floor": film_floor,
-    "ours": lambda folder, film: ours(folder, film, is_preview=False),
-    "preview": lambda folder, film: ours(folder, film, is_preview=True),
+    "ours": ours,
 }
 
 if __name__ == "__main__":

@@ -193,12 +193,6 @@ MEDIA_PARTS_KEPT: Final = timedelta(hours=24)
 """How long the file of a write that was broken off stays."""
 RENDER_FOLDERS_KEPT: Final = timedelta(hours=2)
 """How long the working folder of a film whose process was killed stays."""
-FILM_PREVIEWS_AT_ONCE: Final = 1
-"""Previews of films that are made at once on one machine, beside the films themselves; each takes two cores for seconds."""
-FILM_PREVIEWS_PER_MINUTE: Final = 10
-"""Previews of films that one workspace may ask for in a minute: the place is everybody's."""
-FILM_PREVIEW_SECONDS: Final = 30
-"""Seconds by the clock that a preview of a film may take: somebody waits for it, and so does a proxy."""
 TOKEN_OVERLAP_DEFAULT: Final = timedelta(hours=24)
 """How long a rotated token or secret keeps working where nobody says."""
 TOKEN_OVERLAP_MOST: Final = timedelta(days=7)

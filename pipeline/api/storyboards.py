@@ -1,16 +1,14 @@
-"""/v1/generated/:id/storyboard: a film as data, read, looked at as it would be, and filmed again as somebody has changed it."""
+"""/v1/generated/:id/storyboard: a film as data, read, and filmed again as somebody has changed it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.conf import settings
-from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 
-from accounts.api.base import IDEMPOTENCY_KEY, answers
+from accounts.api.base import answers
 from config.core import ids, limits
 from config.core.api.views import (
     PublicIdField,
@@ -30,7 +28,7 @@ from pipeline.api.generated import answered
 from pipeline.api.inputs import OpenObjectField
 from pipeline.models import GeneratedItem
 from pipeline.render.video import storyboard_edits, storyboard_json
-from pipeline.review import film_preview, storyboards
+from pipeline.review import storyboards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,9 +53,6 @@ _BODY: Final = {
     "required": ["storyboard"],
     "additionalProperties": False,
 }
-
-
-_FILM: Final = "video/mp4"
 
 
 class SceneText(serializers.Serializer[Any]):
@@ -91,9 +86,7 @@ class StoryboardView(PipelineResource):
     scopes: ClassVar[Mapping[str, str | None]] = {
         "retrieve": "generated:read",
         "partial_update": "generated:write",
-        "preview": "generated:write",
     }
-    without_effect: ClassVar[frozenset[str]] = frozenset({"preview"})
 
     def _find(self, id: str) -> GeneratedItem:
         found: GeneratedItem = self.find(self.rows(GeneratedItem).filter(deleted_at=None), "gen", id)
@@ -138,20 +131,6 @@ class StoryboardView(PipelineResource):
             # Between our look and the lock somebody else was faster: the same 412 as if they had been before.
             raise VersionConflict from error
         return answered(changed, 202)
-
-    @extend_schema(
-        operation_id="generated_storyboard_preview",
-        summary="A changed storyboard as a small film; keeps nothing",
-        parameters=[path_id("gen"), IDEMPOTENCY_KEY],
-        request={"application/json": _BODY},
-        responses={**answers({}, 404, 409, 413, 415, 422), (200, _FILM): OpenApiTypes.BINARY},
-    )
-    def preview(self, request: Request, id: str) -> HttpResponse:
-        """The film half as large each way, within 30 seconds; 503 while another preview is being made."""
-        row = self._find(id)
-        given = self.read_body(request, StoryboardInput)["storyboard"]
-        film = film_preview.preview(row, storyboards.read(given))
-        return HttpResponse(film, content_type=_FILM)
 
 
 _FRAME: Final = "{}/media/{}/{}"

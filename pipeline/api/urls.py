@@ -80,11 +80,6 @@ urlpatterns = [
         StoryboardView.as_view({"get": "retrieve", "patch": "partial_update"}),
         name="generated-storyboard",
     ),
-    re_path(
-        rf"^generated/{_ONE}/storyboard/preview/?$",
-        StoryboardView.as_view({"post": "preview"}),
-        name="generated-storyboard-preview",
-    ),
     re_path(r"^queues/?$", QueueView.as_view({"get": "list"}), name="queues"),
     re_path(rf"^queues/{_ONE}/?$", QueueView.as_view({"get": "retrieve"}), name="queue"),
     re_path(r"^plans/?$", PlanView.as_view({"post": "create"}), name="plans"),

@@ -94,7 +94,7 @@ def edit(
         before = kept(row)
         if before is None:
             raise Conflict.because(code="no_storyboard", message="It has no film whose storyboard is kept.")
-        board = filmable(before.board, board)
+        board = _filmable(before.board, board)
         if board == before.board:
             return row
         values = _values(row, before.board, board)
@@ -117,7 +117,7 @@ def _refuse_unless_ready(row: GeneratedItem) -> None:
         raise Conflict(Detail("status", "not_edited", message, {"status": row.status, "allowed": ["ready"]}))
 
 
-def filmable(before: Storyboard, board: Storyboard) -> Storyboard:
+def _filmable(before: Storyboard, board: Storyboard) -> Storyboard:
     """With what was written anew laid out. Raises `Invalid` with a sentence for each place that can't be filmed."""
     odd = [
         Detail(f"{ROLE}.overlays[{place}]", "bad_storyboard", said)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts import workspaces
 from pipeline.media import videos
 from pipeline.models import Series
-from pipeline.render.video import job as jobs
-from pipeline.render.video import verify
-from tests.browser.people import PASSWORD, follow, log_in, look_over, person
+from tests.browser.people import follow, log_in, look_over, person
 from tests.pipeline.generate.test_videos import GIVEN
 from tests.pipeline.steps import make_items, push_raw, reread
 
@@ -21,7 +18,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 @pytest.fixture
 def newsroom(db, settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "media", tmp_path
-    # A preview is half of it.
     monkeypatch.setattr(videos, "SHRINK", 2)
     monkeypatch.setattr(videos, "PRESET", "ultrafast")
     alice = person("alice@example.test", "Alice")
@@ -45,79 +41,11 @@ def test_a_storyboard_is_changed_where_it_is_seen(open_window, newsroom):
     page.get_by_text("Shorten them.").wait_for()
     look_over(page, "storyboard-refused")
     page.get_by_label("Title", exact=True).fill("Harbour boats go electric")
-    page.get_by_role("button", name="Preview").click()
-    film = page.locator("[data-preview] video")
-    film.wait_for()
-    page.wait_for_function("film => film.videoWidth > 0 && film.duration > 5", arg=film.element_handle())
-    film.evaluate("film => film.pause()")
-    assert page.get_by_text("Shorten them.").count() == 0
-    look_over(page, "storyboard-preview")
     page.get_by_label("Place").nth(3).select_option("2")
-    page.get_by_text("You have changed something since").wait_for()
     page.get_by_role("button", name="Save and film again").click()
     page.get_by_text("It is filmed again").wait_for()
     look_over(page, "item-filming")
     assert (reread(item).status, reread(item).revision) == ("generating", 2)
-
-
-def test_a_preview_that_fails_keeps_what_was_typed(open_window, newsroom, complaints):
-    item = make_items(newsroom, **GIVEN)[0]
-    page = open_window()
-    log_in(page, newsroom.alice)
-    page.goto(reverse("item_storyboard", kwargs={"ws": newsroom.pk, "gen": item.pk}))
-    title, button = page.get_by_label("Title", exact=True), page.get_by_role("button", name="Preview")
-    complaints.expect("422 (Unprocessable Entity)")
-    title.fill("word " * 90)
-    button.click()
-    page.get_by_text("Shorten them.").wait_for()
-    look_over(page, "storyboard-preview-refused")
-    title.fill("Harbour boats go electric")
-    complaints.expect("409 (Conflict)")
-    with jobs.slot(videos.root().parent / "previews", 1):
-        button.click()
-        page.get_by_text("Another preview is being made").wait_for()
-    assert title.input_value() == "Harbour boats go electric"
-    complaints.expect("Failed to load resource: net::ERR_INTERNET_DISCONNECTED")
-    page.context.set_offline(True)
-    button.click()
-    page.get_by_text("The preview couldn’t be fetched.").wait_for()
-    page.context.set_offline(False)
-    assert title.input_value() == "Harbour boats go electric"
-    page.context.clear_cookies(name="sessionid")
-    button.click()
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_label("Email").fill(newsroom.alice.email)
-    page.get_by_role("button", name="Log in", exact=True).click()
-    title.wait_for()
-    assert title.input_value() == "Harbour boats go electric"
-    # What is typed while it is made isn't in it, and is said so.
-    page.route("**/storyboard", lambda route: (title.fill("Boats"), route.continue_()))
-    button.click()
-    page.locator("[data-preview] video").wait_for()
-    assert page.get_by_text("You have changed something since").is_visible()
-    title.fill("word " * 90)
-    page.unroute_all()
-    page.route("**/storyboard", lambda route: (title.fill("Ships"), route.continue_()))
-    button.click()
-    page.get_by_text("Shorten them.").wait_for()
-    assert title.input_value() == "Ships"
-    assert reread(item).revision == 1
-
-
-def test_without_scripts_a_preview_is_saved_as_a_file(open_window, newsroom, complaints, tmp_path):
-    item = make_items(newsroom, **GIVEN)[0]
-    page = open_window(scripts=False)
-    log_in(page, newsroom.alice)
-    page.goto(reverse("item_storyboard", kwargs={"ws": newsroom.pk, "gen": item.pk}))
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Preview").click()
-    assert saved.value.suggested_filename == "preview.mp4"
-    saved.value.save_as(tmp_path / "preview.mp4")
-    assert float(verify.look(tmp_path / "preview.mp4").video_seconds) > 5
-    page.get_by_label("Title", exact=True).fill("word " * 90)
-    complaints.expect("422 (Unprocessable Entity)")
-    page.get_by_role("button", name="Preview").click()
-    page.get_by_text("Shorten them.").wait_for()
 
 
 def test_a_series_from_its_first_form_to_its_end_and_back(open_window, newsroom):

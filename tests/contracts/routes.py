@@ -78,9 +78,6 @@ ROUTES = (
     Route("publication-remove", "POST", "/publications/{id}/remove", "generated:publish", "pub"),
     Route("generated-storyboard", "GET", "/generated/{id}/storyboard", "generated:read", "gen"),
     Route("generated-storyboard", "PATCH", "/generated/{id}/storyboard", "generated:write", "gen"),
-    Route(
-        "generated-storyboard-preview", "POST", "/generated/{id}/storyboard/preview", "generated:write", "gen"
-    ),
     Route("generated-explain", "GET", "/generated/{id}/explain", "generated:read", "gen"),
     Route("queues", "GET", "/queues", "generated:read"),
     Route("queue", "GET", "/queues/{id}", "generated:read", "que"),

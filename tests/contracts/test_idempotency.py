@@ -33,7 +33,7 @@ from tests.contracts.routes import ROUTES, name_of
 
 # A preview takes its time and stores nothing: there is no effect to have once. An upload is a form, not JSON:
 # tests/contracts/test_uploads.py.
-ELSEWHERE = {"source-preview", "generated-storyboard-preview", "uploads"}
+ELSEWHERE = {"source-preview", "uploads"}
 POSTS = [route for route in ROUTES if route.method == "POST" and route.name not in ELSEWHERE]
 OWN = {"X-Request-Id", "RateLimit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Idempotency-Replayed"}
 TABLES = (

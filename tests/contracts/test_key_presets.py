@@ -33,7 +33,6 @@ POST   /v1/generated/:id/restore                      full  -          -        
 POST   /v1/generated/:id/retry                        full  -          -          -
 GET    /v1/generated/:id/storyboard                   full  read-only  -          -
 PATCH  /v1/generated/:id/storyboard                   full  -          -          -
-POST   /v1/generated/:id/storyboard/preview           full  -          -          -
 GET    /v1/hold                                       full  read-only  -          -
 POST   /v1/hold                                       full  -          -          -
 DELETE /v1/hold                                       full  -          -          -

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from config.core import dispatch
@@ -115,25 +113,3 @@ def test_what_is_scheduled_is_cancelled_first(alice, film):
     alice.api.post(f"/generated/{film['id']}/publish", {"publish_at": "2027-11-22T12:00:00Z"})
     answer = alice.api.patch(path_of(film), {"storyboard": longer(board)})
     assert refusal(answer) == (409, "conflict", [("storyboard", "drawn_words")])
-
-
-def test_a_preview_is_the_film_alone_and_changes_nothing(alice, film):
-    board = alice.api.read(path_of(film))["storyboard"]
-    key = {"Idempotency-Key": "one"}
-    answer = alice.api.post(f"{path_of(film)}/preview", {"storyboard": longer(board)}, headers=key)
-    assert (answer.status_code, answer["Content-Type"]) == (200, "video/mp4")
-    ends = [scene["end"] for scene in longer(board)["scenes"]]
-    assert answer.content == f"film.mp4 {ends[-1]}".encode()
-    assert answer.headers["X-RateLimit-Remaining"]
-    assert alice.api.read(f"/generated/{film['id']}") == film
-
-
-def test_what_has_no_preview_says_why(alice, film, settings):
-    board = alice.api.read(path_of(film))["storyboard"]
-    with jobs.slot(Path(settings.DATA_DIR) / "previews", 1):
-        busy = alice.api.post(f"{path_of(film)}/preview", {"storyboard": board})
-    assert refusal(busy) == (503, "unavailable", [("storyboard", "render_busy")])
-    assert busy.headers["Retry-After"]
-    board["scenes"][1]["end"] += 0.5
-    bad = alice.api.post(f"{path_of(film)}/preview", {"storyboard": board})
-    assert refusal(bad) == (400, "invalid_request", [("storyboard.scenes[2]", "bad_storyboard")])

@@ -177,7 +177,6 @@ class Walk:
     def films(self) -> None:
         path = f"/generated/{self.newsroom.ready(**FILM)['id']}/storyboard"
         board = longer(self.ask(f"GET {path}")["storyboard"])
-        self.ask(f"POST {path}/preview", {"storyboard": board})
         self.ask(f"PATCH {path}", {"storyboard": board})
         self.work("generate.run_item")
         self.ask(f"GET /generated/{self.item}/storyboard", note="no film")

@@ -74,17 +74,11 @@ UNKNOWABLE: Final = (
     Unknowable(
         r"(.*\.)?(publish_at|local_time|starts_at)", "past|too_far", "What is past depends on the clock."
     ),
-    *(
-        Unknowable(
-            r"storyboard(\..*)?",
-            "(?!required$|invalid_type$|unknown_field$).*",
-            "A change of a storyboard is held against the film that there is.",
-            operation,
-        )
-        for operation in (
-            "PATCH /v1/generated/{id}/storyboard",
-            "POST /v1/generated/{id}/storyboard/preview",
-        )
+    Unknowable(
+        r"storyboard(\..*)?",
+        "(?!required$|invalid_type$|unknown_field$).*",
+        "A change of a storyboard is held against the film that there is.",
+        "PATCH /v1/generated/{id}/storyboard",
     ),
     Unknowable("local_time", "invalid|gap", "Which days a month has, and which hours the clocks skip."),
     Unknowable(

@@ -33,7 +33,6 @@ NEVER_BY_CHANCE: Final[set[str]] = {
     # No film is made in this world: tests/contracts/test_storyboards.py reads and changes one.
     "GET /v1/generated/{id}/storyboard",
     "PATCH /v1/generated/{id}/storyboard",
-    "POST /v1/generated/{id}/storyboard/preview",
 }
 
 

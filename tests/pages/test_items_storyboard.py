@@ -6,9 +6,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.urls import reverse
 
-from pipeline.media import videos
 from pipeline.models import Publication
-from pipeline.render.video import job as jobs
 from pipeline.render.video import storyboard_edits
 from pipeline.review import decisions, storyboards
 from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, make_film
@@ -120,34 +118,10 @@ def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
     ]
 
 
-def test_a_preview_is_the_film_and_changes_nothing(editor, item, filmed):
-    before = reread(item)
-    answer = editor.post(at(item), typed(editor, item, text_0_0="Boats go electric", preview="1"))
-    assert (answer.status_code, answer["Content-Type"], answer.content[:8]) == (200, "video/mp4", b"film.mp4")
-    assert answer["Content-Disposition"] == 'attachment; filename="preview.mp4"'
-    assert next(one.words for one in storyboard_edits.texts(filmed[-1].board)) == "Boats go electric"
-    after = reread(item)
-    assert (after.status, after.version, after.revision) == (before.status, before.version, before.revision)
-
-
-def test_what_has_no_preview_says_why_and_keeps_what_was_typed(editor, item):
-    answer = editor.post(at(item), typed(editor, item, text_0_0="word " * 90, preview="1"))
-    assert (answer.status_code, list(errors(answer))) == (422, ["text_0_0"])
-    with jobs.slot(videos.root().parent / "previews", 1):
-        answer = editor.post(at(item), typed(editor, item, text_0_0="Boats", preview="1"))
-    assert (answer.status_code, answer.context["form"]["text_0_0"].value()) == (409, "Boats")
-    assert errors(answer) == {"__all__": ["Another preview is being made; try again in some seconds."]}
-    sent = typed(editor, item, text_0_0="Boats", preview="1") | {"version": item.version - 1}
-    answer = editor.post(at(item), sent)
-    assert (answer.status_code, answer.context["overtaken"]) == (422, True)
-    assert answer.context["form"]["text_0_0"].value() == "Boats"
-
-
 def test_what_is_scheduled_says_so(editor, newsroom, item):
     promise(item, make_stage(newsroom), publish_at=NOON)
     page = editor.get(at(item)).content.decode()
     assert ["cancel what is scheduled first" in page, "Save and film again" in page] == [True, False]
-    assert 'name="preview"' not in page
     answer = editor.post(at(item), typed(editor, reread(item), seconds_1="6"))
     assert "Cancel what is scheduled first" in answer.content.decode()
     assert Publication.everywhere.get().status == "scheduled"

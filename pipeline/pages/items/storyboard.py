@@ -1,8 +1,4 @@
-"""A film's storyboard by page: its scenes with what stands on them, and what somebody makes of them.
-
-What was typed can be seen as a small film before it is saved. The answer to that is the film alone, which a browser
-saves as a file; `static/js/storyboard.js` shows it on the page.
-"""
+"""A film's storyboard by page: its scenes with what stands on them, and what somebody makes of them."""
 
 from __future__ import annotations
 
@@ -17,13 +13,13 @@ from accounts.pages import form_recovery
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
-from config.core.states import Overtaken, refuse_other_version
+from config.core.states import Overtaken
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.items.scenes import scenes_of
 from pipeline.pages.items.storyboard_form import StoryboardForm
 from pipeline.render.video import storyboard_edits
-from pipeline.review import film_preview, storyboards
+from pipeline.review import storyboards
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from pipeline.models import GeneratedItem
-    from pipeline.render.video.storyboard import Storyboard
 
 
 @page("edit")
@@ -44,27 +39,17 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         return redirect(place.address("item_page", gen=gen))
     form = form_recovery.form_for(request, StoryboardForm, board=kept.board, version=row.version)
     overtaken = False
-    is_preview = "preview" in request.POST
-    status = 422 if is_preview else 200
-    if request.method == "POST" and form.is_valid():
-        changed = form.board()
-        if changed is not None:
-            try:
-                if is_preview:
-                    refuse_other_version(row.version, version_in(request.POST))
-                    return _preview(row, changed)
-                return _save(request, place, row, form)
-            except Overtaken:
-                overtaken = True
-                row = find_item(place, gen)
-                kept = storyboards.kept(row) or kept
-                form = StoryboardForm(form.data, board=kept.board, version=row.version)
-                form.take_over()
-            except AppError as error:
-                form.blame(error)
-                if isinstance(error, film_preview.NoPreview):
-                    # Nothing of what was typed is wrong.
-                    status = 409
+    if request.method == "POST" and form.is_valid() and form.board() is not None:
+        try:
+            return _save(request, place, row, form)
+        except Overtaken:
+            overtaken = True
+            row = find_item(place, gen)
+            kept = storyboards.kept(row) or kept
+            form = StoryboardForm(form.data, board=kept.board, version=row.version)
+            form.take_over()
+        except AppError as error:
+            form.blame(error)
     context = {
         **head(place, row),
         "form": form,
@@ -73,12 +58,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         "scenes": form.scenes(scenes_of(kept)),
         "duration": kept.board.duration,
     }
-    return render(request, "pages/items/storyboard.html", context, status=status)
-
-
-def _preview(row: GeneratedItem, changed: Storyboard) -> HttpResponse:
-    headers = {"Content-Disposition": 'attachment; filename="preview.mp4"'}
-    return HttpResponse(film_preview.preview(row, changed), content_type="video/mp4", headers=headers)
+    return render(request, "pages/items/storyboard.html", context)
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: StoryboardForm) -> HttpResponse:

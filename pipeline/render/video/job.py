@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -60,7 +60,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """`files` are the storyboard's assets by name; `shrink` makes a preview.
+    """`files` are the storyboard's assets by name; `shrink` makes a smaller film.
 
     `sound` is mastered, at any rate; without one the voice and the music that the storyboard names are mixed and
     mastered where the film is made.
@@ -72,13 +72,7 @@ class Job:
     sound: Path | None = None
     shrink: int = 1
     preset: str = "veryfast"
-    crf: int = 20
     thumbnails: bool = True
-
-
-def as_preview(job: Job) -> Job:
-    """The same film, half as large each way and encoded as quickly as can be, without its small pictures."""
-    return replace(job, shrink=2 * job.shrink, preset="ultrafast", crf=24, thumbnails=False)
 
 
 @dataclass(frozen=True)
@@ -227,7 +221,7 @@ def _told(job: Job, limits: Limits) -> dict[str, Any]:
         "portrait": str(job.portrait.resolve()) if job.portrait else None,
         "sound": str(job.sound.resolve()) if job.sound else None,
         "shrink": job.shrink,
-        "quality": {"preset": job.preset, "crf": job.crf},
+        "quality": {"preset": job.preset},
         "thumbnails": job.thumbnails,
         "memory": limits.memory,
         "file": FILE_MOST,

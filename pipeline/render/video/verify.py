@@ -110,7 +110,7 @@ def _boxes(path: Path) -> Iterator[bytes]:
 
 
 def faults(facts: Facts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True) -> list[str]:
-    """How a film differs from what was asked for; empty for a good one. A preview's profile may be a lesser one."""
+    """How a film differs from what was asked for; empty for a good one. A smaller one's profile may be a lesser one."""
     length = Fraction(frames, fps)
     wanted: list[tuple[bool, str]] = [
         (facts.frames == frames, f"it has {facts.frames} frames instead of {frames}"),
