@@ -114,7 +114,7 @@ def main(project_folder: str, library_folder: str) -> None:
     sys.path += [project_folder, library_folder]
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: F401, PLC0415  once, for all forks
 
-    import pipeline.sources.feeds.quick  # noqa: PLC0415
+    import pipeline.sources.feeds.feedparser_bounds  # noqa: PLC0415
     import pipeline.sources.feeds.records  # noqa: F401, PLC0415
 
     serve()

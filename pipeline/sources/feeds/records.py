@@ -82,10 +82,7 @@ def read_document(document: bytes, *, url: str, content_type: str) -> Record:
 
 
 def _read_xml_feed(text: str, url: str) -> Record:
-    # Imported here, so that the limits hold before it and the parent never pays for it.
-    from pipeline.sources.feeds import quick  # noqa: PLC0415
-
-    found = quick.read(text, url) or _read_with_feedparser(text, url)
+    found = _parse(text, url)
     if not found.get("version") and not found["entries"]:
         raise Unreadable(problem="html" if re.search(r"(?i)<(?:html|body|head)\b", text) else "not_a_feed")
     feed = found["feed"]
@@ -113,7 +110,8 @@ def _read_xml_feed(text: str, url: str) -> Record:
     }
 
 
-def _read_with_feedparser(text: str, url: str) -> Any:
+def _parse(text: str, url: str) -> Any:
+    # Imported here, so that the limits hold before it and the parent never pays for it.
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
     import feedparser.mixin  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
