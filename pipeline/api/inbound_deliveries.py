@@ -34,7 +34,7 @@ from pipeline.api.inputs import JsonObjectField, OpenObjectField
 from pipeline.ingest.inbound_deliveries import replay as trying
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source
-from pipeline.sources.webhook import DEFAULTS, MAPPING, ONLY_IF
+from pipeline.sources.webhook import DEFAULTS, MAPPING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,6 @@ LIST_FIELDS = (
 
 MappingField = extend_schema_field(MAPPING.schema())(type("MappingField", (JsonObjectField,), {}))
 DefaultsField = extend_schema_field(DEFAULTS.schema())(type("DefaultsField", (JsonObjectField,), {}))
-ConditionField = extend_schema_field(ONLY_IF.schema())(type("ConditionField", (StrictCharField,), {}))
 
 
 class MappingTrialInput(StrictSerializer):
@@ -84,7 +83,6 @@ class MappingTrialInput(StrictSerializer):
     delivery = PublicIdField("ind", required=False)
     mapping = MappingField(most_bytes=limits.METADATA_BYTES, required=False)
     defaults = DefaultsField(most_bytes=limits.METADATA_BYTES, required=False)
-    only_if = ConditionField(max_length=limits.MAPPING_CHARACTERS, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("payload" in attrs) == ("delivery" in attrs):

@@ -81,9 +81,7 @@ UNKNOWABLE: Final = (
         "PATCH /v1/generated/{id}/storyboard",
     ),
     Unknowable("local_time", "invalid|gap", "Which days a month has, and which hours the clocks skip."),
-    Unknowable(
-        r"(config\.)?(mapping\..*|only_if)", "invalid", "What JMESPath reads is a grammar's, not a pattern's."
-    ),
+    Unknowable(r"(config\.)?mapping\..*", "invalid", "What JMESPath reads is a grammar's, not a pattern's."),
     Unknowable(
         r"(config\.verification\.)?secret", "invalid", "Some kinds of secrets are base64 of so many bytes."
     ),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pipeline.generate.acceptance import Plan
 
-WISHES: Final = ("mapping", "defaults", "only_if")
+WISHES: Final = ("mapping", "defaults")
 """What of a webhook source's settings can be tried before it is stored."""
 
 

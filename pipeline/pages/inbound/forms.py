@@ -33,7 +33,6 @@ class TryForm(forms.Form):
             del self.fields["payload"]
         for name, label in FIELDS.items():
             self.fields[name] = _expression(label)
-        self.fields["only_if"] = _expression(_("Only if"), _("A condition; what doesn’t meet it is ignored."))
 
     def clean_payload(self) -> dict[str, Any]:
         try:
@@ -47,20 +46,19 @@ class TryForm(forms.Form):
     def wishes(self) -> dict[str, Any]:
         """The settings that the form says, None for those that it leaves empty."""
         mapping = {name: self.cleaned_data[name] for name in FIELDS if self.cleaned_data[name]}
-        return {"mapping": mapping or None, "only_if": self.cleaned_data["only_if"] or None}
+        return {"mapping": mapping or None}
 
     @staticmethod
     def values_of(config: Mapping[str, Any]) -> dict[str, Any]:
         example = json.dumps({"title": "…", "body": "…", "url": "https://…"}, ensure_ascii=False, indent=2)
-        return {"payload": example, "only_if": config.get("only_if", ""), **config.get("mapping", {})}
+        return {"payload": example, **config.get("mapping", {})}
 
 
-def _expression(label: Any, help_text: Any = "") -> forms.CharField:
+def _expression(label: Any) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
         max_length=limits.MAPPING_CHARACTERS,
-        help_text=help_text,
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off", "class": "mono"}),
     )
 

@@ -71,13 +71,11 @@ DEFAULTS: Final = Group(
         "tags": Many("tags", Text("a tag", max_length=TAG_CHARACTERS), TAGS_MOST),
     },
 )
-ONLY_IF: Final = _expression("a condition, such as type == 'article'; what doesn't meet it is ignored")
 SETTINGS: Final = Group(
     "the settings of the webhook",
     {
         "mapping": MAPPING,
         "defaults": DEFAULTS,
-        "only_if": ONLY_IF,
         "verification": Group(
             "how the sender proves itself",
             {

@@ -19,7 +19,7 @@ from config.core.api.nearest import nearest
 from pipeline.sources.base import Entry, Media, Note
 from pipeline.sources.config_fields import WebAddress
 from pipeline.sources.webhook.expressions import Budget, DoesNotFit, TooCostly, compiled
-from pipeline.sources.webhook.presets import GITHUB_EVENT, is_true, preset_for, why_ignored
+from pipeline.sources.webhook.presets import GITHUB_EVENT, preset_for, why_ignored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,9 +75,6 @@ def _read(
 ) -> Reading:
     if headers.get(GITHUB_EVENT) == "ping":
         return Reading(ignored=Note("ping", "GitHub asked whether somebody is there."))
-    condition = config.get("only_if")
-    if condition and not _is_wanted(condition, payload, budget):
-        return Reading(ignored=Note("not_wanted", "The source's `only_if` doesn't hold for this body."))
     mapping, defaults, by = config.get("mapping", {}), dict(config.get("defaults", {})), ""
     notes: list[Note] = []
     if mapping:
@@ -117,13 +114,6 @@ def _mapping_for(payload: Mapping[str, Any]) -> str:
     return f" Give the source {json.dumps({'config': {'mapping': meant}})}, or send " + (
         " and ".join(f"{theirs} as {own}" for own, theirs in meant.items()) + "."
     )
-
-
-def _is_wanted(condition: str, payload: Mapping[str, Any], budget: Budget) -> bool:
-    try:
-        return is_true(compiled(condition).of(payload, budget))
-    except DoesNotFit:
-        return False
 
 
 def _mapped(

@@ -137,12 +137,9 @@ def _ignored(message: str) -> Note:
 
 
 def _holds(condition: str, payload: Mapping[str, Any], budget: Budget) -> bool:
+    """True as JMESPath has it: empty texts, lists and objects, null and false are not."""
     try:
-        return is_true(compiled(condition).of(payload, budget))
+        value = compiled(condition).of(payload, budget)
     except DoesNotFit:
         return False
-
-
-def is_true(value: Any) -> bool:
-    """As JMESPath has it: empty texts, lists and objects, null and false are not."""
     return not (value is None or value is False or value in ("", [], {}))
