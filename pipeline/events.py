@@ -68,8 +68,6 @@ def write(made: Sequence[Event]) -> None:
         return
     insert(made)
     dispatch.wake()
-    if any(one.type.startswith("published.") for one in made):
-        dispatch.wake()
 
 
 def compose(
