@@ -181,6 +181,7 @@ def test_docs_speak_of_the_project_alone():
         f"{path.name}: {match[0]}"
         for path in DOCUMENTS
         if path.name != "CHANGELOG.md"
-        for match in strange.finditer(path.read_text())
+        # A page of docs/api links to its neighbours in docs.
+        for match in strange.finditer(re.sub(r"\]\(\.\./(?=\w)", "](", path.read_text()))
     ]
     assert found == []

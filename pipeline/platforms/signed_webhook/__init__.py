@@ -1,7 +1,7 @@
 """Any receiver of one's own: a signed POST of the post as JSON (Standard Webhooks, https://www.standardwebhooks.com).
 
-What a receiver has to do stands in docs/plugins.md. `webhook-id` is the publication's key, the same for every try; a
-receiver that takes an id once can be sent the same post any number of times.
+What a receiver has to do stands in pipeline/platforms/README.md. `webhook-id` is the publication's key, the same for
+every try; a receiver that takes an id once can be sent the same post any number of times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A receiver as docs/plugins.md says: it verifies the signature, takes each id once, and can be asked."""
+"""A receiver as pipeline/platforms/README.md says: it verifies the signature, takes each id once, and can be asked."""
 
 from __future__ import annotations
 
