@@ -10,7 +10,6 @@ from config.core import dispatch
 from config.core.api.jsonio import dump
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import insert
 from config.core.datetimes import as_z
 from config.core.ids import encode, uuid7
 from config.core.limits import EVENT_BYTES
@@ -66,7 +65,7 @@ def write(made: Sequence[Event]) -> None:
         raise OutsideTransaction(message)
     if not made:
         return
-    insert(made)
+    Event.everywhere.bulk_create(made)
     dispatch.wake()
 
 

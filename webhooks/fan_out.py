@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.core import dispatch, states, work_queue
-from config.core.database.compiled_queries import insert_missing
 from pipeline.events import TYPES
 from webhooks.models import EVERY_EVENT, Delivery, Endpoint
 
@@ -31,7 +30,7 @@ def write_deliveries(workspace_id: UUID, events: Sequence[Event]) -> None:
     if not deliveries:
         return
     # Conflicts are ignored because an event that is dispatched again must not become a second delivery.
-    insert_missing(deliveries)
+    Delivery.everywhere.bulk_create(deliveries, ignore_conflicts=True)
     dispatch.wake()
 
 

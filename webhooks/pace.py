@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core import work_queue
-from config.core.database.compiled_queries import Prepared, insert_or_replace
+from config.core.database.compiled_queries import Prepared
 from webhooks.models import Endpoint, EndpointPace
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class EndpointRate:
             )
             for row in _PACES.ask(pk__in=list(taken))
         ]
-        insert_or_replace(rows, unique="endpoint_id", fields=["recent"])
+        EndpointPace.everywhere.bulk_create(
+            rows, update_conflicts=True, unique_fields=["endpoint"], update_fields=["recent"]
+        )
 
 
 _PACES: Final[Prepared[dict[str, Any]]] = Prepared(

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import counters, limits, states
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared, insert, update_each
+from config.core.database.compiled_queries import Prepared
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
@@ -133,7 +133,7 @@ def record(delivery: Delivery, sent: Sent, *, chance: random.Random = _chance) -
                 states.write_as(
                     delivery, "pending", under_lease=True, wake_at=attempt.next_attempt_at, **told
                 )
-        insert([attempt])
+        attempt.save(force_insert=True)
     _tell(delivery, attempt, outcome=delivery.status)
 
 
@@ -199,17 +199,14 @@ def _record_together(done: Sequence[Success]) -> bool:
         if not states.move_each(delivered, "delivered"):
             transaction.set_rollback(True)
             return False
-        insert(attempts)
+        DeliveryAttempt.everywhere.bulk_create(attempts)
         now = utc_now()
-        well = [
-            ({"pk": one.pk}, {"last_success_at": latest[one.pk], "updated_at": now})
-            for one in endpoints
-            if is_well(one)
-        ]
-        if well:
-            update_each(Endpoint, well)
         for endpoint in endpoints:
-            if not is_well(endpoint):
+            if is_well(endpoint):
+                Endpoint.everywhere.filter(pk=endpoint.pk).update(
+                    last_success_at=latest[endpoint.pk], updated_at=now
+                )
+            else:
                 _note_success(endpoint, latest[endpoint.pk])
     for (delivery, _sent), attempt in zip(done, attempts, strict=True):
         _tell(delivery, attempt, outcome="delivered")

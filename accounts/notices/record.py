@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import Notice, NoticeKind
 from config.core import dispatch
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import insert_unless_there
+from config.core.database.insert import insert_unless_there
 from config.core.ids import uuid7
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import F
+
 from config.core import counters
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import update, update_each
 from config.core.errors import Conflict, Detail
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def write_as(thing: Model, to: str, *, under_lease: bool = False, **changes: Any
     """The compare-and-set itself, for a status that is derived rather than moved."""
     expected, values = _change(thing, to, changes, under_lease=under_lease)
     raised = _raised(type(thing), values)
-    if not update(type(thing), expected, values, raised=raised):
+    if not _update(type(thing), expected, values, raised):
         if under_lease:
             counters.note_lost_lease()
         was = expected["status"]
@@ -112,7 +113,8 @@ def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bo
         refuse_unless_allowed(thing, to)
     model = type(changes[0][0])
     written = [_change(thing, to, values, under_lease=True) for thing, values in changes]
-    return update_each(model, written, raised=_raised(model, written[0][1])) == len(written)
+    raised = _raised(model, written[0][1])
+    return all(_update(model, expected, values, raised) for expected, values in written)
 
 
 def _change(
@@ -126,6 +128,13 @@ def _change(
     if "updated_at" in _names(type(thing)):
         values.setdefault("updated_at", utc_now())
     return expected, values
+
+
+def _update(
+    model: type[Model], expected: Mapping[str, Any], values: Mapping[str, Any], raised: Sequence[str]
+) -> bool:
+    rows = model._base_manager.filter(**expected)  # noqa: SLF001  Django documents it
+    return bool(rows.update(**values, **{name: F(name) + 1 for name in raised}))
 
 
 def _raised(model: type[Model], values: Mapping[str, Any]) -> tuple[str, ...]:

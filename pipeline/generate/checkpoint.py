@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F, Sum
 
-from config.core.database.compiled_queries import Prepared, update
+from config.core.database.compiled_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, Lane, SourceText, Story
 from pipeline.generate.checks import judge
@@ -109,8 +109,8 @@ def try_to_store(generation: Generation, stage: GenerationStage | str, **answers
     # What was waited for has come: the next outage is counted from its own beginning.
     generation.answers.pop(WAITS, None)
     generation.stage = stage
-    ours = {"pk": generation.pk, "lease_token": generation.lease_token}
-    return bool(update(Generation, ours, {"answers": as_json(generation.answers), "stage": stage}))
+    ours = Generation.everywhere.filter(pk=generation.pk, lease_token=generation.lease_token)
+    return bool(ours.update(answers=as_json(generation.answers), stage=stage))
 
 
 def as_json(value: Any) -> Any:

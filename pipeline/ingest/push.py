@@ -13,7 +13,7 @@ from config.core import dispatch, limits, states
 from config.core.api.nearest import hint
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import insert, insert_unless_there
+from config.core.database.insert import insert_unless_there
 from config.core.errors import Conflict, Invalid
 from config.core.ids import uuid7
 from config.core.middleware import request_id
@@ -163,8 +163,8 @@ def push(
                     beside(met.raw_item.pk, "duplicate")
                 return met
             mark.second_key = None
-            insert([mark])
-        insert([body])
+            mark.save(force_insert=True)
+        body.save(force_insert=True)
         uploads.use(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
         if beside is not None:
             beside(row.pk, "new")
@@ -226,11 +226,11 @@ def push_portion(
             generations += runs
             items += of_runs
         facts += _facts_of_new(one.row, of_runs, now)
-    insert([one.row for one in portion])
-    insert([one.mark for one in portion])
-    insert([one.body for one in portion])
-    insert(generations)
-    insert(items)
+    RawItem.everywhere.bulk_create([one.row for one in portion])
+    RawPrint.everywhere.bulk_create([one.mark for one in portion])
+    RawBody.everywhere.bulk_create([one.body for one in portion])
+    Generation.everywhere.bulk_create(generations)
+    GeneratedItem.everywhere.bulk_create(items)
     events.write(facts)
     beside([one.row.pk for one in portion])
     if generations:
@@ -541,8 +541,8 @@ def _generation_rows(
     to_make: _ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
     generations, items = _to_generate(to_make, now, may_wait=may_wait)
-    insert(generations)
-    insert(items)
+    Generation.everywhere.bulk_create(generations)
+    GeneratedItem.everywhere.bulk_create(items)
     dispatch.wake()
     return generations, items
 

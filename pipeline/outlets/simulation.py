@@ -17,7 +17,6 @@ from django.conf import settings
 
 from config.core import ids
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import insert
 from config.core.http_client import Client, Policy, Response, TimedOut
 from pipeline.models import SimulatedPost
 from pipeline.platforms.simulated import TEXT_LIMIT, made_up_metrics
@@ -64,7 +63,7 @@ class SimulatedServer(Client):
         if len(str(post.get("body", ""))) > TEXT_LIMIT:
             word = "reject"
         is_accepted = word in {"ok", "slow", "timeout_after_accept", "silence"}
-        row = SimulatedPost(
+        row = SimulatedPost.everywhere.create(
             workspace_id=self.workspace_id,
             outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
             ref=ref,
@@ -74,7 +73,6 @@ class SimulatedServer(Client):
             body=str(post.get("body", "")),
             created_at=self.clock(),
         )
-        insert([row])
         if word == "slow":
             _wait(SLOW_SECONDS, ends)
         if word in {"timeout_after_accept", "silence"}:

@@ -14,7 +14,7 @@ from django.db import transaction
 from config.core import dispatch, limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import Prepared, insert
+from config.core.database.compiled_queries import Prepared
 from config.core.datetimes import as_z
 from pipeline.models import Attempt, Outlet, Publication, PublicationStep
 from pipeline.outlets.check_account import BeingRenewed
@@ -265,7 +265,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             started_at=utc_now(),
         )
         attempt.ends = monotonic() + LONGEST.total_seconds()
-        insert([attempt])
+        attempt.save(force_insert=True)
         if row.outlet.clicks_since is not None:
             keep_short_links(row)
         refresh_item(item, now=now)

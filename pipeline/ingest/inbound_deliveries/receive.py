@@ -12,7 +12,7 @@ from django.db.models import F
 
 from config.core import limits, states
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import insert_unless_there
+from config.core.database.insert import insert_unless_there
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import first_of, uuid7
