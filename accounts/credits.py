@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from accounts import audit, notices
 from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared
 from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail
 from config.core.ids import encode
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
 
 Kind = LedgerEntry.Kind
 _REASON_MOST: Final = 200
-_BALANCE: Final[Prepared[CreditBalance]] = Prepared(
-    lambda workspace: CreditBalance.everywhere.select_for_update().filter(workspace_id=workspace)
-)
-_ENTRIES: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda workspace, subject: LedgerEntry.everywhere.filter(
-        workspace_id=workspace, subject=subject, kind__in=[Kind.RESERVE, Kind.SETTLE, Kind.RELEASE]
-    ).values("kind", "reserved_change")
-)
 
 
 class QuotaExceeded(AppError):
@@ -232,10 +223,9 @@ def _close(workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: date
     with transaction.atomic():
         # The lock comes before the look: of two workers that close the same subject the second sees the first's entry.
         balance = _locked_balance(workspace_id, now)
-        entries = {
-            entry["kind"]: entry["reserved_change"]
-            for entry in _ENTRIES.ask(workspace=workspace_id, subject=subject)
-        }
+        kinds = [Kind.RESERVE, Kind.SETTLE, Kind.RELEASE]
+        rows = LedgerEntry.everywhere.filter(workspace_id=workspace_id, subject=subject, kind__in=kinds)
+        entries = dict(rows.values_list("kind", "reserved_change"))
         reserved = entries.pop(Kind.RESERVE, None)
         if reserved is None or entries:
             return False
@@ -349,7 +339,7 @@ def _locked_balance(workspace_id: UUID, now: datetime) -> CreditBalance:
     """The balance, locked until the commit, in the month of `now`; turns the month where nobody has yet."""
     # The lock makes the turn happen once, and orders settlements of one workspace. On SQLite the transaction's write
     # lock does.
-    (balance,) = _BALANCE.ask(workspace=workspace_id)
+    balance: CreditBalance = CreditBalance.everywhere.select_for_update().get(workspace_id=workspace_id)
     if balance.period_start < month_of(now):
         _turn_month(balance, now)
     return balance

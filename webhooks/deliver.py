@@ -19,7 +19,6 @@ from django.db import transaction
 from config.core import counters, dispatch, limits, logs, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import Prepared
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
 from config.core.ids import encode
 from webhooks import signing
@@ -74,17 +73,12 @@ def lanes_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, dispatch.Lane
 def _lanes(
     endpoint_ids: Collection[UUID], most: int, *, when: Callable[[Endpoint], bool]
 ) -> dict[UUID, dispatch.Lanes]:
-    endpoints = _HEALTH.ask(pk__in=list(endpoint_ids)) if endpoint_ids else []
+    endpoints = Endpoint.everywhere.filter(pk__in=endpoint_ids).only(
+        "workspace_id", "failures", "status", "is_on", "deleted_at"
+    )
     return {
         endpoint.pk: dispatch.Lanes(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)
     }
-
-
-_HEALTH: Final[Prepared[Endpoint]] = Prepared(
-    lambda pk__in: Endpoint.everywhere.filter(pk__in=pk__in).only(
-        "workspace_id", "failures", "status", "is_on", "deleted_at"
-    )
-)
 
 
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
@@ -218,17 +212,13 @@ def give_up(delivery: Delivery) -> None:
 def read(deliveries: Sequence[Delivery]) -> None:
     """Their endpoints and events as they are now, in one question."""
     now = monotonic()
-    found = {row.pk: row for row in _ROWS.ask(pk__in=[one.pk for one in deliveries])}
+    rows = Delivery.everywhere.select_related("endpoint", "event")
+    found = rows.in_bulk([one.pk for one in deliveries])
     for delivery in deliveries:
         row = found.get(delivery.pk)
         if row is not None:
             delivery.endpoint, delivery.event = row.endpoint, row.event
             delivery.read_at = now
-
-
-_ROWS: Final[Prepared[Delivery]] = Prepared(
-    lambda pk__in: Delivery.everywhere.select_related("endpoint", "event").filter(pk__in=pk__in)
-)
 
 
 def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:

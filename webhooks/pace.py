@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core import work_queue
-from config.core.database.compiled_queries import Prepared
 from webhooks.models import Endpoint, EndpointPace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from uuid import UUID
+
+    from django.db.models import QuerySet
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -37,7 +38,7 @@ class EndpointRate:
             row["pk"]: max(
                 0, row["rate"] - sum(count for at, count in row["pace__recent"] or () if at >= since)
             )
-            for row in _PACES.ask(pk__in=list(groups))
+            for row in _paces(groups)
         }
 
     def used(self, taken: Mapping[UUID, int]) -> None:
@@ -51,18 +52,16 @@ class EndpointRate:
                     [now, taken[row["pk"]]],
                 ],
             )
-            for row in _PACES.ask(pk__in=list(taken))
+            for row in _paces(taken)
         ]
         EndpointPace.everywhere.bulk_create(
             rows, update_conflicts=True, unique_fields=["endpoint"], update_fields=["recent"]
         )
 
 
-_PACES: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda pk__in: Endpoint.everywhere.filter(pk__in=pk__in).values(
-        "pk", "workspace_id", "rate", "pace__recent"
-    )
-)
+def _paces(endpoint_ids: Collection[UUID]) -> QuerySet[Any, dict[str, Any]]:
+    rows = Endpoint.everywhere.filter(pk__in=endpoint_ids)
+    return rows.values("pk", "workspace_id", "rate", "pace__recent")
 
 
 def _now() -> int:

@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import counters, limits, states
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
@@ -181,7 +180,12 @@ def _record_together(done: Sequence[Success]) -> bool:
     attempts = [_attempt(delivery, sent) for delivery, sent in done]
     with transaction.atomic():
         # In one order for everybody, and before the deliveries.
-        endpoints = _LOCKED.ask(pk__in=sorted(latest))
+        endpoints = list(
+            Endpoint.everywhere.select_for_update(no_key=True)
+            .filter(pk__in=latest)
+            .order_by("pk")
+            .only("status", "failures", "workspace_id")
+        )
         delivered = [
             (
                 delivery,
@@ -211,16 +215,6 @@ def _record_together(done: Sequence[Success]) -> bool:
     for (delivery, _sent), attempt in zip(done, attempts, strict=True):
         _tell(delivery, attempt, outcome="delivered")
     return True
-
-
-_LOCKED: Final[Prepared[Endpoint]] = Prepared(
-    lambda pk__in: (
-        Endpoint.everywhere.select_for_update(no_key=True)
-        .filter(pk__in=pk__in)
-        .order_by("pk")
-        .only("status", "failures", "workspace_id")
-    )
-)
 
 
 def _attempt(delivery: Delivery, sent: Sent) -> DeliveryAttempt:

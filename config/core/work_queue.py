@@ -13,7 +13,6 @@ import heapq
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -22,7 +21,6 @@ from django.db.models import F
 
 from config.core import clock, counters
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared
 from config.core.database.sqlite import MAY_BE_LOST
 
 if TYPE_CHECKING:
@@ -155,9 +153,9 @@ def begin(
         cursor.execute(sql, [_moment((now or database_now()) + lease), _id(pk), token])
         if not cursor.rowcount:
             return None
-    rows: list[Row] = _rows_of(model).ask(pk__in=[pk])
+    row: Row | None = model.everywhere.filter(pk=pk).first()
     # Overtaken between the two statements: whoever did it has seen to the row.
-    return rows[0] if rows and rows[0].lease_token == token else None
+    return row if row is not None and row.lease_token == token else None
 
 
 def is_held(model: type[DueModel], pk: UUID, token: int) -> bool:
@@ -172,7 +170,7 @@ def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: time
     taken = _take(model._meta.db_table, column, {_id(holder): limit}, now, now + lease, begins=True)
     if not taken:
         return []
-    rows: list[Row] = _rows_of(model).ask(pk__in=[pk for pk, _, _ in taken])
+    rows: list[Row] = list(model.everywhere.filter(pk__in=[pk for pk, _, _ in taken]))
     rows.sort(key=lambda row: (row.due_at or now, row.pk))
     return rows
 
@@ -208,11 +206,6 @@ def count_due(
             cursor.execute(f"SELECT count(*) FROM ({one}) due", [holder, holder, _moment(now)])  # noqa: S608
             counted[as_uuid(holder)] = cursor.fetchone()[0]
     return counted
-
-
-@cache
-def _rows_of(model: type[DueModel]) -> Prepared[Any]:
-    return Prepared(lambda pk__in: model.everywhere.filter(pk__in=pk__in))
 
 
 def names_with_work(

@@ -13,7 +13,6 @@ from accounts.api.base import IDEMPOTENCY_KEY, WorkspaceResource
 from accounts.models import CreditBalance
 from config.core import ids
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared
 from config.core.errors import Conflict, NotFound
 from pipeline.models import WorkspaceDefaults
 
@@ -40,13 +39,6 @@ def path_id(prefix: str) -> OpenApiParameter:
 
 IF_MATCH: Final = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="The ETag that was read; 412 where it has changed."
-)
-
-
-_DEFAULTS: Final[Prepared[WorkspaceDefaults]] = Prepared(
-    lambda workspace: WorkspaceDefaults.objects.of(workspace).select_related(
-        "push_source", "test_push_source"
-    )
 )
 
 
@@ -91,5 +83,5 @@ class PipelineResource(WorkspaceResource):
             raise credit_account.QuotaExceeded(needed=price, balance=balance) from conflict
 
     def defaults(self) -> WorkspaceDefaults:
-        (defaults,) = _DEFAULTS.ask(workspace=self.caller.workspace.pk)
-        return defaults
+        rows = WorkspaceDefaults.objects.of(self.caller.workspace)
+        return rows.select_related("push_source", "test_push_source").get()

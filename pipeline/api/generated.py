@@ -32,7 +32,6 @@ from config.core.api.views import (
     weak_tag,
 )
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared
 from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none
 from config.core.errors import Detail, Invalid
 from config.core.states import Overtaken
@@ -192,7 +191,7 @@ class GeneratedItemView(PipelineResource):
             caller = self.caller
             raw_item = filters.get("raw_item")
             runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
-            return _PAGE.ask(
+            rows = _page(
                 workspace=caller.workspace.pk,
                 runs=runs,
                 test=caller.test,
@@ -202,6 +201,7 @@ class GeneratedItemView(PipelineResource):
                 include=include,
                 **filters,
             )
+            return list(rows)
 
         found = page_by(request, ask, query, key_of=itemgetter("id"))
         now = utc_now()
@@ -499,27 +499,14 @@ def _page(
     return chosen[:most]
 
 
-_PAGE: Final[Prepared[dict[str, Any]]] = Prepared(_page)
-_PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda keys: (
-        Publication.everywhere.filter(item_id__in=keys).order_by("id").values(*payloads.PUBLICATION_FIELDS)
-    )
-)
-_ASSETS: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda keys: (
-        Asset.everywhere.filter(item_id__in=keys, revoked_at=None)
-        .order_by("position", "id")
-        .values(*payloads.ASSET_FIELDS)
-    )
-)
-
-
 def _publications(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    return _by_item(_PUBLICATIONS.ask(keys=list(keys)))
+    rows = Publication.everywhere.filter(item_id__in=keys).order_by("id")
+    return _by_item(rows.values(*payloads.PUBLICATION_FIELDS))
 
 
 def _assets(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    return _by_item(_ASSETS.ask(keys=list(keys)))
+    rows = Asset.everywhere.filter(item_id__in=keys, revoked_at=None).order_by("position", "id")
+    return _by_item(rows.values(*payloads.ASSET_FIELDS))
 
 
 def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:

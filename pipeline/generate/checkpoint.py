@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F, Sum
 
-from config.core.database.compiled_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, Lane, SourceText, Story
 from pipeline.generate.checks import judge
@@ -124,12 +123,6 @@ def as_json(value: Any) -> Any:
 
 # --- Reading ---------------------------------------------------------------------------------------------------------
 
-_BODY: Final[Prepared[RawBody]] = Prepared(
-    lambda raw_item, number: RawBody.everywhere.select_related("raw_item").filter(
-        raw_item_id=raw_item, number=number
-    )
-)
-
 
 def source_text(generation: Generation) -> SourceText:
     """With its videos and pictures where the engine shows them."""
@@ -143,11 +136,11 @@ def source_text(generation: Generation) -> SourceText:
 
 def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
     """A version of a raw item; raises `Refused` where its content was deleted."""
-    bodies = _BODY.ask(raw_item=raw_item_id, number=version)
-    if not bodies:
+    rows = RawBody.everywhere.select_related("raw_item")
+    body = rows.filter(raw_item_id=raw_item_id, number=version).first()
+    if body is None:
         message = "The raw item's content was deleted."
         raise Refused(message, code="source_deleted")
-    (body,) = bodies
     raw: RawItem = body.raw_item
     seen, hidden = read_body(body.body, body.body_format)
     return SourceText(

@@ -10,7 +10,6 @@ from accounts import credits as credit_account
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import Prepared
 from pipeline import events, payloads, publish
 from pipeline.generate import outcomes, retry_rules
 from pipeline.generate.checkpoint import EARLIER
@@ -25,27 +24,6 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Engine
 
-_RAW_ITEM: Final[Prepared[RawItem]] = Prepared(
-    lambda pk: RawItem.everywhere.select_for_update().filter(pk=pk)
-)
-_VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda pk: Persona.everywhere.filter(pk=pk).values("version")
-)
-_ITEMS: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda generation: (
-        GeneratedItem.everywhere.filter(generation_id=generation)
-        .order_by("id")
-        .values("variant_group", "variant_index", "hint", "deleted_at")
-    )
-)
-_RUNS: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda raw_item: Generation.everywhere.filter(raw_item_id=raw_item).values("status")
-)
-_MADE: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda raw_item: (
-        GeneratedItem.everywhere.filter(raw_item_id=raw_item).exclude(status="failed").values("id")[:1]
-    )
-)
 REDRAW: Final = "redraw"
 """Where a run that only draws keeps what a person has said with the words: the next try needs it."""
 
@@ -60,8 +38,8 @@ def start(generation: Generation) -> None:
     with transaction.atomic():
         raw = lock_raw_item(generation)
         # Which version speaks is settled at the start: the persona may change between two stages.
-        persona = _VERSION.ask(pk=generation.persona_id) if generation.persona_id else []
-        version = persona[0]["version"] if persona else None
+        personas = Persona.everywhere.filter(pk=generation.persona_id).values_list("version", flat=True)
+        version = personas.first() if generation.persona_id else None
         states.move(generation, "running", under_lease=True, persona_version=version)
         for item in items_of(generation):
             if item.status == "queued":
@@ -80,13 +58,14 @@ def lock_raw_item(generation: Generation) -> RawItem | None:
     """It is locked before the items made from it, everywhere."""
     if generation.raw_item_id is None:
         return None
-    (raw,) = _RAW_ITEM.ask(pk=generation.raw_item_id)
+    raw: RawItem = RawItem.everywhere.select_for_update().get(pk=generation.raw_item_id)
     return raw
 
 
 def items_of(generation: Generation) -> list[GeneratedItem]:
     """Its own items; their whole groups are locked, as by everybody who publishes one of a group."""
-    groups = dict.fromkeys(item["variant_group"] for item in _ITEMS.ask(generation=generation.pk))
+    own = GeneratedItem.everywhere.filter(generation=generation).order_by("id")
+    groups = dict.fromkeys(own.values_list("variant_group", flat=True))
     return [
         item
         for item in publish.lock_groups(list(groups))
@@ -99,7 +78,8 @@ def wanted(generation: Generation) -> tuple[int, str]:
 
     And what was asked of it when somebody wanted another one; empty for nearly all.
     """
-    items = _ITEMS.ask(generation=generation.pk)
+    rows = GeneratedItem.everywhere.filter(generation=generation).order_by("id")
+    items = list(rows.values("variant_index", "hint", "deleted_at"))
     hints = (item["hint"] for item in items if item["deleted_at"] is None)
     return max((item["variant_index"] for item in items), default=0) + 1, next(filter(None, hints), "")
 
@@ -204,10 +184,11 @@ def settle(generation: Generation, engine: Engine | None, made: int, now: dateti
 
 def finish_raw_item(raw: RawItem, now: datetime) -> None:
     """`processed` or `failed` once its last run is over; the raw item's lock makes two last ones take turns."""
-    is_under_way = any(run["status"] in {"queued", "running"} for run in _RUNS.ask(raw_item=raw.pk))
+    runs = Generation.everywhere.filter(raw_item=raw).values_list("status", flat=True)
+    is_under_way = not {"queued", "running"}.isdisjoint(runs)
     if raw.status not in {"queued", "processing"} or is_under_way:
         return
-    if _MADE.ask(raw_item=raw.pk):
+    if GeneratedItem.everywhere.filter(raw_item=raw).exclude(status="failed").exists():
         states.move(raw, "processed", reason=None, updated_at=now)
         return
     last = Generation.everywhere.filter(raw_item=raw).order_by("-id").first()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from config.core.database.compiled_queries import Prepared
 from pipeline.engines.base import PersonaCard
 from pipeline.models import Persona, PersonaVersion
 from pipeline.models.persona import CONTENT
@@ -13,22 +12,16 @@ from pipeline.text.sentence_edits import collapse
 if TYPE_CHECKING:
     from uuid import UUID
 
-_PERSONA: Final[Prepared[Persona]] = Prepared(
-    lambda pk: Persona.everywhere.select_related("workspace").filter(pk=pk)
-)
-_VERSION: Final[Prepared[PersonaVersion]] = Prepared(
-    lambda persona, number: PersonaVersion.everywhere.filter(persona_id=persona, number=number)
-)
-
 
 def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
     """The persona as it was at that version; as it is now for None, and where that version isn't kept."""
-    personas = _PERSONA.ask(pk=persona_id) if persona_id else []
-    if not personas:
+    personas = Persona.everywhere.select_related("workspace").filter(pk=persona_id)
+    persona = personas.first() if persona_id else None
+    if persona is None:
         return PersonaCard(name="")
-    (persona,) = personas
-    kept = _VERSION.ask(persona=persona.pk, number=version) if version is not None else []
-    content = kept[0].content if kept else persona_content(persona)
+    versions = PersonaVersion.everywhere.filter(persona=persona, number=version)
+    kept = versions.first() if version is not None else None
+    content = kept.content if kept else persona_content(persona)
     return PersonaCard(
         name=content["name"],
         handle=content["handle"],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models.functions import Left
 
 from config.core import limits
-from config.core.database.compiled_queries import Prepared
 from config.core.ids import encode
 from pipeline.engines.base import Check
 from pipeline.engines.checks.grounded import without_added
@@ -42,9 +41,6 @@ def _newest(
         rows = rows.exclude(raw_item_id=raw_item)
     words = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
     return words.values("id", "words")[: limits.REPETITION_ITEMS]
-
-
-_NEWEST: Final[Prepared[dict[str, Any]]] = Prepared(_newest)
 
 
 class OwnWords:
@@ -132,7 +128,7 @@ class OwnWords:
 
     def _read(self) -> list[tuple[UUID, str]]:
         if self._said is None:
-            self._said = [(row["id"], row["words"]) for row in _NEWEST.ask(**self._beside)]
+            self._said = [(row["id"], row["words"]) for row in _newest(**self._beside)]
         return self._said
 
 

@@ -10,7 +10,6 @@ from django.db import transaction
 from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Check, Draft, Engine
 from pipeline.generate import multi_source
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from pipeline.generate.checkpoint import Run
 
 EXCERPT_CHARACTERS: Final = 300
-_SOURCE: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda pk: Source.everywhere.filter(pk=pk).values("autopilot")
-)
 
 
 def write(run: Run) -> Run:
@@ -170,7 +166,7 @@ def _ready(
 
 def _is_on_autopilot(items: Sequence[GeneratedItem]) -> bool:
     source_id = items[0].source_id if items else None
-    return source_id is not None and any(one["autopilot"] for one in _SOURCE.ask(pk=source_id))
+    return source_id is not None and Source.everywhere.filter(pk=source_id, autopilot=True).exists()
 
 
 def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from config.core.database.compiled_queries import Prepared
 from config.core.ids import decode
 from pipeline import payloads
 from pipeline.engines.base import Check
@@ -115,18 +114,10 @@ def _kind_of(mime_type: str) -> str:
     return family if family in {"image", "video", "audio"} else "document"
 
 
-_SERVED: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda item: (
-        Asset.everywhere.filter(item_id=item, revoked_at=None)
-        .order_by("position", "id")
-        .values(*payloads.ASSET_FIELDS)
-    )
-)
-
-
 def files_of(item: GeneratedItem) -> list[dict[str, Any]]:
     """The rows of the files that are served as this item's, as `payloads` takes them."""
-    return _SERVED.ask(item=item.pk)
+    rows = Asset.everywhere.filter(item=item, revoked_at=None).order_by("position", "id")
+    return list(rows.values(*payloads.ASSET_FIELDS))
 
 
 def _render(engine: Engine, draft: Draft, persona: PersonaCard, given: _Given) -> list[RenderedAsset]:

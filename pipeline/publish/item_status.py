@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core import states
-from config.core.database.compiled_queries import Prepared
 from pipeline import payloads
 from pipeline.models import GeneratedItem, Publication
 from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE, derive_status
@@ -19,28 +18,10 @@ PUBLISHING_STATUSES: Final = PUBLISHABLE - {"ready"}
 """Of an item that was promised to an outlet, and whose promise was not cancelled."""
 
 
-_LOCKED: Final[Prepared[GeneratedItem]] = Prepared(
-    lambda pk: (
-        GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk)
-    )
-)
-_OF_GROUPS: Final[Prepared[GeneratedItem]] = Prepared(
-    lambda groups: (
-        GeneratedItem.everywhere.select_for_update(of=("self",))
-        .filter(variant_group__in=groups)
-        .order_by("id")
-    )
-)
-_PUBLICATIONS: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda item: (
-        Publication.everywhere.filter(item_id=item).order_by("id").values(*payloads.PUBLICATION_FIELDS)
-    )
-)
-
-
 def locked(item: GeneratedItem) -> GeneratedItem:
     """The item, locked first of all: the order is item, publication, credits, everywhere."""
-    (row,) = _LOCKED.ask(pk=item.pk)
+    rows = GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace")
+    row: GeneratedItem = rows.get(pk=item.pk)
     return row
 
 
@@ -48,12 +29,14 @@ def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
     """Every variant of these groups, locked in the order of ids: two that are published at once must not wait for
     each other in a circle.
     """
-    return _OF_GROUPS.ask(groups=list(groups))
+    rows = GeneratedItem.everywhere.select_for_update(of=("self",)).filter(variant_group__in=groups)
+    return list(rows.order_by("id"))
 
 
 def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:
     """As its JSON needs them."""
-    return _PUBLICATIONS.ask(item=item.pk)
+    rows = Publication.everywhere.filter(item=item).order_by("id")
+    return list(rows.values(*payloads.PUBLICATION_FIELDS))
 
 
 def set_on(item: GeneratedItem, **changes: Any) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from config.core import ids
-from config.core.database.compiled_queries import Prepared
 from pipeline import payloads
 from pipeline.media import files, videos
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
@@ -23,18 +22,6 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Account, Adapted, Platform
 
 
-_REVISION: Final[Prepared[Revision]] = Prepared(
-    lambda item, number: Revision.everywhere.filter(item_id=item, number=number)
-)
-_ASSETS: Final[Prepared[Asset]] = Prepared(
-    lambda item: (
-        Asset.everywhere.filter(item_id=item, revoked_at=None)
-        .exclude(role__in=videos.SIDE_ROLES)
-        .order_by("position", "id")
-    )
-)
-
-
 def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
     """What goes out with each of these items, in order; of one that has none, nothing."""
     found: defaultdict[UUID, list[Asset]] = defaultdict(list)
@@ -46,7 +33,7 @@ def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
 
 def assets_going_out(item: GeneratedItem) -> list[Asset]:
     """The same of one item."""
-    return _ASSETS.ask(item=item.pk)
+    return assets_of([item]).get(item.pk, [])
 
 
 def payload_of(
@@ -190,6 +177,6 @@ def words_of(row: Publication) -> GeneratedItem | Revision:
     kept = vars(row).get("_words")
     if kept is not None and kept.number == row.revision:
         return kept  # type: ignore[no-any-return]  # it was put there below
-    found = next(iter(_REVISION.ask(item=row.item_id, number=row.revision)), None)
+    found = Revision.everywhere.filter(item_id=row.item_id, number=row.revision).first()
     vars(row)["_words"] = found
     return found or row.item

@@ -14,7 +14,6 @@ from django.db import transaction
 from config.core import dispatch, limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import Prepared
 from config.core.datetimes import as_z
 from pipeline.models import Attempt, Outlet, Publication, PublicationStep
 from pipeline.outlets.check_account import BeingRenewed
@@ -59,9 +58,6 @@ PREPARING_SECONDS: Final = 20.0
 """After which others get their turn; what was prepared is kept."""
 STEPS_AT_ONCE: Final = 20
 """Steps of a preparation that one hand makes before others get their turn."""
-_OUTLET: Final[Prepared[Outlet]] = Prepared(
-    lambda pk: Outlet.everywhere.annotate(is_on_hold=IS_ON_HOLD).filter(pk=pk)
-)
 HELD_WAIT: Final = timedelta(seconds=30)
 """How often a publication that something holds is looked at again; letting go of the hold wakes it at once."""
 
@@ -227,7 +223,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             row.sleep_until(now, attempts=0, step=PublicationStep.PREPARE, step_state={})
             return None
         row.item, row.workspace = item, item.workspace
-        (outlet,) = _OUTLET.ask(pk=row.outlet_id)
+        outlet = Outlet.everywhere.annotate(is_on_hold=IS_ON_HOLD).get(pk=row.outlet_id)
         held = held_back(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
         if next(held, None) is not None:
             # What was prepared is kept: with the same words it is as good afterwards.

@@ -12,7 +12,6 @@ from django.db.models.functions import Coalesce
 from config.core import ids, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.database.compiled_queries import Prepared
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.plugins import OutcomeUnknown, Refused
 from pipeline.publish.after_publish import finish
@@ -39,13 +38,6 @@ _ATTEMPTS_BEFORE: Final = Coalesce(
         .values("count")
     ),
     0,
-)
-_ROW: Final[Prepared[Publication]] = Prepared(
-    lambda pk: (
-        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
-        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
-        .filter(pk=pk)
-    )
 )
 
 
@@ -124,7 +116,11 @@ def _step_of(row: Publication) -> Step | None:
 
 
 def _read(publication: Publication) -> Publication:
-    (row,) = _ROW.ask(pk=publication.pk)
+    row: Publication = (
+        Publication.everywhere.select_related("item", "outlet", "workspace", "queue")
+        .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
+        .get(pk=publication.pk)
+    )
     # Later writes must name the token that this hand claimed with, not one that overtook it.
     row.lease_token = publication.lease_token
     return row

@@ -27,7 +27,6 @@ import time_machine
 from django.db import connection
 
 from config.core import crash_points, dispatch, ids, leases, work_queue
-from config.core.database import compiled_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -284,7 +283,7 @@ class World:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """The code of the product asks this world for the time, for chance, and before each statement."""
-        urandom, marks = self.chance_of_ids.randbytes, random.Random(0)
+        urandom = self.chance_of_ids.randbytes
         ours = {time.monotonic: self.monotonic, time.sleep: self.wait}
         with ExitStack() as stack:
             self._traveller = stack.enter_context(time_machine.travel(self.now, tick=False))
@@ -297,8 +296,6 @@ class World:
                 (time, "sleep", self.wait),
                 (os, "urandom", urandom),
                 (random, "_urandom", urandom),
-                # Drawn once in a process, when a statement is first compiled: a history must not differ by it.
-                (compiled_queries, "uuid4", lambda: uuid.UUID(int=marks.getrandbits(128))),
                 (ids, "compat", SimpleNamespace(uuid7=self.uuid7)),
                 (work_queue, "database_now", lambda: self.now),
                 (connection, "_sync", lambda: None),

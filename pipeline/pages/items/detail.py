@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.auto_refresh import asks_for, look_again
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared
 from pipeline.dashboard.counts import FLAGS, HOLDS
 from pipeline.generate import retry_rules
 from pipeline.models import Asset, GeneratedItem, Publication, Revision
@@ -34,21 +33,15 @@ REVISIONS: Final = 20
 _VARIANTS: Final = 12
 
 
-_ITEM: Final[Prepared[GeneratedItem]] = Prepared(
-    lambda workspace, item: (
-        GeneratedItem.objects.of(workspace)
-        .filter(pk=item, deleted_at=None, test=False)
+def find_item(place: Place, gen: UUID) -> GeneratedItem:
+    rows = (
+        GeneratedItem.objects.of(place.workspace)
+        .filter(pk=gen, deleted_at=None, test=False)
         .select_related("workspace", "source", "raw_item", "topic", "persona", "parent", "generation")
         .defer("generation__answers", "workspace__model_key")
     )
-)
-
-
-def find_item(place: Place, gen: UUID) -> GeneratedItem:
-    found = _ITEM.ask(workspace=place.workspace.pk, item=gen)
-    if not found:
-        raise Http404
-    return found[0]
+    row: GeneratedItem = get_object_or_404(rows)
+    return row
 
 
 @page("look", methods=("GET",))

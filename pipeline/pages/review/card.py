@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from config.core.clock import utc_now
-from config.core.database.compiled_queries import Prepared
 from pipeline.models import Asset
 from pipeline.pages.items import claims, labels, preview
 from pipeline.pages.items.detail import head
@@ -52,15 +51,9 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     }
 
 
-_FILES: Final[Prepared[Asset]] = Prepared(
-    lambda workspace, item: (
-        Asset.objects.of(workspace).filter(item_id=item, revoked_at=None).order_by("position", "id")
-    )
-)
-
-
 def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
-    return _FILES.ask(workspace=place.workspace.pk, item=row.pk)
+    rows = Asset.objects.of(place.workspace).filter(item=row, revoked_at=None)
+    return list(rows.order_by("position", "id"))
 
 
 def _needs_whole(look: Look) -> bool:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Exists, OuterRef, Q
 
-from config.core.database.compiled_queries import Prepared
 from config.core.ids import encode
 from pipeline.dashboard.counts import COUNTED_MOST, Count
 from pipeline.models import GeneratedItem
@@ -166,17 +165,13 @@ def stories(
     return [_story(lead, beside) for lead in shown], len(leads) > ROWS
 
 
-_STACK: Final[Prepared[dict[str, Any]]] = Prepared(
-    lambda workspace, **key: fields_of(
-        GeneratedItem.objects.of(workspace).filter(deleted_at=None, test=False, **key).order_by("-id")
-    )[:STACKED_MOST]
-)
-
-
 def story_of(place: Place, row: GeneratedItem) -> Story:
     """That of one item, which leads it here. One statement."""
     key = {"raw_item_id": row.raw_item_id} if row.raw_item_id else {"variant_group": row.variant_group}
-    found = _STACK.ask(workspace=place.workspace.pk, **key)
+    rows = (
+        GeneratedItem.objects.of(place.workspace).filter(deleted_at=None, test=False, **key).order_by("-id")
+    )
+    found = list(fields_of(rows)[:STACKED_MOST])
     lead = next((one for one in found if one["id"] == row.pk), None)
     if lead is None:
         # It stands beyond the newest that are shown.
