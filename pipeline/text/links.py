@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from pipeline.text.top_level_domains import TOP_LEVEL_DOMAINS
 
+def _registered() -> frozenset[str]:
+    lines = Path(__file__).with_name("top_level_domains.txt").read_text(encoding="ascii").splitlines()
+    names = frozenset(line for line in lines if not line.startswith("#"))
+    return names | {name.encode("ascii").decode("idna") for name in names}
+
+
+TOP_LEVEL_DOMAINS = _registered()
+"""In lower case; those in other scripts stand in both spellings, `xn--…` and their own."""
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 # What X takes as part of a path or query; other letters end the link (twitter-text, version 3).
 _TAIL = rf"[A-Za-z0-9{_LATIN}\u0400-\u04ff!*'();:=+,.$/%#\[\]\-\u2013_~@|&?\\]"
