@@ -20,7 +20,6 @@ from pipeline.models import Event
 from webhooks import signing, validation
 from webhooks.models import Delivery, Endpoint
 from webhooks.results import is_open
-from webhooks.states import OPEN_DELIVERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -168,7 +167,8 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
             # One statement for however many: each becomes pending when a hand takes it.
             released = (
                 Delivery.objects.of(locked.workspace_id)
-                .filter(endpoint=locked, status="held")
+                .held()
+                .filter(endpoint=locked)
                 .update(wake_at=F("created_at"), due_at=now, **work_queue.overtake())
             )
         _note("endpoint.switched_on", locked, actor, {"released": released})
@@ -192,7 +192,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
             previous_secret_until=None,
         )
         # Woken, so that a hand ends each of them visibly.
-        Delivery.objects.of(locked.workspace_id).filter(endpoint=locked, status__in=OPEN_DELIVERIES).update(
+        Delivery.objects.of(locked.workspace_id).open().filter(endpoint=locked).update(
             wake_at=now, **work_queue.overtake()
         )
         _note("endpoint.removed", locked, actor)
@@ -284,7 +284,8 @@ def disabled(workspace_id: UUID) -> list[Disabled]:
 
 def answered_410(endpoint: Any) -> QuerySet[Delivery]:
     """What is held because an endpoint, or one of a query, said that it is gone: the delivery that was told so."""
-    return Delivery.everywhere.filter(endpoint=endpoint, status="held", last_status=410)
+    found: QuerySet[Delivery] = Delivery.everywhere.held().filter(endpoint=endpoint, last_status=410)
+    return found
 
 
 def _refuse_removed(endpoint: Endpoint) -> None:

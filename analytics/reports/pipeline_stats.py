@@ -92,9 +92,8 @@ def punctuality(question: Question) -> Punctuality:
 def _newest(question: Question, *, but: Sequence[str] = ()) -> list[dict[str, Any]]:
     """`but` are columns that nobody needs."""
     period = question.period
-    rows = Publication.objects.of(question.workspace_id).filter(
-        status="published", test=question.test, published_at__gte=period.start, published_at__lt=period.end
-    )
+    published = Publication.objects.of(question.workspace_id).published()
+    rows = published.filter(test=question.test, published_at__gte=period.start, published_at__lt=period.end)
     if question.outlets is not None:
         rows = rows.filter(outlet_id__in=question.outlets)
     if question.content_types is not None:

@@ -230,7 +230,8 @@ class Overview:
         closed = [one for one in found if not one.is_on or one.status == "disabled"]
         held = (
             Delivery.objects.of(self.workspace)
-            .filter(endpoint__in=closed, status="held")
+            .held()
+            .filter(endpoint__in=closed)
             .values_list("endpoint")
             .annotate(count=Count("pk"))
             .order_by()

@@ -286,6 +286,10 @@ ASKED_AT_LEAST: Final = timedelta(seconds=30)
 """The least wait before a third or later try, where a platform asks for less."""
 PROCESSING_MOST: Final = timedelta(hours=6)
 """How long a platform may work on what it was given before the post is given up; nothing of it is public then."""
+LATE_AFTER: Final = timedelta(minutes=1)
+"""How late a publication may be before pages and figures call it late: what is due waits for a worker first."""
+MAKING_LATE_AFTER: Final = timedelta(hours=1)
+"""After so long an item that still isn't made is shown as late."""
 OVERDUE_TOLD_AFTER: Final = timedelta(minutes=15)
 """How late a publication that still waits may be before its people are told: the first retries take less."""
 UNKNOWN_TOLD_AFTER: Final = timedelta(hours=1)

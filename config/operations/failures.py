@@ -12,7 +12,6 @@ from django.db.models.fields.json import KeyTextTransform
 
 from accounts.models import Workspace
 from config.operations import queue_stats
-from pipeline.dashboard.counts import LATE_AFTER
 from pipeline.models import Publication
 
 if TYPE_CHECKING:
@@ -53,12 +52,8 @@ class Stretch:
 
     def late(self, now: datetime) -> QuerySet[Any]:
         """Publications that were promised for then and are still not out; what a person has to post isn't ours."""
-        found: QuerySet[Any] = Publication.everywhere.filter(
-            status__in=["scheduled", "publishing"],
-            test=False,
-            due_at__gte=self.starts_at,
-            due_at__lt=min(self.ends_at, now - LATE_AFTER),
-        ).exclude(step=Publication.BY_HAND)
+        rows = Publication.everywhere.late(now).live()
+        found: QuerySet[Any] = rows.filter(due_at__gte=self.starts_at, due_at__lt=self.ends_at)
         return found.filter(platform=self.platform) if self.platform else found
 
 

@@ -83,8 +83,8 @@ def _of_the_database() -> Iterable[str]:
     now = utc_now()
     waiting, dead = [*queue_stats.waiting(), *queue_stats.unread_events()], queue_stats.dead_counts()
     late = {
-        "publications": _lateness(Publication.everywhere.filter(status="scheduled"), now),
-        "deliveries": _lateness(Delivery.everywhere.filter(status="pending"), now),
+        "publications": _lateness(Publication.everywhere.scheduled(), now),
+        "deliveries": _lateness(Delivery.everywhere.pending(), now),
     }
     return [
         *_gauge("pipeline_due_rows", "Rows whose time has come.", "kind", {w.kind: w.due for w in waiting}),
@@ -106,7 +106,7 @@ def _of_the_database() -> Iterable[str]:
             "pipeline_overdue_publications",
             "Promised for a moment that is past, and not out.",
             "",
-            {"": Publication.everywhere.filter(status="scheduled", due_at__lt=now).count()},
+            {"": Publication.everywhere.due(now).count()},
         ),
         *_gauge(
             "pipeline_slots",

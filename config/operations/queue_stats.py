@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Min, Q
+from django.db.models import Min
 
 from config.core import dispatch
 from config.core import work_queue as due
@@ -13,7 +13,7 @@ from pipeline.models import Event, GeneratedItem, PersonaDraft, Publication, Raw
 from webhooks.models import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from django.db.models import QuerySet
 
@@ -24,12 +24,11 @@ class Dead:
 
     name: str
     model: type[Any]
-    where: Q
+    find: Callable[[], QuerySet[Any]]
     advice: str
 
     def rows(self) -> QuerySet[Any]:
-        found: QuerySet[Any] = self.model.everywhere.filter(self.where)
-        return found
+        return self.find()
 
 
 @dataclass(frozen=True)
@@ -51,37 +50,37 @@ DEAD: Final[Mapping[str, Dead]] = {
         Dead(
             "sources",
             Source,
-            Q(status__in=["failing", "gone"], deleted_at=None),
+            Source.everywhere.failing,
             "Its last error says why; switch it on again when its server answers.",
         ),
         Dead(
             "raw_items",
             RawItem,
-            Q(status="failed", deleted_at=None),
+            RawItem.everywhere.failed,
             "Nothing could be made from it; its reason says why.",
         ),
         Dead(
             "generated_items",
             GeneratedItem,
-            Q(status="failed", deleted_at=None),
+            GeneratedItem.everywhere.failed,
             "Making it failed; its error says why.",
         ),
         Dead(
             "persona_drafts",
             PersonaDraft,
-            Q(status="failed"),
+            PersonaDraft.everywhere.failed,
             "Its error says why, and what whoever asked for it was told to do.",
         ),
         Dead(
             "publications",
             Publication,
-            Q(status__in=["failed", "unknown"]),
+            Publication.everywhere.unresolved,
             "Retry what failed; what is unknown is looked up, never sent again blindly.",
         ),
         Dead(
             "deliveries",
             Delivery,
-            Q(status="failed"),
+            Delivery.everywhere.dead,
             "Send it again when the receiver works.",
         ),
     )

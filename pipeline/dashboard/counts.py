@@ -17,7 +17,6 @@ from django.db.models import Exists, F, Min, OuterRef, Subquery
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import ApiToken, Workspace
-from config.core import limits
 from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, RawItem, Source
 from pipeline.outlets.outlet_client import platform_if_known
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 ROWS: Final = 5
 COUNTED_MOST: Final = 1000
 AHEAD: Final = timedelta(days=1)
-LATE_AFTER: Final = timedelta(minutes=1)
-"""What is due waits for a hand; nobody needs to hear of its seconds."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +42,9 @@ class Overdue:
 def in_the_way(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
     """Why people hold all publishing, and what is late by the clock alone; None where nothing is. One statement."""
     late = (
-        Publication.everywhere.filter(
-            workspace_id=OuterRef("pk"),
-            status__in=["publishing", "scheduled"],
-            test=False,
-            due_at__lt=now - limits.OVERDUE_TOLD_AFTER,
-        )
-        .exclude(step=Publication.BY_HAND)
+        Publication.everywhere.overdue(now)
+        .live()
+        .filter(workspace_id=OuterRef("pk"))
         .order_by()
         .values("workspace_id")
     )
@@ -195,21 +188,14 @@ class Overview:
 
 def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overview:
     """Always the same number of statements."""
-    late_before = now - LATE_AFTER
-    promised = promised_to_platforms(workspace.pk)
-    late, coming = promised.filter(due_at__lt=late_before), promised.filter(due_at__gte=late_before)
-    failed_posts = Publication.objects.of(workspace).filter(
-        status__in=["failed", "unknown"], test=False, updated_at__gte=since
-    )
-    failed_items = GeneratedItem.objects.of(workspace).filter(
-        status="failed", test=False, deleted_at=None, updated_at__gte=since
-    )
-    published = Publication.objects.of(workspace).filter(
-        status="published", test=False, published_at__gte=since
-    )
+    posts, items = Publication.objects.of(workspace).live(), GeneratedItem.objects.of(workspace).live()
+    late, coming = posts.late(now), posts.coming(now)
+    failed_posts = posts.unresolved().filter(updated_at__gte=since)
+    failed_items = items.failed().filter(updated_at__gte=since)
+    published = posts.published().filter(published_at__gte=since)
     # Ids rise with time, so that the list's own index counts what is new.
-    entered = RawItem.objects.of(workspace).filter(test=False, id__gte=first_id_of(since))
-    waiting = unreviewed(workspace.pk)
+    entered = RawItem.objects.of(workspace).live().filter(id__gte=first_id_of(since))
+    waiting = items.to_review()
     soon = coming.filter(due_at__lt=now + AHEAD)
     counts = count_each(entered, waiting, soon, late, failed_posts, failed_items, published)
     return Overview(
@@ -235,7 +221,7 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overvie
 
 
 def waiting_for_review(workspace_id: UUID) -> Waiting:
-    waiting = unreviewed(workspace_id)
+    waiting = GeneratedItem.objects.of(workspace_id).live().to_review()
     (count,) = count_each(waiting)
     oldest = waiting.order_by("id").values_list("ready_at", flat=True).first()
     return Waiting(count.number, count.said, oldest)
@@ -243,7 +229,8 @@ def waiting_for_review(workspace_id: UUID) -> Waiting:
 
 def outlets_to_reconnect(workspace_id: UUID) -> list[str]:
     """Their names."""
-    return list(_disconnected(workspace_id).order_by("-id").values_list("name", flat=True)[:ROWS])
+    rows = Outlet.objects.of(workspace_id).to_reconnect()
+    return list(rows.order_by("-id").values_list("name", flat=True)[:ROWS])
 
 
 def first_id_of(moment: datetime) -> UUID:
@@ -264,41 +251,17 @@ def count_each(*several: QuerySet[Any]) -> list[Count]:
         return [Count(number) for number in cursor.fetchone()]
 
 
-def unreviewed(workspace_id: UUID) -> QuerySet[Any]:
-    found: QuerySet[Any] = GeneratedItem.objects.of(workspace_id).filter(
-        status="ready", approved_at=None, deleted_at=None, test=False
-    )
-    return found
-
-
-def promised_to_platforms(workspace_id: UUID) -> QuerySet[Any]:
-    """To the platforms. What was handed over waits for a person, and is late by nobody's clock but theirs."""
-    return _open(workspace_id).exclude(step=Publication.BY_HAND)
-
-
 # --- Inside ----------------------------------------------------------------------------------------------------------
 
 
-def _open(workspace_id: UUID) -> QuerySet[Any]:
-    found: QuerySet[Any] = Publication.objects.of(workspace_id).filter(
-        status__in=["publishing", "scheduled"], test=False
-    )
-    return found
-
-
 def _by_hand(workspace_id: UUID) -> list[Row]:
-    rows = _with_names(_open(workspace_id).filter(step=Publication.BY_HAND).order_by("due_at"))
+    rows = _with_names(Publication.objects.of(workspace_id).live().unsent().by_hand().order_by("due_at"))
     return [
         replace(
             _publication(row), call=None, status="", link=f"publications/{encode('pub', row['id'])}/package"
         )
         for row in rows
     ]
-
-
-def _disconnected(workspace_id: UUID) -> QuerySet[Any]:
-    found: QuerySet[Any] = Outlet.objects.of(workspace_id).filter(status="needs_reconnect", deleted_at=None)
-    return found
 
 
 def _newest(workspace_id: UUID) -> list[Row]:
@@ -423,8 +386,9 @@ def looked_at(item_id: UUID, flagged: str) -> Call | None:
 def _flagged(workspace_id: UUID) -> list[Row]:
     rows = (
         GeneratedItem.objects.of(workspace_id)
-        .filter(test=False, deleted_at=None)
-        .exclude(flagged="")
+        .live()
+        .flagged()
+        .filter(deleted_at=None)
         .order_by("-id")
         .values("id", "title", "excerpt", "engine_output", "flagged", "published_at")[:ROWS]
     )
@@ -444,7 +408,8 @@ def _flagged(workspace_id: UUID) -> list[Row]:
 def _sources(workspace_id: UUID) -> list[Row]:
     rows = (
         Source.objects.of(workspace_id)
-        .filter(test=False, deleted_at=None, status__in=["failing", "gone"])
+        .live()
+        .failing()
         .order_by("-id")
         .values("id", "name", "status", "last_error", "failing_since")[:ROWS]
     )
@@ -467,7 +432,8 @@ def _sources(workspace_id: UUID) -> list[Row]:
 
 def _outlets(workspace_id: UUID) -> list[Row]:
     rows = (
-        _disconnected(workspace_id)
+        Outlet.objects.of(workspace_id)
+        .to_reconnect()
         .order_by("-id")
         .values("id", "name", "platform", "last_error", "updated_at")[:ROWS]
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from pipeline.models.generation import GenerationInput
 
@@ -133,6 +133,38 @@ class ChecksOutcome(models.Func):
         return self.as_sql(compiler, connection, template=self._template("STRPOS", text), **context)
 
 
+class GeneratedItemQuerySet(models.QuerySet[Any]):
+    """The notions of a generated item that pages, metrics, mails and doctor share."""
+
+    def live(self) -> Self:
+        """Without those of test tokens."""
+        return self.filter(test=False)
+
+    def to_review(self) -> Self:
+        """Ready, and nobody has decided on it."""
+        return self.filter(status=GeneratedItemStatus.READY, approved_at=None, deleted_at=None)
+
+    def failed(self) -> Self:
+        """Could not be made."""
+        return self.filter(status=GeneratedItemStatus.FAILED, deleted_at=None)
+
+    def in_making(self) -> Self:
+        return self.filter(
+            status__in=[GeneratedItemStatus.QUEUED, GeneratedItemStatus.GENERATING], deleted_at=None
+        )
+
+    def on_hold(self) -> Self:
+        return self.exclude(held="")
+
+    def flagged(self) -> Self:
+        """Published, and made of something that has changed since."""
+        return self.exclude(flagged="")
+
+
+class OwnGeneratedItems(WorkspaceQuerySet[Any], GeneratedItemQuerySet):
+    """The same of one workspace."""
+
+
 class GeneratedItem(WorkspaceRow):
     """One variant of one engine run; the row holds the newest revision's words."""
 
@@ -198,6 +230,9 @@ class GeneratedItem(WorkspaceRow):
     published_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField(default=utc_now)
     deleted_at = models.DateTimeField(null=True)
+
+    everywhere = GeneratedItemQuerySet.as_manager()
+    objects = OwnGeneratedItems.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "generated_item"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from config.core.encrypted_fields import ClosedJSONField, ClosedTextField
 from config.core.ids import uuid7
@@ -23,6 +23,17 @@ class OutletStatus(models.TextChoices):
     OK = "ok", _("Works")
     NEEDS_RECONNECT = "needs_reconnect", _("Has to be reconnected")
     DISABLED = "disabled", _("Switched off")
+
+
+class OutletQuerySet(models.QuerySet[Any]):
+    """The notions of an outlet that several pages share."""
+
+    def to_reconnect(self) -> Self:
+        return self.filter(status=OutletStatus.NEEDS_RECONNECT, deleted_at=None)
+
+
+class OwnOutlets(WorkspaceQuerySet[Any], OutletQuerySet):
+    """The same of one workspace."""
 
 
 class Outlet(WorkspaceRow, DueModel):
@@ -74,6 +85,9 @@ class Outlet(WorkspaceRow, DueModel):
 
     # Read along by the hands that publish; no column.
     is_on_hold: bool
+
+    everywhere = OutletQuerySet.as_manager()
+    objects = OwnOutlets.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "outlet"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
@@ -122,6 +122,20 @@ class PersonaDraftStatus(models.TextChoices):
     FAILED = "failed", _("Failed")
 
 
+class PersonaDraftQuerySet(models.QuerySet[Any]):
+    """The notions of a draft that pages and doctor share."""
+
+    def open(self) -> Self:
+        return self.filter(status__in=[PersonaDraftStatus.QUEUED, PersonaDraftStatus.RUNNING])
+
+    def failed(self) -> Self:
+        return self.filter(status=PersonaDraftStatus.FAILED)
+
+
+class OwnPersonaDrafts(WorkspaceQuerySet[Any], PersonaDraftQuerySet):
+    """The same of one workspace."""
+
+
 class PersonaDraft(WorkspaceRow, DueModel):
     """What somebody asked for, and what came of it. It fills a form; a persona changes only when that is saved."""
 
@@ -147,6 +161,9 @@ class PersonaDraft(WorkspaceRow, DueModel):
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
+
+    everywhere = PersonaDraftQuerySet.as_manager()
+    objects = OwnPersonaDrafts.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "draft"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
+from config.core import limits
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models.outlet import EMPTY
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
 
 LATENESS_MINUTES: Final = 60
 """How late is too late where nobody says."""
@@ -68,6 +73,71 @@ class AttemptStatus(models.TextChoices):
     UNKNOWN = "unknown", _("Outcome not known")
 
 
+class PublicationQuerySet(models.QuerySet[Any]):
+    """The notions of a publication that pages, metrics, mails and doctor share."""
+
+    def live(self) -> Self:
+        """Without those of test tokens."""
+        return self.filter(test=False)
+
+    def scheduled(self) -> Self:
+        return self.filter(status=PublicationStatus.SCHEDULED)
+
+    def unsent(self) -> Self:
+        """Promised and not out: scheduled, or on their way, or waiting for a person to post them."""
+        return self.filter(status__in=[PublicationStatus.PUBLISHING, PublicationStatus.SCHEDULED])
+
+    def by_platform(self) -> Self:
+        """Without what was handed over: that waits for a person, and is late by nobody's clock but theirs."""
+        return self.exclude(step=PublicationStep.BY_HAND)
+
+    def by_hand(self) -> Self:
+        return self.filter(step=PublicationStep.BY_HAND)
+
+    def due(self, now: datetime) -> Self:
+        """Scheduled for a moment that is past."""
+        return self.scheduled().filter(due_at__lt=now)
+
+    def late(self, now: datetime) -> Self:
+        """Later than the seconds for which everything that is due waits for a worker."""
+        return self.unsent().by_platform().filter(due_at__lt=now - limits.LATE_AFTER)
+
+    def coming(self, now: datetime) -> Self:
+        """Promised to a platform, and not late."""
+        return self.unsent().by_platform().filter(due_at__gte=now - limits.LATE_AFTER)
+
+    def overdue(self, now: datetime) -> Self:
+        """So late that people are told."""
+        return self.unsent().by_platform().filter(due_at__lt=now - limits.OVERDUE_TOLD_AFTER)
+
+    def published(self) -> Self:
+        return self.filter(status=PublicationStatus.PUBLISHED)
+
+    def failed(self) -> Self:
+        return self.filter(status=PublicationStatus.FAILED)
+
+    def unknown(self) -> Self:
+        return self.filter(status=PublicationStatus.UNKNOWN)
+
+    def unresolved(self) -> Self:
+        """Failed, or of unknown outcome: what nothing takes up again by itself."""
+        return self.filter(status__in=[PublicationStatus.FAILED, PublicationStatus.UNKNOWN])
+
+    def open(self) -> Self:
+        """Not ended yet: something of it is still to be done."""
+        return self.filter(
+            status__in=[PublicationStatus.PUBLISHING, PublicationStatus.SCHEDULED, PublicationStatus.UNKNOWN]
+        )
+
+    def standing(self) -> Self:
+        """An item has one of these on an outlet at most: those that were neither cancelled nor removed."""
+        return self.exclude(status__in=[PublicationStatus.CANCELLED, PublicationStatus.REMOVED])
+
+
+class OwnPublications(WorkspaceQuerySet[Any], PublicationQuerySet):
+    """The same of one workspace."""
+
+
 class Publication(WorkspaceRow, DueModel):
     """`due_at` is when it was promised; `wake_at` when the next call, or the next look-up, is made."""
 
@@ -122,6 +192,9 @@ class Publication(WorkspaceRow, DueModel):
     # Read along by the hands that send it; no columns.
     is_on_hold: bool
     attempts_before: int
+
+    everywhere = PublicationQuerySet.as_manager()
+    objects = OwnPublications.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "publication"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
 from pipeline.models.generated_item import BodyFormat, unguessable
@@ -20,6 +20,29 @@ class RawItemStatus(models.TextChoices):
     WAITING_QUOTA = "waiting_quota", _("Waits for credits")
     SKIPPED = "skipped", _("Left out")
     FAILED = "failed", _("Failed")
+
+
+class RawItemQuerySet(models.QuerySet[Any]):
+    """The notions of a raw item that pages, metrics and doctor share."""
+
+    def live(self) -> Self:
+        """Without those of test tokens."""
+        return self.filter(test=False)
+
+    def waiting_credits(self) -> Self:
+        return self.filter(status=RawItemStatus.WAITING_QUOTA, deleted_at=None)
+
+    def failed(self) -> Self:
+        """Nothing could be made of it."""
+        return self.filter(status=RawItemStatus.FAILED, deleted_at=None)
+
+    def stuck(self) -> Self:
+        """Nothing was made of it, or nothing is while there are no credits."""
+        return self.filter(status__in=[RawItemStatus.FAILED, RawItemStatus.WAITING_QUOTA], deleted_at=None)
+
+
+class OwnRawItems(WorkspaceQuerySet[Any], RawItemQuerySet):
+    """The same of one workspace."""
 
 
 class RawItem(WorkspaceRow, DueModel):
@@ -61,6 +84,9 @@ class RawItem(WorkspaceRow, DueModel):
     deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
+
+    everywhere = RawItemQuerySet.as_manager()
+    objects = OwnRawItems.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "raw_item"

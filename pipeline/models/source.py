@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
 
@@ -17,6 +17,28 @@ class SourceStatus(models.TextChoices):
     PAUSED = "paused", _("Paused")
     FAILING = "failing", _("Failing")
     GONE = "gone", _("Gone")
+
+
+class SourceQuerySet(models.QuerySet[Any]):
+    """The notions of a source that pages, metrics, plans and doctor share."""
+
+    def live(self) -> Self:
+        """Without those of test tokens."""
+        return self.filter(test=False)
+
+    def polled(self) -> Self:
+        """Those that a plan counts: not the workspace's own for pushes, and neither paused nor gone."""
+        return self.filter(
+            is_push=False, deleted_at=None, status__in=[SourceStatus.ACTIVE, SourceStatus.FAILING]
+        )
+
+    def failing(self) -> Self:
+        """Its last polls failed, or it is gone."""
+        return self.filter(status__in=[SourceStatus.FAILING, SourceStatus.GONE], deleted_at=None)
+
+
+class OwnSources(WorkspaceQuerySet[Any], SourceQuerySet):
+    """The same of one workspace."""
 
 
 class Source(WorkspaceRow, DueModel):
@@ -65,6 +87,9 @@ class Source(WorkspaceRow, DueModel):
     deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
+
+    everywhere = SourceQuerySet.as_manager()
+    objects = OwnSources.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "source"

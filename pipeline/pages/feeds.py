@@ -101,7 +101,8 @@ def _is_known(request: HttpRequest, tag: str, updated: float) -> bool:
 
 def _entries(outlet: Outlet) -> list[FeedEntry]:
     rows = list(
-        Publication.everywhere.filter(outlet=outlet, status="published", item__deleted_at=None)
+        Publication.everywhere.published()
+        .filter(outlet=outlet, item__deleted_at=None)
         .select_related("item")
         .order_by("-published_at", "-id")[:FEED_PUBLISHED]
     )

@@ -18,15 +18,12 @@ from django.utils.translation import ngettext
 
 from config.core.ids import encode
 from pipeline.dashboard.counts import (
-    LATE_AFTER,
     Call,
     Count,
     count_each,
     first_id_of,
     how_to_retry,
     page_of,
-    promised_to_platforms,
-    unreviewed,
 )
 from pipeline.models import GeneratedItem, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
@@ -138,14 +135,12 @@ class _Reading:
             "entered": self._entered(),
             "queued": self._in_making("queued"),
             "generating": self._in_making("generating"),
-            "review": unreviewed(self.workspace.pk),
+            "review": self._to_review(),
             "due": coming,
             "late": late,
             "posts": self._failed_posts(),
             "items": self._failed_items(),
-            "published": Publication.objects.of(self.workspace).filter(
-                status="published", test=False, published_at__gte=self.since
-            ),
+            "published": self._posts().published().filter(published_at__gte=self.since),
         }
         found = dict(zip(several, count_each(*several.values()), strict=True))
         return {**found, "made": Count(found["queued"].number + found["generating"].number)}
@@ -200,7 +195,7 @@ class _Reading:
         return self._of_item(item, title, item.created_at, self._why_in_making(item), see)
 
     def longest_unreviewed(self) -> Oldest | None:
-        rows = unreviewed(self.workspace.pk).select_related("workspace", "raw_item")
+        rows = self._to_review().select_related("workspace", "raw_item")
         item = rows.order_by("id").first()
         if item is None:
             return None
@@ -266,24 +261,28 @@ class _Reading:
         )
         return rows
 
+    def _to_review(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = GeneratedItem.objects.of(self.workspace).live().to_review()
+        return rows
+
+    def _posts(self) -> Any:
+        return Publication.objects.of(self.workspace).live()
+
     def _coming(self) -> QuerySet[Any]:
-        return promised_to_platforms(self.workspace.pk).filter(
-            due_at__gte=self.now - LATE_AFTER, due_at__lt=self.until
-        )
+        rows: QuerySet[Any] = self._posts().coming(self.now).filter(due_at__lt=self.until)
+        return rows
 
     def _late(self) -> QuerySet[Any]:
-        return promised_to_platforms(self.workspace.pk).filter(due_at__lt=self.now - LATE_AFTER)
+        rows: QuerySet[Any] = self._posts().late(self.now)
+        return rows
 
     def _failed_posts(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = Publication.objects.of(self.workspace).filter(
-            status__in=["failed", "unknown"], test=False, updated_at__gte=self.since
-        )
+        rows: QuerySet[Any] = self._posts().unresolved().filter(updated_at__gte=self.since)
         return rows
 
     def _failed_items(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = GeneratedItem.objects.of(self.workspace).filter(
-            status="failed", test=False, deleted_at=None, updated_at__gte=self.since
-        )
+        items = GeneratedItem.objects.of(self.workspace).live()
+        rows: QuerySet[Any] = items.failed().filter(updated_at__gte=self.since)
         return rows
 
     # --- In words ------------------------------------------------------------------------------------------------

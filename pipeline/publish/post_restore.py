@@ -38,7 +38,7 @@ def doubt_promised(*, now: datetime) -> int:
     """
     doubted = 0
     with transaction.atomic():
-        promised = Publication.everywhere.filter(status__in=["scheduled", "publishing"])
+        promised = Publication.everywhere.unsent()
         for key in list(promised.order_by("item_id", "id").values_list("pk", flat=True)):
             row = Publication.everywhere.select_related("item").get(pk=key)
             platform = platform_of(row.platform)

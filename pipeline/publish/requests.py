@@ -69,10 +69,7 @@ def _promise(
     late_policy, max_lateness = _lateness_of(wish, item)
     for one in judged:
         kept = (
-            Publication.everywhere.select_for_update()
-            .filter(item=item, outlet=one.outlet)
-            .exclude(status__in=["cancelled", "removed"])
-            .first()
+            Publication.everywhere.select_for_update().filter(item=item, outlet=one.outlet).standing().first()
         )
         values: dict[str, Any] = {
             "revision": item.revision,

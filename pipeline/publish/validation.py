@@ -80,10 +80,7 @@ def judge(item: GeneratedItem, wish: Wish, *, now: datetime, refuse: bool = True
     is_named = wish.outlets is not None
     outlets = _outlets_for(item, wish)
     _check_override_keys(wish, outlets)
-    there = {
-        row.outlet_id: row
-        for row in Publication.everywhere.filter(item=item).exclude(status__in=["cancelled", "removed"])
-    }
+    there = {row.outlet_id: row for row in Publication.everywhere.standing().filter(item=item)}
     if wish.is_queued and refuse:
         lock_outlets(outlets)
     assets = assets_going_out(item) if outlets else []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
 
@@ -18,6 +18,30 @@ class DeliveryStatus(models.TextChoices):
     PENDING = "pending", _("On its way, or tried again")
     FAILED = "failed", _("Failed")
     HELD = "held", _("Held")
+
+
+class DeliveryQuerySet(models.QuerySet[Any]):
+    """The notions of a delivery that pages, metrics and doctor share."""
+
+    def pending(self) -> Self:
+        """On its way, or tried again."""
+        return self.filter(status=DeliveryStatus.PENDING)
+
+    def held(self) -> Self:
+        """Waits until its endpoint is switched on."""
+        return self.filter(status=DeliveryStatus.HELD)
+
+    def open(self) -> Self:
+        """Not ended yet."""
+        return self.filter(status__in=[DeliveryStatus.HELD, DeliveryStatus.PENDING])
+
+    def dead(self) -> Self:
+        """Failed for good; only a person sends it again."""
+        return self.filter(status=DeliveryStatus.FAILED)
+
+
+class OwnDeliveries(WorkspaceQuerySet[Any], DeliveryQuerySet):
+    """The same of one workspace."""
 
 
 class Delivery(WorkspaceRow, DueModel):
@@ -33,6 +57,9 @@ class Delivery(WorkspaceRow, DueModel):
 
     read_at: float = -inf
     """Of this instance, by the monotonic clock: when its endpoint and its event were read. No column."""
+
+    everywhere = DeliveryQuerySet.as_manager()
+    objects = OwnDeliveries.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "delivery"

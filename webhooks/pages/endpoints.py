@@ -193,7 +193,7 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
                 request, _("It is on again.") + (f" {sent % {'count': released}}" if released else "")
             )
         return redirect(place.address("webhook", whe=whe))
-    held = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status="held").count()
+    held = Delivery.objects.of(place.workspace).held().filter(endpoint=endpoint).count()
     context = {"place": place, "endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
     return render(request, "pages/webhooks/resume.html", {**context, "is_gone": gave_410(place, endpoint)})
 
@@ -223,6 +223,6 @@ def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
         else:
             messages.success(request, _("%(name)s is deleted and gets nothing more.") % {"name": name})
         return redirect(place.address("webhooks"))
-    waiting = Delivery.objects.of(place.workspace).filter(endpoint=endpoint, status__in=("pending", "held"))
+    waiting = Delivery.objects.of(place.workspace).open().filter(endpoint=endpoint)
     context = {"place": place, "endpoint": endpoint, "name": name, "waiting": waiting.count()}
     return render(request, "pages/webhooks/delete.html", context)

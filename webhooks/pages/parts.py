@@ -50,9 +50,8 @@ class NextTry:
 
 def next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, NextTry]:
     """The next call of each endpoint that something waits for."""
-    waiting = Delivery.objects.of(place.workspace).filter(
-        endpoint__in=endpoint_ids, status="pending", wake_at__isnull=False
-    )
+    pending = Delivery.objects.of(place.workspace).pending()
+    waiting = pending.filter(endpoint__in=endpoint_ids, wake_at__isnull=False)
     moments = waiting.values_list("endpoint").annotate(Min("wake_at"))
     return {endpoint: NextTry(moment) for endpoint, moment in moments}
 

@@ -155,7 +155,7 @@ def _ready_item(workspace: Workspace) -> GeneratedItem | None:
 def _expects_items(workspace: Workspace) -> bool:
     """On a later start everything may have been published already."""
     is_new: bool = samples.has_samples(workspace) and not _items(workspace).exists()
-    return is_new or _items(workspace).filter(status__in=["queued", "generating"]).exists()
+    return is_new or _items(workspace).in_making().exists()
 
 
 def _is_service_ready() -> bool:

@@ -122,11 +122,7 @@ def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
         return
     # Two that are registered at once must not both be the last one; the weaker lock lets rows refer to the workspace.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
-    used = (
-        Source.objects.of(workspace)
-        .filter(test=test, is_push=False, deleted_at=None, status__in=["active", "failing"])
-        .count()
-    )
+    used = Source.objects.of(workspace).polled().filter(test=test).count()
     if used >= most:
         message = f"The plan has {most} active sources; pause or delete one, or ask for more."
         raise SourcesExceeded(

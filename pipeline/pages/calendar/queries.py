@@ -169,13 +169,13 @@ def reasons(board: Board, now: datetime) -> dict[UUID, str]:
 def _rows(workspace: Workspace, span: Span, only: UUID | None) -> list[dict[str, Any]]:
     """In order of time; each of the three ways to be there has an index of its own."""
     between = (span.starts_at, span.ends_at - timedelta(microseconds=1))
-    ours = Publication.objects.of(workspace).filter(test=False)
+    ours = Publication.objects.of(workspace).live()
     if only is not None:
         # Before the cut, so that one outlet alone shows more.
         ours = ours.filter(outlet_id=only)
     ways = (
-        ours.filter(status__in=["publishing", "scheduled"], due_at__range=between).order_by("due_at", "id"),
-        ours.filter(status="published", published_at__range=between).order_by("published_at", "id"),
+        ours.unsent().filter(due_at__range=between).order_by("due_at", "id"),
+        ours.published().filter(published_at__range=between).order_by("published_at", "id"),
         ours.filter(Q(status="failed") | Q(status="unknown"), due_at__range=between).order_by("due_at", "id"),
     )
     found = [row for rows in ways for row in rows.values(*_COLUMNS)[: READ_MOST + 1]]

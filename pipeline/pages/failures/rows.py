@@ -7,13 +7,13 @@ publications, whose causes are worked out as `explain` does it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
-from pipeline.dashboard.counts import LATE_AFTER, Count, count_each, first_id_of
+from config.core import limits
+from pipeline.dashboard.counts import Count, count_each, first_id_of
 from pipeline.models import (
     GeneratedItem,
     InboundDelivery,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 ROWS: Final = 15
 MORE_ROWS: Final = 100
 """Of a section that is looked at alone; as many as one act clears at once."""
-MAKING_LATE: Final = timedelta(hours=1)
-"""After so long an item that still isn't made is late."""
 
 
 @dataclass(frozen=True)
@@ -110,65 +108,53 @@ def _asked(
 
 
 def _late(place: Place, now: datetime) -> QuerySet[Any]:
-    found: QuerySet[Any] = Publication.objects.of(place.workspace).filter(
-        status__in=["publishing", "scheduled"], test=False, due_at__lt=now - LATE_AFTER
-    )
+    # With what waits for a person: that is a cause of its own here.
+    rows = Publication.objects.of(place.workspace).live().unsent()
+    found: QuerySet[Any] = rows.filter(due_at__lt=now - limits.LATE_AFTER)
     return found
 
 
 def _failed(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    rows = Publication.objects.of(place.workspace).filter(status__in=["failed", "unknown"], test=False)
+    rows = Publication.objects.of(place.workspace).live().unresolved()
     found: QuerySet[Any] = rows.select_related("item", "outlet")
     return found.defer("outlet__credentials", "outlet__config", "item__content", "item__body")
 
 
 def _not_made(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).filter(
-        status="failed", test=False, deleted_at=None
-    )
+    found: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).live().failed()
     return found.select_related("raw_item").defer("content", "body")
 
 
 def _long_made(place: Place, now: datetime) -> QuerySet[Any]:
     # Ids rise with time, so that the list's own index has what is old.
-    found: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).filter(
-        status__in=["queued", "generating"],
-        test=False,
-        deleted_at=None,
-        id__lt=first_id_of(now - MAKING_LATE),
-    )
+    rows = GeneratedItem.objects.of(place.workspace).live().in_making()
+    found: QuerySet[Any] = rows.filter(id__lt=first_id_of(now - limits.MAKING_LATE_AFTER))
     return found.select_related("raw_item", "generation").defer("content", "body", "generation__answers")
 
 
 def _raw(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = RawItem.objects.of(place.workspace).filter(
-        status__in=["failed", "waiting_quota"], test=False, deleted_at=None
-    )
+    found: QuerySet[Any] = RawItem.objects.of(place.workspace).live().stuck()
     return found.select_related("source").defer("metadata", "media")
 
 
 def _sources(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = Source.objects.of(place.workspace).filter(
-        status__in=["failing", "gone"], test=False, deleted_at=None
-    )
+    found: QuerySet[Any] = Source.objects.of(place.workspace).live().failing()
     return found
 
 
 def _outlets(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = Outlet.objects.of(place.workspace).filter(
-        status="needs_reconnect", deleted_at=None
-    )
+    found: QuerySet[Any] = Outlet.objects.of(place.workspace).to_reconnect()
     return found.defer("credentials", "config")
 
 
 def _drafts(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = PersonaDraft.objects.of(place.workspace).filter(status="failed")
+    found: QuerySet[Any] = PersonaDraft.objects.of(place.workspace).failed()
     return found.defer("material", "posts", "sections")
 
 

@@ -124,13 +124,10 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
     """What is under way, looking again by itself; where it has come to its end, the whole page is opened anew."""
     sent: Sequence[Mapping[str, Any]] = ()
     if row.status == "publishing" or (row.status == "scheduled" and row.publish_at is not None):
-        rows = Publication.objects.of(place.workspace).filter(
-            item=row, status__in=("publishing", "scheduled")
-        )
+        rows = Publication.objects.of(place.workspace).unsent().by_platform()
         now = utc_now()
         sent = list(
-            rows.exclude(step=Publication.BY_HAND)
-            .filter(due_at__lte=now, wake_at__isnull=False)
+            rows.filter(item=row, due_at__lte=now, wake_at__isnull=False)
             .order_by("id")
             .values("outlet__name", "status", "next_attempt_at")
         )

@@ -77,9 +77,9 @@ def _found(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[st
     rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False), deleted_at=None)  # noqa: FBT003
     rows = rows.filter(**form.conditions())
     if form.cleaned_data["held"] == "yes":
-        rows = rows.exclude(held="")
+        rows = rows.on_hold()
     elif form.cleaned_data["held"] == "flagged":
-        rows = rows.exclude(flagged="")
+        rows = rows.flagged()
     if "before" in request.GET:
         last = decode("gen", request.GET["before"])
         if last is None:

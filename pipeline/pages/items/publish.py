@@ -87,7 +87,7 @@ def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) ->
     known = [encode("out", one.pk) for one in outlets]
     asked = request.GET.get("when", "")
     found: dict[str, Any] = {"version": row.version, "when": asked if asked in {NOW, NEXT, AT} else NOW}
-    rows = Publication.objects.of(row.workspace_id).filter(item=row, status="scheduled")
+    rows = Publication.objects.of(row.workspace_id).scheduled().filter(item=row)
     promised = [encode("out", key) for key in rows.values_list("outlet_id", flat=True)]
     own = [one for one in known if one in promised] or [one for one in row.outlets if one in known]
     found["outlets"] = own or known[:1]

@@ -41,11 +41,7 @@ def find_outlet(place: Place, out: UUID) -> Outlet:
 @page("look", methods=("GET",))
 def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     row = find_outlet(place, out)
-    waiting = (
-        Publication.objects.of(place.workspace)
-        .filter(outlet=row, status__in=("scheduled", "publishing", "unknown"))
-        .select_related("item")
-    )
+    waiting = Publication.objects.of(place.workspace).open().filter(outlet=row).select_related("item")
     per_day, gap = labels.pace_of(row)
     context = {
         **head(place, row, "look"),

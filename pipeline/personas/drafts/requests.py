@@ -15,7 +15,6 @@ from pipeline import plugins
 from pipeline.models import PersonaDraft
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.base import Source
-from pipeline.states import OPEN_DRAFTS
 from pipeline.writers.persona_draft import posts_in
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def request(
     with transaction.atomic():
         # Two at once must not both be the last one.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
-        open_ones = PersonaDraft.objects.of(workspace).filter(status__in=OPEN_DRAFTS).count()
+        open_ones = PersonaDraft.objects.of(workspace).open().count()
         if open_ones >= limits.PERSONA_DRAFTS_AT_ONCE:
             message = _("%(most)d drafts are under way already; wait until one of them is there.") % {
                 "most": limits.PERSONA_DRAFTS_AT_ONCE
