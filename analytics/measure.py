@@ -16,7 +16,7 @@ from config.core import limits, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import publish
-from pipeline.models import Publication
+from pipeline.models import OutletStatus, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import METRICS, Sample, Sent
@@ -74,7 +74,11 @@ def measure(row: Measuring, *, now: datetime | None = None) -> None:
     crash_point("measure.claimed")
     now = now or utc_now()
     publication = _publication(row)
-    if publication.status != "published" or publication.published_at is None or publication.outlet.deleted_at:
+    if (
+        publication.status != PublicationStatus.PUBLISHED
+        or publication.published_at is None
+        or publication.outlet.deleted_at
+    ):
         # Removed there, or disconnected here: nobody can be asked any more, and what was counted stays.
         _end(row)
         return
@@ -120,7 +124,7 @@ def _publication(row: Measuring) -> Publication:
 
 def _read(publication: Publication, published_at: datetime, now: datetime) -> Reading:
     outlet = publication.outlet
-    if outlet.status != "ok":
+    if outlet.status != OutletStatus.OK:
         message = "The outlet has to be connected again before its numbers can be read."
         raise NeedsReconnect(message)
     connection = connect(fresh_credentials(outlet, now=now))

@@ -14,6 +14,7 @@ from django.conf import settings
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.ids import encode
 from pipeline.grounding import place_in
+from pipeline.models import GeneratedItemStatus, PublicationStatus, SourceStatus
 from pipeline.models.persona import SECTIONS
 from pipeline.models.publication import Publication
 
@@ -71,7 +72,7 @@ SOURCE_FIELDS: Final = (
 
 def source(row: Mapping[str, Any]) -> dict[str, Any]:
     inbound = row["inbound_token"]
-    is_polled = row["status"] in {"active", "failing"}
+    is_polled = row["status"] in {SourceStatus.ACTIVE, SourceStatus.FAILING}
     # A brand lane isn't polled; its next slot is what it promises.
     next_at = row["wake_at"] or (row["due_at"] if row["type"] == "brand" else None)
     next_poll_at = as_z_or_none(next_at) if is_polled else None
@@ -306,7 +307,11 @@ def generated_item(
     raw_item_id = row["raw_item_id"]
     inputs = [UUID(one) for one in row["raw_items"]] or ([raw_item_id] if raw_item_id else [])
     is_checked = row["checks_revision"] == row["revision"]
-    is_overdue = publish_at is not None and row["status"] in {"scheduled", "publishing"} and publish_at < now
+    is_overdue = (
+        publish_at is not None
+        and row["status"] in {GeneratedItemStatus.SCHEDULED, GeneratedItemStatus.PUBLISHING}
+        and publish_at < now
+    )
     shown: dict[str, Any] = {
         "id": encode("gen", row["id"]),
         "bucket": row["bucket"],
@@ -503,7 +508,10 @@ def publication(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
 def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """As its item lists it: without its numbers, which change without the item changing."""
     due_at = row["due_at"]
-    is_open = row["status"] in {"scheduled", "publishing"} and row["step"] != Publication.BY_HAND
+    is_open = (
+        row["status"] in {PublicationStatus.SCHEDULED, PublicationStatus.PUBLISHING}
+        and row["step"] != Publication.BY_HAND
+    )
     is_late = due_at is not None and is_open and due_at < now
     return {
         "id": encode("pub", row["id"]),

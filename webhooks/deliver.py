@@ -22,7 +22,7 @@ from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
 from config.core.ids import encode
 from webhooks import signing
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Delivery, DeliveryStatus, Endpoint
 from webhooks.pace import EndpointRate
 from webhooks.results import Sent, Success, is_healthy, is_open, record, record_successes
 from webhooks.states import OPEN_DELIVERIES
@@ -204,7 +204,7 @@ def _log_overtaken(delivery: Delivery) -> None:
 
 def give_up(delivery: Delivery) -> None:
     """The end of a delivery whose workers died, time after time, before they could record anything."""
-    if delivery.status == "held":
+    if delivery.status == DeliveryStatus.HELD:
         states.move(delivery, "pending", under_lease=True)
     _end(delivery, "failed", "The service stopped again and again while sending this; send it again by hand.")
 
@@ -236,12 +236,12 @@ def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:
         _end(delivery, "failed", f"The event is older than {days} days and its content is no longer kept.")
         return None
     if not is_open(endpoint):
-        if delivery.status == "pending":
+        if delivery.status == DeliveryStatus.PENDING:
             _end(delivery, "held", "The endpoint is switched off.")
         else:
             delivery.sleep_until(None, attempts=0)
         return None
-    if delivery.status == "held":
+    if delivery.status == DeliveryStatus.HELD:
         states.move(delivery, "pending", under_lease=True)
     return bytes(body)
 

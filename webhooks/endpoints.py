@@ -18,7 +18,7 @@ from config.core.ids import encode, uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import signing, validation
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 from webhooks.results import is_open
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def change(
         told: dict[str, Any] = {"url": url, "events": chosen, "description": description, "rate": rate}
         if url != was:
             told |= {"failures": 0, "failing_since": None}
-        if url != was and locked.status == "degraded":
+        if url != was and locked.status == EndpointStatus.DEGRADED:
             states.move(locked, "active", **told)
         else:
             states.write_as(locked, locked.status, **told)
@@ -159,7 +159,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
         fresh: dict[str, Any] = {"is_on": True, "failures": 0, "failing_since": None}
-        if locked.status == "active":
+        if locked.status == EndpointStatus.ACTIVE:
             states.write_as(locked, "active", **fresh)
         else:
             states.move(locked, "active", **fresh)
@@ -219,7 +219,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
                 code="event_expired", message=f"The event's content was kept {days} days and is gone."
             )
         again = {"wake_at": now, "due_at": now, **work_queue.overtake()}
-        if delivery.status == "pending":
+        if delivery.status == DeliveryStatus.PENDING:
             states.write_as(delivery, "pending", **again)
         else:
             states.move(delivery, "pending", **again)
@@ -274,7 +274,7 @@ def disabled(workspace_id: UUID) -> list[Disabled]:
     """The newest five that were switched off for what they answered; a person's own switch is no news."""
     rows = (
         Endpoint.objects.of(workspace_id)
-        .filter(status="disabled", is_on=True, deleted_at=None)
+        .filter(status=EndpointStatus.DISABLED, is_on=True, deleted_at=None)
         .order_by("-id")
         .annotate(is_gone=Exists(answered_410(OuterRef("pk"))))
         .only("url")

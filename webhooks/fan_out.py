@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from config.core import dispatch, states, work_queue
 from pipeline.events import TYPES
-from webhooks.models import EVERY_EVENT, Delivery, Endpoint
+from webhooks.models import EVERY_EVENT, Delivery, Endpoint, EndpointStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def wants(endpoint: Endpoint, event: Event) -> bool:
 
 
 def _delivery(endpoint: Endpoint, event: Event, *, now: datetime) -> Delivery:
-    is_open = endpoint.is_on and endpoint.status != "disabled"
+    is_open = endpoint.is_on and endpoint.status != EndpointStatus.DISABLED
     delivery = Delivery(
         workspace_id=endpoint.workspace_id,
         endpoint=endpoint,

@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, first_of, uuid7
-from webhooks.models import Delivery, Endpoint, Recovery
+from webhooks.models import Delivery, DeliveryStatus, Endpoint, Recovery, RecoveryStatus
 from webhooks.results import is_healthy, is_open
 
 if TYPE_CHECKING:
@@ -165,18 +165,23 @@ def _wanted(recovery: Recovery) -> QuerySet[Delivery]:
         event__body__isnull=False,
     )
     if recovery.is_everything:
-        return found.exclude(status="pending", attempt_count=0)
+        return found.exclude(status=DeliveryStatus.PENDING, attempt_count=0)
     # What waits for its first try, or is on its way, comes by itself.
-    return found.filter(Q(status__in=["failed", "held"]) | Q(status="pending", attempt_count__gt=0))
+    return found.filter(
+        Q(status__in=[DeliveryStatus.FAILED, DeliveryStatus.HELD])
+        | Q(status=DeliveryStatus.PENDING, attempt_count__gt=0)
+    )
 
 
 def _send_again(delivery: Delivery, now: datetime) -> bool:
     """With a fresh schedule; False for one that is on its way anyway, or that somebody was faster with."""
-    if delivery.status == "pending" and (delivery.attempts or (delivery.wake_at and delivery.wake_at <= now)):
+    if delivery.status == DeliveryStatus.PENDING and (
+        delivery.attempts or (delivery.wake_at and delivery.wake_at <= now)
+    ):
         return False
     again = {"wake_at": now, "due_at": now, **work_queue.overtake()}
     try:
-        if delivery.status == "pending":
+        if delivery.status == DeliveryStatus.PENDING:
             # A hand that has claimed it since it was read keeps it.
             states.write_as(delivery, "pending", under_lease=True, **again)
         else:
@@ -200,7 +205,7 @@ def _note(action: str, recovery: Recovery, actor: str, details: dict[str, object
 def forget(now: datetime) -> int:
     """By their ids, which carry the moment."""
     too_old = Recovery.everywhere.filter(pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT)).exclude(
-        status="running"
+        status=RecoveryStatus.RUNNING
     )
     some = list(too_old.order_by("pk").values_list("pk", flat=True)[:500])
     return int(Recovery.everywhere.filter(pk__in=some).delete()[0]) if some else 0

@@ -20,7 +20,7 @@ from config.core import counters, limits, states
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.ids import encode
-from webhooks.models import Delivery, DeliveryAttempt, Endpoint
+from webhooks.models import Delivery, DeliveryAttempt, Endpoint, EndpointStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class Sent:
 
 def is_well(endpoint: Endpoint) -> bool:
     """Its last attempt succeeded, or it had none yet."""
-    return endpoint.failures == 0 and endpoint.status == "active"
+    return endpoint.failures == 0 and endpoint.status == EndpointStatus.ACTIVE
 
 
 def is_healthy(endpoint: Endpoint) -> bool:
@@ -64,7 +64,7 @@ def is_healthy(endpoint: Endpoint) -> bool:
 
 
 def is_open(endpoint: Endpoint) -> bool:
-    return endpoint.is_on and endpoint.status != "disabled" and endpoint.deleted_at is None
+    return endpoint.is_on and endpoint.status != EndpointStatus.DISABLED and endpoint.deleted_at is None
 
 
 # --- The schedule ----------------------------------------------------------------------------------------------------
@@ -267,11 +267,11 @@ def note_health(endpoint: Endpoint, sent: Sent) -> None:
     is_worn_out = (
         failures >= limits.WEBHOOK_DISABLED_FAILURES and now - failing_since >= limits.WEBHOOK_DISABLED_AFTER
     )
-    if endpoint.status != "disabled" and (sent.status_code == 410 or is_worn_out):
+    if endpoint.status != EndpointStatus.DISABLED and (sent.status_code == 410 or is_worn_out):
         states.move(endpoint, "disabled", **counted)
         log.warning("endpoint_disabled", endpoint=encode("whe", endpoint.pk), failures=failures)
         _tell_people(endpoint, sent, now)
-    elif endpoint.status == "active" and failures >= limits.WEBHOOK_DEGRADED_FAILURES:
+    elif endpoint.status == EndpointStatus.ACTIVE and failures >= limits.WEBHOOK_DEGRADED_FAILURES:
         states.move(endpoint, "degraded", **counted)
         log.warning("endpoint_degraded", endpoint=encode("whe", endpoint.pk), failures=failures)
         _tell_people(endpoint, sent, now)
@@ -281,7 +281,7 @@ def note_health(endpoint: Endpoint, sent: Sent) -> None:
 
 def _tell_people(endpoint: Endpoint, sent: Sent, now: datetime) -> None:
     words = {"host": endpoint.address, "failures": endpoint.failures}
-    if endpoint.status == "disabled":
+    if endpoint.status == EndpointStatus.DISABLED:
         title = _("The webhook endpoint at %(host)s was switched off") % words
         text = _("Its events are held until you switch it on again.")
     else:
@@ -300,7 +300,7 @@ def _tell_people(endpoint: Endpoint, sent: Sent, now: datetime) -> None:
 
 def _note_success(endpoint: Endpoint, now: datetime) -> None:
     well: dict[str, Any] = {"failures": 0, "failing_since": None, "last_success_at": now}
-    if endpoint.status == "degraded":
+    if endpoint.status == EndpointStatus.DEGRADED:
         states.move(endpoint, "active", **well)
     else:
         # A disabled one stays so: only a person switches it on again.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from config.core import limits
 from config.core.ids import first_of
 from pipeline.models import Event
-from webhooks.models import Delivery, DeliveryAttempt
+from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,7 +32,8 @@ def forget_attempts(now: datetime) -> int:
 def forget_deliveries(now: datetime) -> int:
     """By their ids, which carry the moment: no index of its own is needed. What is still tried is kept."""
     too_old = Delivery.everywhere.filter(
-        pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT), status__in=["delivered", "failed"]
+        pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT),
+        status__in=[DeliveryStatus.DELIVERED, DeliveryStatus.FAILED],
     )
     # One that was sent again by hand lately has younger attempts.
     without = too_old.exclude(attempts_made__isnull=False)

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.models import NoticeDigest, NoticeKind, NoticeMessage
+from accounts.models import NoticeDigest, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.choices import choices_of
 from accounts.notices.kinds import DAILY
 from accounts.notices.record import record
@@ -86,7 +86,7 @@ def _is_morning(row: NoticeDigest, workspace: Workspace) -> bool:
 def _write(row: NoticeDigest, choice: Choice, counted: Sequence[Line], now: datetime) -> None:
     gathered = list(
         NoticeMessage.objects.of(row.workspace_id)
-        .filter(user=choice.user, status="gathered")
+        .filter(user=choice.user, status=NoticeMessageStatus.GATHERED)
         .select_related("notice")
         .order_by("id")
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from django.db import transaction
 
-from accounts.models import Notice, NoticeMessage
+from accounts.models import Notice, NoticeMessage, NoticeMessageStatus
 from accounts.notices.choices import choice_of, choices_of
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
 from config.core import dispatch, limits, states
@@ -79,7 +79,7 @@ def _had_enough(notice: Notice, choice: Choice, now: datetime) -> bool:
     lately = (
         NoticeMessage.objects.of(notice.workspace_id)
         .filter(user=choice.user, notice__kind=notice.kind, created_at__gt=now - _HOUR)
-        .exclude(status__in=["gathered", "told"])
+        .exclude(status__in=[NoticeMessageStatus.GATHERED, NoticeMessageStatus.TOLD])
     )
     told = lately.values("notice").distinct().count()
     return told >= limits.NOTICES_AT_ONCE_MOST

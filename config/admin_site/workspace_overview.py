@@ -14,9 +14,9 @@ from analytics.models import Outcome
 from config.core.ids import decode, first_of
 from config.operations import dead_letters
 from config.operations import queue_stats as rows
-from pipeline.models import GeneratedItem, ModelCall, Outlet, Publication, RawItem, Source
+from pipeline.models import GeneratedItem, ModelCall, ModelCallOutcome, Outlet, Publication, RawItem, Source
 from pipeline.switches import kill_switch
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Delivery, Endpoint, EndpointStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -227,7 +227,7 @@ class Overview:
             .order_by()
         )
         # Only what is switched off or disabled holds; the others' long logs need not be counted.
-        closed = [one for one in found if not one.is_on or one.status == "disabled"]
+        closed = [one for one in found if not one.is_on or one.status == EndpointStatus.DISABLED]
         held = (
             Delivery.objects.of(self.workspace)
             .held()
@@ -258,7 +258,9 @@ class Overview:
     @cached_property
     def request(self) -> WhitelistRequest | None:
         """The wish to be let in that waits for an answer."""
-        return WhitelistRequest.objects.of(self.workspace).filter(status="pending").first()
+        return (
+            WhitelistRequest.objects.of(self.workspace).filter(status=WhitelistRequest.Status.PENDING).first()
+        )
 
     @cached_property
     def switches(self) -> list[Switch]:
@@ -304,7 +306,7 @@ class Overview:
     def failed_calls(self) -> list[ModelCall]:
         """Calls to a model that brought no usable answer this month."""
         found = ModelCall.objects.of(self.workspace).filter(created_at__gte=self.month)
-        return list(found.exclude(outcome="answered").order_by("-created_at")[:FAILURES_SHOWN])
+        return list(found.exclude(outcome=ModelCallOutcome.ANSWERED).order_by("-created_at")[:FAILURES_SHOWN])
 
 
 _TOLD_BY: Final = {

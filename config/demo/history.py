@@ -19,6 +19,7 @@ from pipeline import publish
 from pipeline.ingest import collect, push
 from pipeline.models import (
     GeneratedItem,
+    GeneratedItemStatus,
     Outlet,
     Persona,
     Publication,
@@ -227,7 +228,7 @@ def _push(workspace: Workspace, slug: str, title: str, body: str, engines: list[
 def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: datetime | None) -> None:
     """Approve it and send it, once; an empty `channel` is the workspace's own feed."""
     row = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
-    if row.status != "ready" or Publication.everywhere.filter(item=row).exists():
+    if row.status != GeneratedItemStatus.READY or Publication.everywhere.filter(item=row).exists():
         return
     wanted = {"name": channel} if channel else {"platform": "feed"}
     outlet = Outlet.objects.of(workspace).filter(deleted_at=None, **wanted).first()

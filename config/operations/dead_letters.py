@@ -13,6 +13,7 @@ from config.core.ids import decode, encode
 from config.operations import queue_stats
 from pipeline import publish
 from pipeline.ingest import collect, push
+from pipeline.models import PublicationStatus
 from pipeline.personas import drafts
 from pipeline.review import decisions
 from webhooks import endpoints
@@ -51,7 +52,7 @@ def public_id(name: str, row: Any) -> str:
 
 
 def _publication(row: Any, actor: str, now: datetime) -> None:
-    if row.status == "unknown":
+    if row.status == PublicationStatus.UNKNOWN:
         # The platform may have it: it is asked, and nothing is sent.
         publish.reconcile_now(row, now=now)
     else:

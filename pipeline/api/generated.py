@@ -53,6 +53,7 @@ from pipeline.models import (
     Bucket,
     GeneratedItem,
     GeneratedItemStatus,
+    OutletStatus,
     Publication,
     made_of,
     runs_telling,
@@ -207,7 +208,9 @@ class GeneratedItemView(PipelineResource):
         now = utc_now()
         keys = [row["id"] for row in found.rows]
         publications, assets = _publications(keys), _assets(keys)
-        progress = _progress([row["id"] for row in found.rows if row["status"] == "generating"])
+        progress = _progress(
+            [row["id"] for row in found.rows if row["status"] == GeneratedItemStatus.GENERATING]
+        )
         rows = retry_rules.with_current_errors(self.caller.workspace, found.rows)
         data = [
             payloads.generated_item(
@@ -426,7 +429,7 @@ def shown_whole(item: GeneratedItem) -> dict[str, Any]:
         publications=publications.get(item.pk, ()),
         assets=assets.get(item.pk, ()),
         now=utc_now(),
-        progress=_progress([item.pk] if item.status == "generating" else []).get(item.pk),
+        progress=_progress([item.pk] if item.status == GeneratedItemStatus.GENERATING else []).get(item.pk),
     )
 
 
@@ -547,7 +550,7 @@ def _rehearsed(item: GeneratedItem, judged: Sequence[publish.Judged]) -> dict[st
                 "outlet": ids.encode("out", one.outlet.pk),
                 "platform": one.outlet.platform,
                 "publish_at": as_z(one.due_at),
-                "ok": not one.problems and one.outlet.status == "ok",
+                "ok": not one.problems and one.outlet.status == OutletStatus.OK,
                 "credentials": one.outlet.status,
                 "problems": [problem.as_json() for problem in one.problems],
                 "length": {"count": length.count, "limit": length.limit, "unit": length.unit},

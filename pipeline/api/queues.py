@@ -29,7 +29,7 @@ from config.core.datetimes import as_z, as_z_or_none
 from pipeline import payloads, publish
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.models import Outlet, OverlapChoice, Publication, PublishQueue, SlotGapChoice
+from pipeline.models import Outlet, OverlapChoice, Publication, PublicationStatus, PublishQueue, SlotGapChoice
 from pipeline.publish import workspace_hold
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class QueueView(PipelineResource):
         slots = tuple(islice(publish.moments_of(queue, after=now), SLOTS_SHOWN))
         taken: defaultdict[Any, Any] = defaultdict(tuple)
         rows = self.rows(Publication).filter(
-            status="scheduled",
+            status=PublicationStatus.SCHEDULED,
             outlet_id__in=[ids.decode("out", one) for one in outlets],
             due_at__in=[slot.moment for slot in slots],
         )

@@ -37,7 +37,16 @@ from pipeline.api.inputs import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.generate import outcomes
 from pipeline.ingest import push
 from pipeline.media import uploads
-from pipeline.models import GeneratedItem, Generation, Persona, RawItem, RawItemStatus, Source, made_of
+from pipeline.models import (
+    GeneratedItem,
+    Generation,
+    GenerationStatus,
+    Persona,
+    RawItem,
+    RawItemStatus,
+    Source,
+    made_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,11 +169,13 @@ class RawItemView(PipelineResource):
             .order_by("id")
         )
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
-        open_runs = runs.filter(status__in=["queued", "running"]).exists()
+        open_runs = runs.filter(status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING]).exists()
         shown = {
             **outcomes.shown(row),
             "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],
-            "complete": not open_runs and row.status not in {"queued", "processing", "waiting_quota"},
+            "complete": not open_runs
+            and row.status
+            not in {RawItemStatus.QUEUED, RawItemStatus.PROCESSING, RawItemStatus.WAITING_QUOTA},
         }
         # What became of each changes without the raw item.
         outcome = weak_tag(shown["outcomes"])[3:-1]

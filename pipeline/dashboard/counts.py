@@ -18,7 +18,16 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import ApiToken, Workspace
 from config.core.ids import encode
-from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold, RawItem, Source
+from pipeline.models import (
+    GeneratedItem,
+    Outlet,
+    Publication,
+    PublicationStatus,
+    PublishHold,
+    RawItem,
+    Source,
+    SourceStatus,
+)
 from pipeline.outlets.outlet_client import platform_if_known
 
 if TYPE_CHECKING:
@@ -328,7 +337,7 @@ def page_of(item_id: UUID) -> str:
 
 def _publication(row: Any) -> Row:
     name = encode("pub", row["id"])
-    is_published = row["status"] == "published"
+    is_published = row["status"] == PublicationStatus.PUBLISHED
     calls = {
         "failed": Call(_("How to retry it"), "POST", f"/v1/publications/{name}/retry"),
         "unknown": Call(_("How to look it up"), "POST", f"/v1/publications/{name}/reconcile"),
@@ -423,7 +432,7 @@ def _sources(workspace_id: UUID) -> list[Row]:
                 title=row["name"],
                 at=row["failing_since"],
                 reason=(row["last_error"] or {}).get("message", ""),
-                call=revive if row["status"] == "gone" else poll,
+                call=revive if row["status"] == SourceStatus.GONE else poll,
                 status=row["status"],
             )
         )

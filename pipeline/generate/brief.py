@@ -19,7 +19,7 @@ from pipeline.generate.checkpoint import as_json, brief_from, source_text, try_t
 from pipeline.generate.model import batches
 from pipeline.generate.model import client as model_client
 from pipeline.generate.model.account import BRIEF_AWAITED, LostLease
-from pipeline.models import Generation, GenerationInput, RawItem, SharedBrief
+from pipeline.models import Generation, GenerationInput, GenerationStatus, RawItem, SharedBrief
 from pipeline.plugins import Refused, TryLater
 from pipeline.writers.base import BriefAnswer, Usage
 
@@ -212,7 +212,7 @@ def _wake_the_others(raw_item_id: UUID) -> None:
         # What sleeps has no attempts; what has is in somebody's hand. Skipped where locked: its holder is at it.
         waiting = Generation.everywhere.select_for_update(skip_locked=True).filter(
             Q(raw_item_id=raw_item_id) | Q(pk__in=several),
-            status="running",
+            status=GenerationStatus.RUNNING,
             attempts=0,
             wake_at__gt=now,
             error__code=BRIEF_AWAITED,

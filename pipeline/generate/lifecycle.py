@@ -16,7 +16,15 @@ from pipeline.generate.checkpoint import EARLIER
 from pipeline.generate.model import account, batches
 from pipeline.generate.topics.run import conclude
 from pipeline.media import pictures
-from pipeline.models import GeneratedItem, Generation, Persona, RawItem
+from pipeline.models import (
+    GeneratedItem,
+    GeneratedItemStatus,
+    Generation,
+    GenerationStatus,
+    Persona,
+    RawItem,
+    RawItemStatus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +37,7 @@ REDRAW: Final = "redraw"
 
 
 def start(generation: Generation) -> None:
-    if generation.status != "queued":
+    if generation.status != GenerationStatus.QUEUED:
         return
     if REDRAW in generation.answers:
         # Its persona's version is that of the words.
@@ -42,11 +50,11 @@ def start(generation: Generation) -> None:
         version = personas.first() if generation.persona_id else None
         states.move(generation, "running", under_lease=True, persona_version=version)
         for item in items_of(generation):
-            if item.status == "queued":
+            if item.status == GeneratedItemStatus.QUEUED:
                 states.move(item, "generating")
         if raw is None:
             return
-        if raw.status == "queued":
+        if raw.status == RawItemStatus.QUEUED:
             states.move(raw, "processing")
         if raw.content_version != generation.raw_version:
             # It was revised while it waited: the newest content is what is made into something.
@@ -163,7 +171,7 @@ def fail(generation: Generation, code: str, message: str) -> None:
         )
         _let_go(generation)
         for item in items_of(generation):
-            if item.status in {"queued", "generating"}:
+            if item.status in {GeneratedItemStatus.QUEUED, GeneratedItemStatus.GENERATING}:
                 fail_item(generation, item, code, message, now)
         if raw is not None:
             finish_raw_item(raw, now)
@@ -185,14 +193,18 @@ def settle(generation: Generation, engine: Engine | None, made: int, now: dateti
 def finish_raw_item(raw: RawItem, now: datetime) -> None:
     """`processed` or `failed` once its last run is over; the raw item's lock makes two last ones take turns."""
     runs = Generation.everywhere.filter(raw_item=raw).values_list("status", flat=True)
-    is_under_way = not {"queued", "running"}.isdisjoint(runs)
-    if raw.status not in {"queued", "processing"} or is_under_way:
+    is_under_way = not {GenerationStatus.QUEUED, GenerationStatus.RUNNING}.isdisjoint(runs)
+    if raw.status not in {RawItemStatus.QUEUED, RawItemStatus.PROCESSING} or is_under_way:
         return
-    if GeneratedItem.everywhere.filter(raw_item=raw).exclude(status="failed").exists():
+    if GeneratedItem.everywhere.filter(raw_item=raw).exclude(status=GeneratedItemStatus.FAILED).exists():
         states.move(raw, "processed", reason=None, updated_at=now)
         return
     last = Generation.everywhere.filter(raw_item=raw).order_by("-id").first()
-    item = GeneratedItem.everywhere.filter(raw_item=raw, status="failed").order_by("-id").first()
+    item = (
+        GeneratedItem.everywhere.filter(raw_item=raw, status=GeneratedItemStatus.FAILED)
+        .order_by("-id")
+        .first()
+    )
     reason = (
         (last.error if last else None) or (item.error if item else None) or {"code": "failed", "message": ""}
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core.ids import encode
 from pipeline import payloads
 from pipeline.generate import retry_rules
-from pipeline.models import GeneratedItem
+from pipeline.models import GeneratedItem, GeneratedItemStatus, RawItemStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ def read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> dict[UUID, 
     """
     asked = GeneratedItem.objects.of(workspace).filter(raw_item__in=[row["id"] for row in rows])
     items = list(asked.order_by("id").values(*_FIELDS)) if rows else []
-    failed = {item["id"]: item["error"] for item in items if item["status"] == "failed"}
+    failed = {item["id"]: item["error"] for item in items if item["status"] == GeneratedItemStatus.FAILED}
     errors = retry_rules.current_errors(workspace, failed)
     of_row: dict[UUID, list[Mapping[str, Any]]] = {}
     for item in items:
@@ -145,10 +145,10 @@ def _of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> dict[str
         if row["deleted_at"] is None and row["status"] in _OPEN:
             return _outcome(PENDING)
         # The raw item as a whole was left out; whoever retries it has it made.
-        reason = row["reason"] if row["status"] == "skipped" else None
+        reason = row["reason"] if row["status"] == RawItemStatus.SKIPPED else None
         is_retryable = reason is not None and row["deleted_at"] is None
         return _outcome(SKIPPED, reason=reason or _UNKNOWN, retryable=is_retryable)
-    if item["status"] == "failed":
+    if item["status"] == GeneratedItemStatus.FAILED:
         is_final = retry_rules.is_final(item["error"]) or item["deleted_at"] is not None
         return _outcome(FAILED, reason=item["error"] or {}, retryable=not is_final, item=item)
     if item["revision"] or item["status"] not in _UNDER_WAY:

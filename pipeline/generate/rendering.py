@@ -22,7 +22,7 @@ from pipeline.generate.checkpoint import draft_from, draft_of, store
 from pipeline.generate.lifecycle import REDRAW, end, fail_item, items_of
 from pipeline.generate.model.account import LostLease
 from pipeline.media import pictures, text_to_speech, videos
-from pipeline.models import GeneratedItem, Generation, GenerationQueue
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater
 from pipeline.render.video import shot_detection, storyboard_json
 from pipeline.render.video.job import RenderFailed
@@ -68,7 +68,9 @@ def draw(run: Run) -> Run:
     """Draw every variant that is written next; no transaction is open meanwhile."""
     generation, material = run.generation, run.rests_on
     drafts = [draft_from(kept) if kept else None for kept in generation.answers["drafts"]]
-    waiting = GeneratedItem.everywhere.filter(generation=generation, status="generating", deleted_at=None)
+    waiting = GeneratedItem.everywhere.filter(
+        generation=generation, status=GeneratedItemStatus.GENERATING, deleted_at=None
+    )
     # What a killed hand has drawn is there still.
     drawn = dict(generation.answers.get("pictures", {}))
     items = list(waiting.order_by("variant_index"))
@@ -175,7 +177,7 @@ def redraw(run: Run) -> Run:
     generation, drawn = run.generation, {}
     item = (
         GeneratedItem.everywhere.select_related("raw_item")
-        .filter(generation=generation, status="generating", deleted_at=None)
+        .filter(generation=generation, status=GeneratedItemStatus.GENERATING, deleted_at=None)
         .first()
     )
     if item is not None:
@@ -202,7 +204,7 @@ def write_redrawn(run: Run) -> Run:
         end(generation, now, is_broken=is_broken)
         for item in items_of(generation):
             drawn = answers.get("pictures", {}).get(str(item.variant_index))
-            if item.status != "generating" or drawn is None:
+            if item.status != GeneratedItemStatus.GENERATING or drawn is None:
                 continue
             if drawn["error"]:
                 error = drawn["error"]

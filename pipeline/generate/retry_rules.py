@@ -9,7 +9,7 @@ from config.core.errors import Conflict
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.generate.model import account
-from pipeline.models import GeneratedItem
+from pipeline.models import GeneratedItem, GeneratedItemStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -158,14 +158,18 @@ def _changed_since(keys: Iterable[UUID]) -> list[UUID]:
 def with_current_errors(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Rows of generated items with their errors as `current_errors` has them."""
     current = current_errors(
-        workspace, {row["id"]: row["error"] for row in rows if row["status"] == "failed"}
+        workspace, {row["id"]: row["error"] for row in rows if row["status"] == GeneratedItemStatus.FAILED}
     )
     return [{**row, "error": current[row["id"]]} if row["id"] in current else row for row in rows]
 
 
 def current_error(workspace: Workspace, item: GeneratedItem) -> dict[str, Any] | None:
     """The error of one item as `current_errors` has it; None where it hasn't failed."""
-    return current_errors(workspace, {item.pk: item.error})[item.pk] if item.status == "failed" else None
+    return (
+        current_errors(workspace, {item.pk: item.error})[item.pk]
+        if item.status == GeneratedItemStatus.FAILED
+        else None
+    )
 
 
 def can_variant_differ(error: Mapping[str, Any] | None) -> bool:

@@ -21,7 +21,7 @@ from pipeline.generate.lifecycle import end, fail_item, finish_raw_item, items_o
 from pipeline.generate.topics.run import conclude
 from pipeline.holds.source_changes import standing_of
 from pipeline.media import pictures
-from pipeline.models import GeneratedItem, Generation, RawItem, Revision, Source
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
 from pipeline.text.normalization import plain_text
 from pipeline.writers.base import Usage
 
@@ -59,7 +59,7 @@ def write(run: Run) -> Run:
         made: list[GeneratedItem] = []
         is_flown = _is_on_autopilot(items)
         for item in items:
-            if item.status != "generating":
+            if item.status != GeneratedItemStatus.GENERATING:
                 continue
             drawn = drawn_by_index.get(str(item.variant_index))
             draft, checks = checked[item.variant_index] if item.variant_index < len(checked) else (None, ())

@@ -9,7 +9,15 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from pipeline.holds.stale_notices import tell_flagged
-from pipeline.models import GeneratedItem, GenerationInput, RawItem, made_of
+from pipeline.models import (
+    FlagReason,
+    GeneratedItem,
+    GeneratedItemStatus,
+    GenerationInput,
+    HoldReason,
+    RawItem,
+    made_of,
+)
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
@@ -37,7 +45,8 @@ def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
     flagged = []
     items = GeneratedItem.everywhere.filter(
         # An item that is being drawn again has its words, and comes back with whatever holds it.
-        Q(status__in=PUBLISHABLE | {"rejected"}) | Q(status="generating", revision__gt=0),
+        Q(status__in=PUBLISHABLE | {GeneratedItemStatus.REJECTED})
+        | Q(status=GeneratedItemStatus.GENERATING, revision__gt=0),
         made_of(row.pk, workspace_id=row.workspace_id),
         deleted_at=None,
     )
@@ -47,7 +56,10 @@ def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
             # The run left it out: the digest says nothing of it.
             continue
         changes = {}
-        if item.status not in {"published", "removed"} and item.held in _HELD_OVER[reason]:
+        if (
+            item.status not in {GeneratedItemStatus.PUBLISHED, GeneratedItemStatus.REMOVED}
+            and item.held in _HELD_OVER[reason]
+        ):
             changes["held"] = reason
         if item.status in OUT and item.flagged in _FLAGGED_OVER[reason]:
             changes["flagged"] = reason
@@ -81,7 +93,7 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
             return False
         _mark(row, None, now)
         items = GeneratedItem.everywhere.filter(
-            Q(held="source_withdrawn") | Q(flagged="source_withdrawn"),
+            Q(held=HoldReason.SOURCE_WITHDRAWN) | Q(flagged=FlagReason.SOURCE_WITHDRAWN),
             made_of(row.pk, workspace_id=row.workspace_id),
             deleted_at=None,
         )
@@ -92,8 +104,8 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
                 # Another of its raw items is still gone.
                 continue
             GeneratedItem.everywhere.filter(pk=item.pk).update(
-                held=changed or _for_orders(item) if item.held == "source_withdrawn" else item.held,
-                flagged=changed if item.flagged == "source_withdrawn" else item.flagged,
+                held=changed or _for_orders(item) if item.held == HoldReason.SOURCE_WITHDRAWN else item.held,
+                flagged=changed if item.flagged == FlagReason.SOURCE_WITHDRAWN else item.flagged,
                 version=item.version + 1,
                 updated_at=now,
             )

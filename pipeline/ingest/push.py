@@ -33,9 +33,11 @@ from pipeline.models import (
     InboundDelivery,
     RawBody,
     RawItem,
+    RawItemStatus,
     RawPrint,
     SharedBrief,
     SourceEntry,
+    SourceEntryDecision,
     WorkspaceDefaults,
 )
 from pipeline.switches import availability
@@ -168,7 +170,7 @@ def push(
         uploads.use(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
         if beside is not None:
             beside(row.pk, "new")
-        if row.status == "queued":
+        if row.status == RawItemStatus.QUEUED:
             to_make = _ToMake(workspace, source, row, prepared.plan, defaults)
             items = _make_rows(to_make, when_short=when_short, now=now)
         else:
@@ -221,7 +223,7 @@ def push_portion(
     mark_near([(one.row, one.mark) for one in portion], now)
     for one in portion:
         of_runs: list[GeneratedItem] = []
-        if one.row.status == "queued":
+        if one.row.status == RawItemStatus.QUEUED:
             runs, of_runs = _to_generate(_ToMake(workspace, source, one.row, one.plan, defaults), now)
             generations += runs
             items += of_runs
@@ -360,15 +362,15 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
             message = "This raw item was deleted; push it again under another identity."
             raise Conflict.because(code="deleted", message=message)
         states.refuse_unless_allowed(row, "queued")
-        if row.status == "processed":
+        if row.status == RawItemStatus.PROCESSED:
             message = "Everything that could be made from it was made; regenerate a generated item instead."
             raise Conflict.because(code="nothing_to_retry", message=message)
-        if row.status == "failed":
+        if row.status == RawItemStatus.FAILED:
             retry_rules.refuse_final(outcomes.current_reasons(workspace, [row])[row.pk])
         # Before the reservation: the balance of credits is locked last.
-        SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(decision="new").update(
-            decision="new", code="admitted", message="Somebody had it made.", decided_at=now
-        )
+        SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(
+            decision=SourceEntryDecision.NEW
+        ).update(decision="new", code="admitted", message="Somebody had it made.", decided_at=now)
         _replan(row, workspace, when_short="refuse", now=now)
     return row
 
@@ -378,7 +380,7 @@ def resume_waiting(row: RawItem) -> None:
     now = utc_now()
     with transaction.atomic():
         fresh = _locked(row.pk)
-        if fresh.status != "waiting_quota" or fresh.lease_token != row.lease_token:
+        if fresh.status != RawItemStatus.WAITING_QUOTA or fresh.lease_token != row.lease_token:
             return
         if fresh.deleted_at is not None:
             fresh.sleep_until(None)
@@ -404,7 +406,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             return
         RawBody.everywhere.filter(raw_item=row).delete()
         # What a writer found in it is content too.
-        Generation.everywhere.filter(raw_item=row, status__in=["done", "failed"]).update(answers={})
+        Generation.everywhere.ended().filter(raw_item=row).update(answers={})
         SharedBrief.everywhere.filter(raw_item=row).delete()
         batches.let_go(Generation.everywhere.filter(raw_item=row).values("pk"))
         # Who sleeps until the model has answered learns at once that nothing will come of it.
@@ -667,7 +669,7 @@ def _meet(
         uploads.use(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
     hold_what_was_made(row, "source_changed", now)
     print_again(row, seen_text(body.body, body.body_format))
-    if row.status == "skipped" and (row.reason or {}).get("code") == NOTHING_TO_MAKE:
+    if row.status == RawItemStatus.SKIPPED and (row.reason or {}).get("code") == NOTHING_TO_MAKE:
         # The first version had nothing to work with; this one may have.
         _replan(row, workspace, when_short="wait", now=now)
     return Pushed(row, "revised")
@@ -712,7 +714,7 @@ def _replan(
                 "updated_at",
             ]
         )
-        if row.status == "waiting_quota":
+        if row.status == RawItemStatus.WAITING_QUOTA:
             later = credit_account.next_month(credit_account.month_of(now))
             RawItem.everywhere.filter(pk=row.pk).update(due_at=later, wake_at=later, attempts=0)
         else:
@@ -730,7 +732,7 @@ def _nothing_to_make(
         raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
     reason = _reason_of_skip(NOTHING_TO_MAKE, message)
     skipped = [one.as_json() for one in plan.skipped]
-    if row.status == "waiting_quota":
+    if row.status == RawItemStatus.WAITING_QUOTA:
         # It waited for nothing: whatever could be made of it when it came in no longer can.
         states.move(
             row,
@@ -743,7 +745,7 @@ def _nothing_to_make(
             updated_at=now,
         )
         events.write(_facts_of_new(row, (), now))
-    elif row.status == "skipped":
+    elif row.status == RawItemStatus.SKIPPED:
         # It is told again why, of the words that it has now.
         RawItem.everywhere.filter(pk=row.pk).update(reason=reason, skipped=skipped)
         row.reason, row.skipped = reason, skipped
@@ -770,12 +772,12 @@ def _requeue(to_make: _ToMake, now: datetime) -> None:
 
 def _was_told(row: RawItem) -> bool:
     """Whether `raw.ingested` went out already: what was skipped at the door enters the queue only now."""
-    return row.status != "skipped" or (row.reason or {}).get("code") == "gave_up"
+    return row.status != RawItemStatus.SKIPPED or (row.reason or {}).get("code") == "gave_up"
 
 
 def _facts_of_new(row: RawItem, items: Iterable[GeneratedItem], now: datetime) -> list[Event]:
     """What is told of a raw item that came in: that it did, or why nothing is made of it; and what was left out."""
-    if row.status == "skipped" and (row.reason or {})["code"] in QUIET_SKIPS:
+    if row.status == RawItemStatus.SKIPPED and (row.reason or {})["code"] in QUIET_SKIPS:
         return []
     return _facts_of(row, items, now, was_told=False, skipped_before=())
 
@@ -792,7 +794,7 @@ def _facts_of(
     shown = outcomes.shown_new(row, items)
     news = {(one["engine_output"], one["variant"]) for one in row.skipped if one not in skipped_before}
     told: list[tuple[str, dict[str, Any]]] = (
-        [] if was_told else [("raw.skipped" if row.status == "skipped" else "raw.ingested", {})]
+        [] if was_told else [("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {})]
     )
     told += [
         ("engine.skipped", {"outcome": one})

@@ -22,7 +22,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.http_client import OutboundError, shared
-from pipeline.models import Source, WebSubSubscription
+from pipeline.models import Source, WebSubStatus, WebSubSubscription
 from pipeline.sources.feeds.text import ILLEGAL
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | Non
     if row is None:
         _begin(source, url, topic, now)
         return None
-    if (row.hub, row.topic) != (url, topic) or row.status == "ended":
+    if (row.hub, row.topic) != (url, topic) or row.status == WebSubStatus.ENDED:
         _begin_again(row, url, topic, now)
         return None
     has_lease = row.status in LEASED and row.lease_ends_at is not None and row.lease_ends_at > now
@@ -132,7 +132,7 @@ def work(row: WebSubSubscription) -> None:
             states.move(row, "ended", under_lease=True, wake_at=None, due_at=None, attempts=0)
             return
         has_lease = row.lease_ends_at is not None and row.lease_ends_at > now
-        if row.status == "asked" or (row.status in LEASED and not has_lease):
+        if row.status == WebSubStatus.ASKED or (row.status in LEASED and not has_lease):
             _lapse(row, now)
         else:
             _ask(row, "renewing" if has_lease else "asked", now)
@@ -207,7 +207,7 @@ def _refused(row: WebSubSubscription, problem: str, now: datetime) -> None:
     until = _before_lease_ends(row, now + _wait_after(row.tries))
     message = ILLEGAL.sub("", problem)[:MESSAGE_CHARACTERS]
     error = {"code": "hub_refused", "message": message, "at": as_z(now)}
-    if row.status == "asked":
+    if row.status == WebSubStatus.ASKED:
         states.move(row, "wanted", under_lease=True, wake_at=until, due_at=until, error=error)
     else:
         row.sleep_until(until, due_at=until, error=error)
@@ -246,7 +246,12 @@ def _wait_after(tries: int) -> timedelta:
 def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now: datetime) -> bool:
     """Whether the hub may go on with what it asks about; a `subscribe` that we wanted begins its lease."""
     row = WebSubSubscription.everywhere.filter(token=token).first()
-    if row is None or topic != row.topic or mode != "subscribe" or row.status in {"ended", "denied"}:
+    if (
+        row is None
+        or topic != row.topic
+        or mode != "subscribe"
+        or row.status in {WebSubStatus.ENDED, WebSubStatus.DENIED}
+    ):
         return False
     asked = timedelta(seconds=lease_seconds) if lease_seconds else LEASE
     lease = max(SHORTEST_LEASE, min(asked, LONGEST_LEASE))
@@ -272,7 +277,7 @@ def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now:
 def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
     """The hub won't tell, or no longer; it is asked again in a week. False where nobody waits for its word."""
     row = WebSubSubscription.everywhere.filter(token=token).first()
-    if row is None or topic != row.topic or row.status in {"ended", "denied"}:
+    if row is None or topic != row.topic or row.status in {WebSubStatus.ENDED, WebSubStatus.DENIED}:
         return False
     again = now + DENIED_WAIT
     reason = ILLEGAL.sub("", reason).strip()
@@ -299,7 +304,7 @@ def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetim
     `signature` is the header's `<algorithm>=<hex>` over the raw body, of which `pieces` are the parts in order.
     """
     row = WebSubSubscription.everywhere.filter(token=token).select_related("source__workspace").first()
-    if row is None or row.status in {"ended", "denied"}:
+    if row is None or row.status in {WebSubStatus.ENDED, WebSubStatus.DENIED}:
         return False
     source = row.source
     if source.status not in POLLED or source.deleted_at is not None or not source.workspace.is_at_work:

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from pipeline.mailing.send import bounce
 from pipeline.mailing.subscribers import find, normalised, unsubscribe
-from pipeline.models import MailDelivery, MailQueue, Subscriber
+from pipeline.models import MailDelivery, MailDeliveryStatus, MailQueue, Subscriber
 from pipeline.platforms.email_newsletter.session import judge
 
 if TYPE_CHECKING:
@@ -153,7 +153,9 @@ def _fresh(queue: MailQueue, text: str, now: datetime) -> Subscriber | None:
     )
     if row is None:
         return None
-    lately = MailDelivery.everywhere.filter(subscriber=row, status="sent", sent_at__gte=now - FRESH)
+    lately = MailDelivery.everywhere.filter(
+        subscriber=row, status=MailDeliveryStatus.SENT, sent_at__gte=now - FRESH
+    )
     return row if lately.exists() else None
 
 

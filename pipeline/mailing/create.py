@@ -13,7 +13,7 @@ from config.core import ids, limits, states
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from pipeline.mailing.queue import put_in_line
-from pipeline.models import MailDelivery, Mailing, Subscriber
+from pipeline.models import MailDelivery, Mailing, MailingStatus, Subscriber, SubscriberStatus
 from pipeline.outlets import short_links
 from pipeline.outlets.outlet_client import account_of
 from pipeline.platforms.base import Sent
@@ -60,11 +60,11 @@ def spread_some(mailing: Mailing, *, now: datetime) -> bool:
     """Some recipients more, in one transaction; True where there may be others. Killed, it goes on where it was."""
     with transaction.atomic():
         row: Mailing = Mailing.everywhere.select_for_update().get(pk=mailing.pk)
-        if row.status != "spreading":
+        if row.status != MailingStatus.SPREADING:
             return False
         # Who confirmed later gets the next one.
         there = Subscriber.everywhere.filter(
-            outlet_id=row.outlet_id, status="active", confirmed_at__lte=row.created_at
+            outlet_id=row.outlet_id, status=SubscriberStatus.ACTIVE, confirmed_at__lte=row.created_at
         )
         if row.spread_to is not None:
             there = there.filter(pk__gt=row.spread_to)
@@ -106,7 +106,7 @@ def new_delivery(
 
 
 def end_what_is_done(outlet_id: UUID, *, now: datetime) -> None:
-    for row in Mailing.everywhere.filter(outlet_id=outlet_id, status="sending"):
+    for row in Mailing.everywhere.filter(outlet_id=outlet_id, status=MailingStatus.SENDING):
         if MailDelivery.everywhere.filter(mailing=row, status__in=WAITING).exists():
             continue
         states.move(row, "done", counts=counts_of(row), ended_at=now, html="", text="", updated_at=now)

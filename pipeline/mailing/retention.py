@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from config.core import limits
-from pipeline.models import MailDelivery, Subscriber
+from pipeline.models import MailDelivery, Subscriber, SubscriberStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def forget_deliveries(now: datetime) -> int:
 
 def forget_unconfirmed(now: datetime) -> int:
     rows = Subscriber.everywhere.filter(
-        status="pending", asked_at__lt=now - limits.SUBSCRIBERS_UNCONFIRMED_KEPT
+        status=SubscriberStatus.PENDING, asked_at__lt=now - limits.SUBSCRIBERS_UNCONFIRMED_KEPT
     )
     keys = list(rows.values_list("pk", flat=True)[:AT_ONCE])
     if not keys:

@@ -15,7 +15,7 @@ from config.core.crash_points import crash_point
 from pipeline.mailing.confirmation import confirmation_for
 from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
-from pipeline.models import MailDelivery, Mailing, Subscriber
+from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber, SubscriberStatus
 from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, write
 from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, Reply, Session
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -96,7 +96,7 @@ class Postman:
             "reply": self._told(reply.text),
             "updated_at": now,
         }
-        tries = row.tries + (row.status == "pending")
+        tries = row.tries + (row.status == MailDeliveryStatus.PENDING)
         verdict = reply.verdict
         if verdict == "sent":
             self.sent += 1
@@ -124,9 +124,9 @@ class Postman:
     def _again(self, row: MailDelivery, now: datetime, *, after: timedelta | None, **said: Any) -> None:
         """Pending again, or still: the same mail, later."""
         values = {"next_at": now if after is None else now + after, **said}
-        if row.status == "sending":
+        if row.status == MailDeliveryStatus.SENDING:
             states.move(row, "pending", **values)
-        elif not type(row).everywhere.filter(pk=row.pk, status="pending").update(**values):
+        elif not type(row).everywhere.filter(pk=row.pk, status=MailDeliveryStatus.PENDING).update(**values):
             raise overtaken()
 
     def _halted(self, reply: Reply, mailing: Mailing | None) -> Halted:
@@ -192,7 +192,7 @@ def _keep_late_word(row: MailDelivery, **said: Any) -> None:
     """The lease was lost while the server took the mail, and the next hand called it unknown: the server's word is better."""
     with transaction.atomic():
         fresh = MailDelivery.everywhere.get(pk=row.pk)
-        if fresh.status != "unknown":
+        if fresh.status != MailDeliveryStatus.UNKNOWN:
             return
         states.move(fresh, "sent", next_at=None, **said)
         done = Mailing.everywhere.filter(pk=row.mailing_id).exclude(counts=None).first()
@@ -203,7 +203,7 @@ def _keep_late_word(row: MailDelivery, **said: Any) -> None:
 
 def bounce(subscriber: Subscriber, said: str, *, now: datetime, to: str = "bounced") -> bool:
     """Nothing is mailed there any more; False where that is so already."""
-    if subscriber.status not in {"active", "pending"}:
+    if subscriber.status not in {SubscriberStatus.ACTIVE, SubscriberStatus.PENDING}:
         return False
     states.move(subscriber, to, ended_at=now, reason=said[:REPLY_CHARACTERS], updated_at=now)
     return True

@@ -16,7 +16,7 @@ from config.core.errors import Invalid
 from pipeline.mailing.create import domain_of, new_delivery
 from pipeline.mailing.queue import put_in_line
 from pipeline.mailing.retention import silence
-from pipeline.models import MailDelivery, Outlet, Subscriber
+from pipeline.models import MailDelivery, Outlet, Subscriber, SubscriberStatus
 from pipeline.platforms.email_newsletter import ADDRESS
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ def sign_up(outlet: Outlet, email: str, *, origin: str = "form", now: datetime) 
         there: Subscriber | None = (
             Subscriber.everywhere.select_for_update(of=("self",)).filter(outlet=outlet, email=email).first()
         )
-        if there is None or there.status == "active":
+        if there is None or there.status == SubscriberStatus.ACTIVE:
             return
         if there.asked_at is not None and there.asked_at > now - limits.CONFIRMATION_EVERY:
             return
-        if there.status != "pending":
+        if there.status != SubscriberStatus.PENDING:
             states.move(there, "pending", ended_at=None, reason="", updated_at=now)
         Subscriber.everywhere.filter(pk=there.pk).update(asked_at=now, updated_at=now)
         question = new_delivery(outlet, domain_of(outlet), subscriber_id=there.pk, now=now)
@@ -107,22 +107,22 @@ def _has_room(outlet: Outlet, count: int) -> bool:
 
 def confirm(subscriber: Subscriber, *, now: datetime) -> bool:
     """Whether they are on the list now. Who has left since has to subscribe anew."""
-    if subscriber.status == "pending":
+    if subscriber.status == SubscriberStatus.PENDING:
         _move(subscriber, "active", now, confirmed_at=now, ended_at=None, reason="")
-    return subscriber.status == "active"
+    return subscriber.status == SubscriberStatus.ACTIVE
 
 
 def unsubscribe(subscriber: Subscriber, *, now: datetime) -> None:
     """At once and however often; what isn't on the list stays as it is."""
-    if subscriber.status in {"active", "pending"}:
+    if subscriber.status in {SubscriberStatus.ACTIVE, SubscriberStatus.PENDING}:
         _move(subscriber, "unsubscribed", now, ended_at=now)
 
 
 def come_back(subscriber: Subscriber, *, now: datetime) -> bool:
     """Takes an unsubscribing back."""
-    if subscriber.status == "unsubscribed" and subscriber.confirmed_at is not None:
+    if subscriber.status == SubscriberStatus.UNSUBSCRIBED and subscriber.confirmed_at is not None:
         _move(subscriber, "active", now, confirmed_at=now, ended_at=None)
-    return subscriber.status == "active"
+    return subscriber.status == SubscriberStatus.ACTIVE
 
 
 def _move(subscriber: Subscriber, to: str, now: datetime, **changes: Any) -> None:

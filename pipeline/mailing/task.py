@@ -21,7 +21,7 @@ from config.core.datetimes import as_z
 from pipeline.mailing.create import OPEN, end_what_is_done, halt, spread_some
 from pipeline.mailing.queue import give_back, overtaken
 from pipeline.mailing.send import Halted, Postman
-from pipeline.models import MailDelivery, Mailing, MailQueue
+from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, MailQueue, OutletStatus
 from pipeline.outlets import health
 from pipeline.outlets.outlet_client import connect
 from pipeline.platforms import email_newsletter
@@ -81,7 +81,9 @@ def _work(row: MailQueue) -> None:
         # Read anew: what it waits for may have ended since.
         give_back(row, lambda: _held_until(_read(row), now) or now)
         return
-    for mailing in Mailing.everywhere.filter(outlet_id=row.outlet_id, status="spreading").order_by("pk"):
+    for mailing in Mailing.everywhere.filter(
+        outlet_id=row.outlet_id, status=MailingStatus.SPREADING
+    ).order_by("pk"):
         while spread_some(mailing, now=utc_now()):
             renew(row)
     rests_until = _send(row) if _waiting(row, utc_now(), 1) else None
@@ -102,7 +104,7 @@ def _held_until(row: MailQueue, now: datetime) -> datetime | None:
 
 
 def _held_for(row: MailQueue) -> timedelta | None:
-    if row.outlet.status != "ok":
+    if row.outlet.status != OutletStatus.OK:
         return CLOSED_WAIT
     is_stopped = kill_switch.stopped(
         "publishing", platform=row.outlet.platform, workspace_id=row.workspace_id
@@ -111,7 +113,9 @@ def _held_for(row: MailQueue) -> timedelta | None:
 
 
 def _doubt_interrupted(row: MailQueue, now: datetime) -> None:
-    for delivery in MailDelivery.everywhere.filter(outlet_id=row.outlet_id, status="sending"):
+    for delivery in MailDelivery.everywhere.filter(
+        outlet_id=row.outlet_id, status=MailDeliveryStatus.SENDING
+    ):
         states.move(
             delivery,
             "unknown",
@@ -123,7 +127,9 @@ def _doubt_interrupted(row: MailQueue, now: datetime) -> None:
 
 def _waiting(row: MailQueue, now: datetime, most: int) -> list[MailDelivery]:
     """What may go now: who waits for a confirmation first, then mailing by mailing."""
-    there = MailDelivery.everywhere.filter(outlet_id=row.outlet_id, status="pending", next_at__lte=now)
+    there = MailDelivery.everywhere.filter(
+        outlet_id=row.outlet_id, status=MailDeliveryStatus.PENDING, next_at__lte=now
+    )
     found = list(there.filter(mailing=None).select_related("subscriber").order_by("next_at")[:most])
     for key in _sending(row):
         if found:
@@ -135,18 +141,18 @@ def _waiting(row: MailQueue, now: datetime, most: int) -> list[MailDelivery]:
 
 
 def _sending(row: MailQueue) -> list[Any]:
-    rows = Mailing.everywhere.filter(outlet_id=row.outlet_id, status="sending").order_by("pk")
+    rows = Mailing.everywhere.filter(outlet_id=row.outlet_id, status=MailingStatus.SENDING).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
 
 def _next_look(row: MailQueue, rests_until: datetime | None) -> datetime | None:
-    there = MailDelivery.everywhere.filter(outlet_id=row.outlet_id, status="pending")
+    there = MailDelivery.everywhere.filter(outlet_id=row.outlet_id, status=MailDeliveryStatus.PENDING)
     moments = [there.filter(mailing=None).order_by("next_at").values_list("next_at", flat=True).first()]
     moments += [
         there.filter(mailing_id=key).order_by("next_at").values_list("next_at", flat=True).first()
         for key in _sending(row)
     ]
-    if Mailing.everywhere.filter(outlet_id=row.outlet_id, status="spreading").exists():
+    if Mailing.everywhere.filter(outlet_id=row.outlet_id, status=MailingStatus.SPREADING).exists():
         moments.append(utc_now())
     known: list[datetime] = [moment for moment in moments if moment is not None]
     if not known:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.tenancy import WorkspaceRow
+from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
 
@@ -34,6 +34,18 @@ class GenerationQueue(models.TextChoices):
     GENERATE = "generate", _("Waits for a model")
     COMPUTE = "compute", _("Computes")
     RENDER = "render", _("Makes a film")
+
+
+class GenerationQuerySet(models.QuerySet[Any]):
+    def open(self) -> Self:
+        return self.filter(status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING])
+
+    def ended(self) -> Self:
+        return self.filter(status__in=[GenerationStatus.DONE, GenerationStatus.FAILED])
+
+
+class OwnGenerations(WorkspaceQuerySet[Any], GenerationQuerySet):
+    """The same of one workspace."""
 
 
 class Generation(WorkspaceRow, DueModel):
@@ -70,6 +82,9 @@ class Generation(WorkspaceRow, DueModel):
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
+
+    everywhere = GenerationQuerySet.as_manager()
+    objects = OwnGenerations.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "generation"

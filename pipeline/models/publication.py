@@ -248,6 +248,16 @@ class Publication(WorkspaceRow, DueModel):
         ]
 
 
+class AttemptQuerySet(models.QuerySet[Any]):
+    def open(self) -> Self:
+        """Nobody knows yet what came of it."""
+        return self.filter(status__in=[AttemptStatus.STARTED, AttemptStatus.UNKNOWN])
+
+
+class OwnAttempts(WorkspaceQuerySet[Any], AttemptQuerySet):
+    """The same of one workspace."""
+
+
 class Attempt(WorkspaceRow):
     """A call that may make a publication public; committed before the call, so that a kill leaves its trace."""
 
@@ -265,6 +275,9 @@ class Attempt(WorkspaceRow):
 
     # The deadline of its call by `monotonic()`, for the hand that makes it; no column.
     ends: float
+
+    everywhere = AttemptQuerySet.as_manager()
+    objects = OwnAttempts.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "attempt"

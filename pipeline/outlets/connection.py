@@ -13,7 +13,7 @@ from config.core import states, work_queue
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, uuid7
 from pipeline import plugins
-from pipeline.models import Outlet
+from pipeline.models import Outlet, OutletStatus
 from pipeline.outlets import health, schedule
 from pipeline.outlets.check_account import ask_whose, clean, profile_of, refuse_another
 from pipeline.outlets.outlet_client import credentials_of, platform_of
@@ -109,7 +109,7 @@ def reconnect(
             # A hand that renews the old ones at this moment must not write them over the new.
             **work_queue.overtake(),
         }
-        if locked.status == "needs_reconnect":
+        if locked.status == OutletStatus.NEEDS_RECONNECT:
             states.move(locked, "ok", **values)
         else:
             states.write_as(locked, locked.status, **values)

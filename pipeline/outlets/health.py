@@ -13,7 +13,7 @@ from config.core import dispatch, states, work_queue
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from pipeline import events, payloads
-from pipeline.models import MailQueue, Outlet, Publication
+from pipeline.models import MailQueue, Outlet, OutletStatus, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import platform_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def lost(
     """Nothing goes through it until a person acts: told once; False where it was so already. In a transaction."""
     # Locked, because several may learn of it at once; the weaker lock lets others refer to the outlet.
     outlet: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet_id)
-    if outlet.status != "ok" or outlet.deleted_at is not None:
+    if outlet.status != OutletStatus.OK or outlet.deleted_at is not None:
         return False
     states.move(
         outlet,
@@ -67,10 +67,10 @@ def lost(
 
 def works_again(outlet: Outlet, now: datetime) -> bool:
     """What its platform has just taken works; in a transaction."""
-    if outlet.status != "needs_reconnect":
+    if outlet.status != OutletStatus.NEEDS_RECONNECT:
         return False
     fresh: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
-    if fresh.status != "needs_reconnect":
+    if fresh.status != OutletStatus.NEEDS_RECONNECT:
         return False
     states.move(fresh, "ok", last_error=None, updated_at=now)
     return True
@@ -87,12 +87,12 @@ def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
 def wake_publications(outlet: Outlet, now: datetime) -> int:
     """What waits for another try because of the account is tried at once; returns how many that are."""
     woken = 0
-    waiting = Publication.everywhere.filter(outlet=outlet, status="scheduled", error__class="account")
+    waiting = Publication.everywhere.scheduled().filter(outlet=outlet, error__class="account")
     for key in list(waiting.order_by("id").values_list("pk", flat=True)):
         with transaction.atomic():
             # Nothing of an item's status follows from it, so that the item isn't locked.
             woken += Publication.everywhere.filter(
-                Q(due_at=None) | Q(due_at__lte=now), pk=key, status="scheduled"
+                Q(due_at=None) | Q(due_at__lte=now), pk=key, status=PublicationStatus.SCHEDULED
             ).update(
                 next_attempt_at=now,
                 wake_at=now,

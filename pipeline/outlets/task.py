@@ -14,7 +14,7 @@ from accounts import notices
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.ids import encode
-from pipeline.models import Outlet
+from pipeline.models import Outlet, OutletStatus
 from pipeline.outlets import health, schedule
 from pipeline.outlets.check_account import (
     MESSAGE_CHARACTERS,
@@ -45,7 +45,7 @@ def work(claimed: Outlet) -> None:
         return
     try:
         can_renew = _renewed_if_due(outlet, now)
-        if outlet.status == "disabled":
+        if outlet.status == OutletStatus.DISABLED:
             # Nobody uses it; that its credential doesn't end meanwhile is all that it needs.
             _sleep(outlet, now)
             return

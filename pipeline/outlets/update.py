@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from config.core import dispatch, limits, states
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
-from pipeline.models import Outlet, WorkspaceDefaults
+from pipeline.models import Outlet, OutletStatus, WorkspaceDefaults
 from pipeline.outlets import health
 from pipeline.outlets.check_account import clean, is_fixed
 from pipeline.outlets.connection import clean_name, note, refuse_deleted, settings_of
@@ -101,7 +101,7 @@ def switch_off(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
     """Nothing goes through it until it is switched on; its credential is still renewed."""
     with transaction.atomic():
         locked = _locked(outlet)
-        if locked.status != "disabled":
+        if locked.status != OutletStatus.DISABLED:
             states.move(locked, "disabled", updated_at=now)
             note("outlet.switched_off", locked, by)
     return locked
@@ -111,7 +111,7 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
     """Raises `Conflict` unless it was switched off. Whether its account works is looked at next."""
     with transaction.atomic():
         locked = _locked(outlet)
-        if locked.status != "disabled":
+        if locked.status != OutletStatus.DISABLED:
             raise Conflict.because(code="not_disabled", message=_("It is switched on already."))
         states.move(locked, "ok", last_error=None, updated_at=now)
         note("outlet.switched_on", locked, by)

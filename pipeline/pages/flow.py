@@ -25,7 +25,7 @@ from pipeline.dashboard.counts import (
     how_to_retry,
     page_of,
 )
-from pipeline.models import GeneratedItem, Publication, RawItem
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import labels
 from pipeline.review.explanation import blockers_of, explain
@@ -320,7 +320,7 @@ class _Reading:
 
     def _why_in_making(self, item: GeneratedItem) -> str:
         run = item.generation
-        is_queued = item.status == "queued"
+        is_queued = item.status == GeneratedItemStatus.QUEUED
         waits_for = (run.error or {}).get("message", "")
         said = [waits_for, _("It waits its turn.")] if is_queued else [labels.stage_of(item)]
         if run.batch_until is not None and run.batch_until > self.now:

@@ -20,7 +20,15 @@ from config.core.datetimes import as_z
 from pipeline.generate.model import account, batches
 from pipeline.generate.topics import select
 from pipeline.generate.topics.eligibility import engines_of, makeable
-from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Source, WorkspaceDefaults
+from pipeline.models import (
+    BrandPick,
+    BrandSlot,
+    BrandSlotStatus,
+    GeneratedItem,
+    Generation,
+    Source,
+    WorkspaceDefaults,
+)
 from pipeline.personas import slots, topics
 from pipeline.sources.brand import zone_of
 
@@ -263,7 +271,7 @@ def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now:
         source = _locked_source(slot)
         # As it was read: the transaction that would have ended it was undone.
         slot.refresh_from_db(fields=["status", "wake_at", "attempts", "ended_at", "note", "eligible"])
-        if slot.status == "waiting":
+        if slot.status == BrandSlotStatus.WAITING:
             states.move(slot, "waiting_quota", under_lease=True, wake_at=resets_at, attempts=0, note=note)
         else:
             slot.sleep_until(resets_at, attempts=0)

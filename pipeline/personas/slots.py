@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from config.core import dispatch, states, work_queue
 from config.core.errors import Conflict
 from config.core.middleware import request_id
-from pipeline.models import BrandSlot, Source
+from pipeline.models import BrandSlot, BrandSlotStatus, Source
 from pipeline.sources.brand import next_slot
 from pipeline.states import OPEN_SLOTS
 
@@ -43,7 +43,7 @@ def settle(source: Source, *, now: datetime) -> None:
     )
     if slot is None:
         lay(source, due_at, now=now)
-    elif slot.status == "waiting":
+    elif slot.status == BrandSlotStatus.WAITING:
         BrandSlot.everywhere.filter(pk=slot.pk).update(due_at=due_at, wake_at=due_at, **work_queue.overtake())
         promise(source, due_at)
     dispatch.wake()
@@ -107,7 +107,9 @@ def promise(source: Source, due_at: datetime | None) -> None:
 
 def last_worked(source: Source) -> datetime | None:
     """When its newest slot that was worked was due: the hours of a cadence are counted from there."""
-    worked = BrandSlot.objects.of(source.workspace_id).filter(source=source, status__in=["picked", "empty"])
+    worked = BrandSlot.objects.of(source.workspace_id).filter(
+        source=source, status__in=[BrandSlotStatus.PICKED, BrandSlotStatus.EMPTY]
+    )
     found: datetime | None = worked.order_by("-id").values_list("due_at", flat=True).first()
     return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Exists, OuterRef
 
 from config.core.ids import encode
-from pipeline.models import PublishHold, RawBody, Revision
+from pipeline.models import HoldReason, PublishHold, RawBody, Revision
 from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
@@ -105,14 +105,14 @@ def of_item(item: GeneratedItem) -> Blocker:
 
 
 def _held_since(item: GeneratedItem) -> datetime | None:
-    if item.held == "approval_stale":
+    if item.held == HoldReason.APPROVAL_STALE:
         rows = Revision.everywhere.filter(item=item, number=item.revision)
         return rows.values_list("created_at", flat=True).first()
-    if item.held == "instructions_in_source":
+    if item.held == HoldReason.INSTRUCTIONS_IN_SOURCE:
         return item.ready_at
     if item.raw_item is None:
         return None
-    if item.held == "source_withdrawn":
+    if item.held == HoldReason.SOURCE_WITHDRAWN:
         return item.raw_item.withdrawn_at
     bodies = RawBody.everywhere.filter(raw_item=item.raw_item, number=item.raw_item.content_version)
     return bodies.values_list("created_at", flat=True).first()

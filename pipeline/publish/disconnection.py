@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from config.core import states, work_queue
 from config.core.errors import Conflict
 from config.core.ids import encode
-from pipeline.models import GeneratedItem, Outlet, Publication, WorkspaceDefaults
+from pipeline.models import GeneratedItem, Outlet, Publication, PublicationStatus, WorkspaceDefaults
 from pipeline.outlets.connection import note, refuse_deleted
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.publish.item_status import locked as locked_item
@@ -27,8 +27,8 @@ def hit_by_disconnecting(outlet: Outlet) -> dict[str, int]:
     """How many publications would be cancelled (`scheduled`), and of how many nobody could be asked (`unknown`)."""
     rows = Publication.objects.of(outlet.workspace_id).filter(outlet=outlet)
     return {
-        "scheduled": rows.filter(status="scheduled").count(),
-        "unknown": rows.filter(status="unknown").count(),
+        "scheduled": rows.filter(status=PublicationStatus.SCHEDULED).count(),
+        "unknown": rows.filter(status=PublicationStatus.UNKNOWN).count(),
     }
 
 
@@ -70,7 +70,7 @@ def disconnect(outlet: Outlet, *, by: str, now: datetime) -> int:
             **work_queue.overtake(),
         )
         note("outlet.disconnected", row, by, {"platform": row.platform})
-        scheduled = rows.filter(status="scheduled").order_by("item_id")
+        scheduled = rows.filter(status=PublicationStatus.SCHEDULED).order_by("item_id")
         items = list(scheduled.values_list("item_id", flat=True).distinct())
     return sum(_cancel(item_id, row, now) for item_id in items)
 
@@ -80,9 +80,7 @@ def _cancel(item_id: UUID, outlet: Outlet, now: datetime) -> int:
     with transaction.atomic():
         item = locked_item(GeneratedItem(pk=item_id))
         cancelled = 0
-        scheduled = Publication.everywhere.select_for_update().filter(
-            item=item, outlet=outlet, status="scheduled"
-        )
+        scheduled = Publication.everywhere.scheduled().select_for_update().filter(item=item, outlet=outlet)
         for publication in scheduled.order_by("id"):
             states.move(
                 publication,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core import states
 from pipeline import payloads
-from pipeline.models import GeneratedItem, Publication
+from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.states import OPEN_PUBLICATIONS, PUBLISHABLE, derive_status
 
 if TYPE_CHECKING:
@@ -51,7 +51,11 @@ def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> list[
     """
     rows = publications_of(item)
     to = derive_status(row["status"] for row in rows)
-    published = [row["published_at"] for row in rows if row["status"] == "published" and row["published_at"]]
+    published = [
+        row["published_at"]
+        for row in rows
+        if row["status"] == PublicationStatus.PUBLISHED and row["published_at"]
+    ]
     # What was handed over to a person is no promise of ours any more.
     waiting = [
         row["due_at"]

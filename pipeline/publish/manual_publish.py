@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import ids, states
 from config.core.crash_points import crash_point
-from pipeline.models import Asset, Attempt
+from pipeline.models import Asset, Attempt, PublicationStatus
 from pipeline.outlets import short_links
 from pipeline.outlets.outlet_client import connect
 from pipeline.publish.item_status import locked, refresh_item
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def is_handed_over(row: Publication) -> bool:
-    return row.status == "publishing" and row.step == row.BY_HAND
+    return row.status == PublicationStatus.PUBLISHING and row.step == row.BY_HAND
 
 
 def hand_over(row: Publication, post: Adapted, now: datetime) -> None:
@@ -82,7 +82,7 @@ def _tell(row: Publication, item: GeneratedItem, now: datetime) -> None:
 def package_of(row: Publication) -> Adapted:
     """What was handed over, whatever its outlet's settings became since; before that with links that lead straight."""
     straight = straight_post_for(row, connect(row.outlet))
-    if row.status == "scheduled":
+    if row.status == PublicationStatus.SCHEDULED:
         # No short link of it leads anywhere yet.
         return straight
     link = short_links.kept_for(straight.payload.link, row)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from config.core import states, work_queue
-from pipeline.models import Attempt, Publication
+from pipeline.models import Attempt, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.plugins import OutcomeUnknown
 from pipeline.publish.item_status import locked, refresh_item
@@ -42,7 +42,7 @@ def doubt_promised(*, now: datetime) -> int:
         for key in list(promised.order_by("item_id", "id").values_list("pk", flat=True)):
             row = Publication.everywhere.select_related("item").get(pk=key)
             platform = platform_of(row.platform)
-            is_ours = platform.posts_are_ours or row.status == "publishing"
+            is_ours = platform.posts_are_ours or row.status == PublicationStatus.PUBLISHING
             if platform.is_by_hand or (is_ours and not platform.mails_subscribers):
                 continue
             # One by one and in this order: item, then publication, as everywhere.
@@ -74,6 +74,4 @@ def is_in_doubt(row: Publication) -> bool:
 
 def was_never_called(row: Publication) -> bool:
     """In doubt only because of a restore: no call of it is open that we know of."""
-    return is_in_doubt(row) and not (
-        Attempt.everywhere.filter(publication=row, status__in=["started", "unknown"]).exists()
-    )
+    return is_in_doubt(row) and not (Attempt.everywhere.open().filter(publication=row).exists())

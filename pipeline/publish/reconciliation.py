@@ -86,7 +86,7 @@ def absence_counts_at(row: Publication) -> datetime | None:
 
     None where no call of it is open.
     """
-    open_ones = Attempt.everywhere.filter(publication=row, status__in=["started", "unknown"])
+    open_ones = Attempt.everywhere.open().filter(publication=row)
     started_at: datetime | None = open_ones.aggregate(at=Max("started_at"))["at"]
     return started_at and started_at + LONGEST + platform_of(row.platform).settles
 

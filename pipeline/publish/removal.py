@@ -13,7 +13,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict
 from config.core.middleware import request_id
-from pipeline.models import Publication
+from pipeline.models import Publication, PublicationStatus, PublicationStep
 from pipeline.outlets import health
 from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
@@ -42,7 +42,7 @@ def remove(publication: Publication, *, now: datetime) -> Publication:
             .get(pk=publication.pk)
         )
         _refuse_unless_removable(row)
-        if row.step != "remove":
+        if row.step != PublicationStep.REMOVE:
             values = {
                 "step": "remove",
                 "step_state": {**row.step_state, "remove_tries": 0},
@@ -61,7 +61,7 @@ def remove(publication: Publication, *, now: datetime) -> Publication:
 
 
 def _refuse_unless_removable(row: Publication) -> None:
-    if row.status != "published":
+    if row.status != PublicationStatus.PUBLISHED:
         message = f"It is {row.status}; only what is published is taken back."
         raise Conflict.because(code="not_published", message=message)
     platform = platform_of(row.platform)

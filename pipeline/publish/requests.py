@@ -12,7 +12,14 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail
 from config.core.middleware import request_id
-from pipeline.models import GeneratedItem, Publication, WorkspaceDefaults
+from pipeline.models import (
+    GeneratedItem,
+    GeneratedItemStatus,
+    HoldReason,
+    Publication,
+    PublicationStatus,
+    WorkspaceDefaults,
+)
 from pipeline.publish.item_status import lock_groups, locked, refresh_item, set_on
 from pipeline.publish.overrule import note_overruled
 from pipeline.publish.results import next_look
@@ -52,7 +59,7 @@ def request(
             # Publishing is itself the approval, and names the revision.
             set_on(row, approved_by=by, approved_at=now, approved_revision=row.revision)
             note_overruled(row, by=by)
-        if row.held == "approval_stale":
+        if row.held == HoldReason.APPROVAL_STALE:
             set_on(row, held="")
             # What waited for an approval elsewhere waits no longer.
             wake_scheduled(row)
@@ -127,7 +134,7 @@ def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
         "attempts": 0,
         "lease_token": row.lease_token + 1,
     }
-    if row.status == "failed":
+    if row.status == PublicationStatus.FAILED:
         states.move(row, "scheduled", under_lease=False, **anew)
         return row
     Publication.everywhere.filter(pk=row.pk).update(**anew, version=row.version + 1)
@@ -138,7 +145,11 @@ def _promise_again(row: Publication, values: Mapping[str, Any]) -> Publication:
 def _supersede(siblings: Sequence[GeneratedItem], item: GeneratedItem, *, by: str, now: datetime) -> None:
     message = "Another variant of the same group was published; restore it to use it too."
     for sibling in siblings:
-        if sibling.pk == item.pk or sibling.status != "ready" or sibling.deleted_at is not None:
+        if (
+            sibling.pk == item.pk
+            or sibling.status != GeneratedItemStatus.READY
+            or sibling.deleted_at is not None
+        ):
             continue
         reason = {"code": "superseded", "message": message, "by": by, "at": as_z(now)}
         states.move(sibling, "rejected", rejection=reason, updated_at=now)
@@ -158,7 +169,7 @@ def cancel(
     with transaction.atomic():
         row = locked(item)
         states.refuse_other_version(row.version, expected_version)
-        rows = Publication.everywhere.select_for_update().filter(item=row, status="scheduled")
+        rows = Publication.everywhere.scheduled().select_for_update().filter(item=row)
         scheduled = list((rows if only is None else rows.filter(pk__in=only)).order_by("id"))
         if not scheduled:
             message = f"It is {row.status}; there is no schedule to cancel."
@@ -235,13 +246,13 @@ def leave(publication: Publication, *, now: datetime) -> Publication:
 
 def _refuse_unless_failed(row: Publication) -> None:
     """What may be under way is never sent beside it."""
-    if row.status == "publishing":
+    if row.status == PublicationStatus.PUBLISHING:
         message = "It is being published at this moment; wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
-    if row.status == "unknown":
+    if row.status == PublicationStatus.UNKNOWN:
         message = "Its outcome is not known, so it isn't sent again: reconcile it first."
         raise Conflict.because(code="outcome_unknown", message=message)
-    if row.status != "failed":
+    if row.status != PublicationStatus.FAILED:
         message = f"It is {row.status}; only a failed publication is retried."
         detail = Detail("status", "not_failed", message, {"status": row.status, "allowed": ["failed"]})
         raise Conflict(detail)
@@ -251,13 +262,17 @@ def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
     """Have an unknown outcome looked up at once."""
     with transaction.atomic():
         item = locked(publication.item)
-        changed = Publication.everywhere.filter(pk=publication.pk, status="unknown").update(
-            wake_at=now,
-            next_attempt_at=now,
-            request_id=request_id(),
-            version=F("version") + 1,
-            updated_at=now,
-            **work_queue.overtake(),
+        changed = (
+            Publication.everywhere.unknown()
+            .filter(pk=publication.pk)
+            .update(
+                wake_at=now,
+                next_attempt_at=now,
+                request_id=request_id(),
+                version=F("version") + 1,
+                updated_at=now,
+                **work_queue.overtake(),
+            )
         )
         publication.refresh_from_db()
         if not changed:
@@ -271,8 +286,8 @@ def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
 def wake_scheduled(item: GeneratedItem) -> None:
     """What a hold kept back is looked at when it is due, at once where it is over; the item is locked by the caller."""
     # In the order of ids, as every other path that locks several publications.
-    for row in Publication.everywhere.filter(item=item, status="scheduled").order_by("id"):
-        Publication.everywhere.filter(pk=row.pk, status="scheduled").update(
+    for row in Publication.everywhere.scheduled().filter(item=item).order_by("id"):
+        Publication.everywhere.scheduled().filter(pk=row.pk).update(
             wake_at=next_look(row), **work_queue.overtake()
         )
     dispatch.wake()
@@ -280,7 +295,7 @@ def wake_scheduled(item: GeneratedItem) -> None:
 
 def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:
     """The words have changed: what was prepared with the former ones is prepared anew; the caller holds the item."""
-    Publication.everywhere.filter(item=item, status="scheduled").update(
+    Publication.everywhere.scheduled().filter(item=item).update(
         revision=item.revision,
         step="prepare",
         step_state={},

@@ -9,7 +9,7 @@ from django.db import transaction
 from accounts import audit
 from config.core import ids
 from config.core.errors import Conflict
-from pipeline.models import Publication
+from pipeline.models import Publication, PublicationStatus
 from pipeline.platforms.base import Sent
 from pipeline.plugins import Refused
 from pipeline.publish.item_status import locked
@@ -38,7 +38,7 @@ def settle(publication: Publication, *, was_sent: bool, url: str = "", by: str, 
             .get(pk=publication.pk)
         )
         by_hand = is_handed_over(row)
-        if row.status != "unknown" and not by_hand:
+        if row.status != PublicationStatus.UNKNOWN and not by_hand:
             message = f"It is {row.status}; only an unknown outcome can be settled, or what was handed over."
             raise Conflict.because(code="not_unknown", message=message)
         if was_sent:

@@ -19,7 +19,7 @@ from config.core.errors import Detail
 from config.core.ids import encode
 from pipeline import events, mailing, payloads
 from pipeline.media import pictures
-from pipeline.models import Attempt, GeneratedItem, Outlet, Publication
+from pipeline.models import Attempt, AttemptStatus, GeneratedItem, Outlet, Publication, PublicationStatus
 from pipeline.outlets import health
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.platforms.base import Sent
@@ -178,7 +178,7 @@ def record_unknown(
             attempts=0,
             updated_at=now,
         )
-        for attempt in Attempt.everywhere.filter(publication=row, status="started"):
+        for attempt in Attempt.everywhere.filter(publication=row, status=AttemptStatus.STARTED):
             states.move(attempt, "unknown", error=shown)
         refresh_item(item, now=now)
         crash_point("publish.recorded")
@@ -194,10 +194,17 @@ def keep_late_answer(
     if platform_of(row.platform).mails_subscribers:
         return
     external_id = storable(sent.external_id)[:300]
-    if row.status in {"published", "removed"} and row.external_id == external_id:
+    if (
+        row.status in {PublicationStatus.PUBLISHED, PublicationStatus.REMOVED}
+        and row.external_id == external_id
+    ):
         # A look-up has found this very post meanwhile.
         return
-    if row.status == "published" and not row.external_id and attempt.status == "succeeded":
+    if (
+        row.status == PublicationStatus.PUBLISHED
+        and not row.external_id
+        and attempt.status == AttemptStatus.SUCCEEDED
+    ):
         # A person said that it was sent, and couldn't name the id.
         Publication.everywhere.filter(pk=row.pk).update(
             external_id=external_id,
@@ -222,11 +229,11 @@ def keep_late_answer(
         status=row.status,
         external_id=external_id,
     )
-    if row.status in {"scheduled", "failed"} and item.deleted_at is None:
+    if row.status in {PublicationStatus.SCHEDULED, PublicationStatus.FAILED} and item.deleted_at is None:
         take_over(row)
         _publish_by(attempt, row, now)
-    elif row.status not in {"publishing", "unknown"}:
-        is_published = row.status == "published"
+    elif row.status not in {PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN}:
+        is_published = row.status == PublicationStatus.PUBLISHED
         shown = _posted_twice(row.external_id, attempt) if is_published else _posted_after_all(attempt)
         Publication.everywhere.filter(pk=row.pk).update(error=shown, version=F("version") + 1, updated_at=now)
         row.refresh_from_db(fields=["error", "version", "updated_at"])
@@ -412,11 +419,7 @@ def _close_attempts(
     row: Publication, to: str, error: Mapping[str, Any] | None, now: datetime, *, attempt: Attempt | None
 ) -> None:
     """The attempt of this call, or every one whose outcome was open until a look-up told it."""
-    open_ones = (
-        [attempt]
-        if attempt is not None
-        else list(Attempt.everywhere.filter(publication=row, status__in=["started", "unknown"]))
-    )
+    open_ones = [attempt] if attempt is not None else list(Attempt.everywhere.open().filter(publication=row))
     for one in open_ones:
         states.move(one, to, error=error, finished_at=now)
 
@@ -469,7 +472,7 @@ def tell(
 def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> None:
     """A failure that ends its tries; sent anew by a person and failed again, it is another one."""
     words = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
-    if row.status == "unknown":
+    if row.status == PublicationStatus.UNKNOWN:
         title = _("Nobody knows whether “%(item)s” was published on %(outlet)s") % words
     else:
         title = _("“%(item)s” was not published on %(outlet)s") % words

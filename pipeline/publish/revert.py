@@ -12,7 +12,7 @@ from config.core import dispatch, states, work_queue
 from config.core.errors import Conflict
 from config.core.ids import decode, encode
 from config.core.middleware import request_id
-from pipeline.models import GeneratedItem, Publication, PublishQueue
+from pipeline.models import GeneratedItem, Publication, PublicationStatus, PublishQueue
 from pipeline.publish.item_status import locked, refresh_item
 from pipeline.publish.results import next_look
 
@@ -40,7 +40,9 @@ Stood = dict[str, Any]
 
 def as_they_stand(item: GeneratedItem) -> dict[str, Stood]:
     """What of the item could be promised anew, scheduled or failed, by the public ids of the publications."""
-    rows = Publication.everywhere.filter(item=item, status__in=("scheduled", "failed")).order_by("id")
+    rows = Publication.everywhere.filter(
+        item=item, status__in=(PublicationStatus.SCHEDULED, PublicationStatus.FAILED)
+    ).order_by("id")
     return {encode("pub", row.pk): _stood(row) for row in rows}
 
 
@@ -73,7 +75,7 @@ def put_back(
             .filter(item=row, pk__in=wanted)
             .order_by("id")
         )
-        if len(there) != len(wanted) or any(one.status != "scheduled" for one in there):
+        if len(there) != len(wanted) or any(one.status != PublicationStatus.SCHEDULED for one in there):
             message = (
                 "Something of it is on its way already, or was cancelled; its former time can't come back."
             )
@@ -99,8 +101,12 @@ def promise_as_before(
         states.refuse_other_version(row.version, expected_version)
         wanted = {key: stood for name, stood in promises.items() if (key := decode("pub", name)) is not None}
         rows = Publication.everywhere.filter(item=row).select_related("outlet").order_by("id")
-        there = [one for one in rows if one.pk in wanted and one.status == "cancelled"]
-        taken = {one.outlet_id for one in rows if one.status not in {"cancelled", "removed"}}
+        there = [one for one in rows if one.pk in wanted and one.status == PublicationStatus.CANCELLED]
+        taken = {
+            one.outlet_id
+            for one in rows
+            if one.status not in {PublicationStatus.CANCELLED, PublicationStatus.REMOVED}
+        }
         if len(there) != len(wanted) or any(
             one.outlet.deleted_at is not None or one.outlet_id in taken for one in there
         ):
@@ -116,7 +122,7 @@ def promise_as_before(
 
 
 def _promise(cancelled: Publication, stood: Stood, item: GeneratedItem, now: datetime) -> None:
-    has_failed = stood["status"] == "failed"
+    has_failed = stood["status"] == PublicationStatus.FAILED
     row = Publication(
         workspace_id=cancelled.workspace_id,
         test=cancelled.test,
@@ -148,7 +154,7 @@ def _values(row: Publication, stood: Stood, now: datetime) -> dict[str, Any]:
 
 def _write(row: Publication, stood: Stood, now: datetime) -> None:
     values = _values(row, stood, now)
-    if stood["status"] == "failed":
+    if stood["status"] == PublicationStatus.FAILED:
         values |= {"revision": stood["revision"], "wake_at": None}
         states.move(row, "failed", **values, attempts=0, lease_token=row.lease_token + 1)
         return

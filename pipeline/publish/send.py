@@ -15,7 +15,7 @@ from config.core import dispatch, limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
-from pipeline.models import Attempt, Outlet, Publication, PublicationStep
+from pipeline.models import Attempt, AttemptStatus, Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.check_account import BeingRenewed
 from pipeline.outlets.outlet_client import Connection, connect
 from pipeline.outlets.renewal import fresh_credentials
@@ -282,7 +282,7 @@ def _commit(row: Publication, connection: Connection, post: Adapted, attempt: At
 
     def is_ours() -> bool:
         try:
-            return bool(row.under_lease().filter(status="publishing").exists())
+            return bool(row.under_lease().filter(status=PublicationStatus.PUBLISHING).exists())
         finally:
             dispatch.release_connections()
 
@@ -322,7 +322,10 @@ def _keep_proof(row: Publication, sent: Sent, attempt: Attempt) -> None:
             .get(pk=row.pk)
         )
         made = Attempt.everywhere.get(pk=attempt.pk)
-        if fresh.status in {"unknown", "publishing"} and made.status in {"started", "unknown"}:
+        if fresh.status in {PublicationStatus.UNKNOWN, PublicationStatus.PUBLISHING} and made.status in {
+            AttemptStatus.STARTED,
+            AttemptStatus.UNKNOWN,
+        }:
             take_over(fresh)
             record_success(fresh, sent, utc_now(), attempt=made)
         else:

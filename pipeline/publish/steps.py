@@ -85,7 +85,7 @@ def _work(row: Publication, now: datetime) -> None:
     if is_handed_over(row):
         row.sleep_until(None)
         return
-    if row.status == "publishing":
+    if row.status == PublicationStatus.PUBLISHING:
         # The hand that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
         record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
         row = _read(row)
@@ -100,7 +100,7 @@ def give_up(publication: Publication) -> None:
     """A publication whose hands broke again and again ends where a person sees it."""
     row = _read(publication)
     now = utc_now()
-    if row.status == "publishing" and not is_handed_over(row):
+    if row.status == PublicationStatus.PUBLISHING and not is_handed_over(row):
         record_unknown(row, OutcomeUnknown(INTERRUPTED), now)
         return
     step = _step_of(row)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.core import ids
 from config.core.errors import Conflict, Detail, Invalid
-from pipeline.models import GeneratedItem, Outlet, Publication
+from pipeline.models import GeneratedItem, HoldReason, Outlet, OutletStatus, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import account_of, buckets_of, platform_of
 from pipeline.outlets.references import check_outlets
 from pipeline.platforms.base import Adapted
@@ -161,10 +161,10 @@ def _promised_for(
 def _already(outlet: Outlet, kept: Publication | None) -> Detail | None:
     """Why nothing more can be promised there: it has the item, or may have it."""
     extra = {"outlet": ids.encode("out", outlet.pk)}
-    if kept is not None and kept.status == "published":
+    if kept is not None and kept.status == PublicationStatus.PUBLISHED:
         message = f"It is already published there: {outlet.name}."
         return Detail("outlets", "already_published", message, extra)
-    if kept is not None and kept.status in {"publishing", "unknown"}:
+    if kept is not None and kept.status in {PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN}:
         message = f"The publication to {outlet.name} is {kept.status}; wait for its outcome, or reconcile it."
         return Detail("outlets", "in_flight", message, extra)
     return None
@@ -241,13 +241,13 @@ def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
     """Why nothing goes through this account at present; None where something does."""
     if outlet.deleted_at is not None:
         return Refused(f"{outlet.name} was deleted; publish to another outlet.", code="outlet_deleted")
-    if outlet.status == "disabled":
+    if outlet.status == OutletStatus.DISABLED:
         return Refused(f"{outlet.name} is switched off; switch it on and retry.", code="outlet_disabled")
     taken_out = availability.of_platform(platform_of(outlet.platform))
     if taken_out is not None:
         return Refused(taken_out.sentence, code="platform_unavailable")
     # A simulated account has nobody who could reconnect it: the next word of its script tells whether it works.
-    if outlet.status == "needs_reconnect" and not outlet.is_simulated:
+    if outlet.status == OutletStatus.NEEDS_RECONNECT and not outlet.is_simulated:
         return NeedsReconnect(f"{outlet.name} has to be connected again before anything goes through it.")
     return None
 
@@ -265,7 +265,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
         return Detail(
             "status", "not_publishable", message, {"status": item.status, "allowed": sorted(PUBLISHABLE)}
         )
-    if item.held and item.held != "approval_stale":
+    if item.held and item.held != HoldReason.APPROVAL_STALE:
         message = WHY_HELD.get(item.held, "It is held; approve it to publish it as it is.")
         return Detail("held", "held", message)
     if item.workspace.requires_approval and item.approved_revision != item.revision:

@@ -11,7 +11,7 @@ from django.db.models import Q
 from accounts import audit
 from config.core import dispatch, work_queue
 from config.core.errors import Invalid, NotFound
-from pipeline.models import Publication, PublishHold
+from pipeline.models import Publication, PublicationStatus, PublishHold
 from pipeline.publish.blockers import hold_of, is_too_late
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def release(workspace: Workspace, *, by: str, now: datetime) -> None:
         if not deleted:
             raise NotFound
         _note("released", workspace, by, "")
-    waits = Q(status="scheduled", due_at__lte=now) & (Q(next_attempt_at=None) | Q(next_attempt_at__lte=now))
+    waits = Q(status=PublicationStatus.SCHEDULED, due_at__lte=now) & (
+        Q(next_attempt_at=None) | Q(next_attempt_at__lte=now)
+    )
     with transaction.atomic():
         rows = Publication.objects.of(workspace).select_for_update(skip_locked=True)
         found = rows.filter(waits, wake_at__gt=now, attempts=0).order_by("pk")
@@ -72,8 +74,9 @@ def coming(workspace: Workspace, *, test: bool, now: datetime) -> tuple[list[Com
     """What is scheduled, the earliest promise first, and whether there is more than is told."""
     rows = (
         Publication.objects.of(workspace)
+        .scheduled()
         .select_related("item", "outlet", "queue")
-        .filter(status="scheduled", test=test)
+        .filter(test=test)
         .order_by("due_at", "id")
     )
     found = list(rows[: SHOWN_MOST + 1])

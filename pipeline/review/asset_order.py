@@ -9,7 +9,7 @@ from django.db import transaction
 from config.core import states
 from config.core.errors import Conflict, Invalid
 from pipeline import publish
-from pipeline.models import Asset, GeneratedItem
+from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
 from pipeline.states import EDITABLE
 
 if TYPE_CHECKING:
@@ -82,6 +82,6 @@ def arrange(
         GeneratedItem.everywhere.filter(pk=row.pk).update(version=row.version + 1, updated_at=now)
         row.version += 1
         row.updated_at = now
-        if row.status == "scheduled":
+        if row.status == GeneratedItemStatus.SCHEDULED:
             publish.renew_scheduled(row, now=now)
     return row

@@ -12,7 +12,7 @@ from config.core.datetimes import as_z
 from config.core.errors import AppError, Conflict
 from config.core.ids import encode
 from pipeline import publish
-from pipeline.models import GeneratedItem
+from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.review import asset_order, decisions, variants
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _publish(item: GeneratedItem, version: int, given: Given) -> Decided:
     stood = publish.as_they_stand(item)
     row, made = publish.request(item, given.wish, by=given.by, now=given.now, expected_version=version)
     aside = GeneratedItem.everywhere.filter(
-        variant_group=row.variant_group, status="rejected", rejection__at=as_z(given.now)
+        variant_group=row.variant_group, status=GeneratedItemStatus.REJECTED, rejection__at=as_z(given.now)
     ).values_list("pk", flat=True)
     names = [encode("pub", one.pk) for one in made]
     former = {

@@ -26,12 +26,15 @@ from pipeline.media.files import erase_of_items
 from pipeline.models import (
     Asset,
     Attempt,
+    FlagReason,
     GeneratedItem,
+    GeneratedItemStatus,
     Generation,
     GenerationInput,
     Publication,
     RawBody,
     RawItem,
+    RawItemStatus,
     Revision,
     SeriesIssue,
 )
@@ -71,7 +74,7 @@ def approve(
     with transaction.atomic():
         row = _locked(item)
         states.refuse_other_version(row.version, expected_version)
-        is_flagged = row.flagged == "source_changed"
+        is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
         allowed = PUBLISHABLE if row.held else EDITABLE
         _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
         write(
@@ -109,7 +112,7 @@ def restore(item: GeneratedItem, *, now: datetime, expected_version: int | None 
         row = _locked(item)
         states.refuse_other_version(row.version, expected_version)
         _refuse_deleted(row)
-        if row.status != "rejected":
+        if row.status != GeneratedItemStatus.REJECTED:
             message = f"It is {row.status}; only a rejected item is restored."
             detail = Detail(
                 "status", "not_rejected", message, {"status": row.status, "allowed": ["rejected"]}
@@ -184,8 +187,8 @@ def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
 
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
-    if row.status != "ready":
-        what = "is scheduled" if row.status == "scheduled" else "failed to go out"
+    if row.status != GeneratedItemStatus.READY:
+        what = "is scheduled" if row.status == GeneratedItemStatus.SCHEDULED else "failed to go out"
         message = f"Its words are drawn in a picture that {what}. Cancel what {what} first, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
     engine = push.engine_named(row.engine_output)
@@ -238,7 +241,7 @@ def retry(
 
     Raises `Conflict`, with what would help where trying again can't, `QuotaExceeded`, `states.Overtaken` where it isn't the version that was expected.
     """
-    if item.revision and item.status == "failed" and _is_drawn(item):
+    if item.revision and item.status == GeneratedItemStatus.FAILED and _is_drawn(item):
         return _retry_drawing(item, now, expected_version)
     with transaction.atomic():
         raw = _source_of(item)
@@ -289,7 +292,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
         raw = _source_of(item)
         row = _locked(item)
         _refuse_deleted(row)
-        if row.status in {"queued", "generating"}:
+        if row.status in {GeneratedItemStatus.QUEUED, GeneratedItemStatus.GENERATING}:
             message = f"It is {row.status}; wait until it is made."
             raise Conflict.because(code="not_made_yet", message=message)
         last = GeneratedItem.everywhere.filter(variant_group=row.variant_group).aggregate(
@@ -379,7 +382,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         Revision.everywhere.filter(item=row).delete()
         Asset.everywhere.filter(item=row).update(revoked_at=now)
         # A drawing that broke keeps what was said with the words.
-        Generation.everywhere.filter(pk=row.generation_id, status__in=("done", "failed")).update(answers={})
+        Generation.everywhere.ended().filter(pk=row.generation_id).update(answers={})
         write(
             row,
             now,
@@ -508,7 +511,7 @@ def _tell_again(row: GeneratedItem, generation: Generation) -> None:
 
 def _requeue_raw(raw: RawItem, now: datetime) -> None:
     """A raw item of which nothing came waits for this run again."""
-    if raw.status == "failed":
+    if raw.status == RawItemStatus.FAILED:
         states.move(raw, "queued", reason=None, updated_at=now)
 
 

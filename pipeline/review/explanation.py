@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from config.core.datetimes import read_moment
 from config.core.ids import encode
 from pipeline.generate import retry_rules
-from pipeline.models import Publication
+from pipeline.models import GeneratedItemStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.publish.blockers import Blocker, Call, held_back, is_too_late, too_late
 from pipeline.publish.payload import effective_overrides, fitted, payload_of, words_of
@@ -47,7 +47,7 @@ def explain(item: GeneratedItem, *, now: datetime) -> Explained:
     waiting = [row for row in rows if row.status not in ENDED]
     if waiting:
         return Explained((), tuple((row, tuple(blockers_of(row, now))) for row in waiting))
-    if any(row.status == "published" for row in rows):
+    if any(row.status == PublicationStatus.PUBLISHED for row in rows):
         return Explained((Blocker("already_published", "It is out everywhere that it was promised to."),), ())
     return Explained(tuple(_unpromised(item)), ())
 
@@ -57,14 +57,14 @@ def _unpromised(item: GeneratedItem) -> Iterator[Blocker]:
     path = f"/generated/{encode('gen', item.pk)}"
     is_final = retry_rules.is_final(retry_rules.current_error(item.workspace, item))
     calls = {
-        "status": Call("POST", f"{path}/restore") if item.status == "rejected" else None,
+        "status": Call("POST", f"{path}/restore") if item.status == GeneratedItemStatus.REJECTED else None,
         "failed": None if is_final else Call("POST", f"{path}/retry"),
         "held": Call("POST", f"{path}/approve"),
         "approval": Call("POST", f"{path}/approve"),
     }
     found = why_not_publishable(item)
     if found is not None:
-        key = "failed" if item.status == "failed" else found.field or "status"
+        key = "failed" if item.status == GeneratedItemStatus.FAILED else found.field or "status"
         yield Blocker(found.code, found.message, clears=calls.get(key))
         if found.field == "status":
             return
@@ -87,10 +87,10 @@ def _left_by_autopilot(item: GeneratedItem) -> Iterator[str]:
 
 def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
     """The row comes with its item, outlet, workspace and queue."""
-    if row.status in OPEN_PUBLICATIONS - {"scheduled"}:
+    if row.status in OPEN_PUBLICATIONS - {PublicationStatus.SCHEDULED}:
         yield _open(row)
         return
-    if row.status == "failed":
+    if row.status == PublicationStatus.FAILED:
         said = (row.error or {}).get("message", "It failed.")
         call = Call("POST", f"/publications/{encode('pub', row.pk)}/retry")
         yield Blocker("failed", said, row.updated_at, clears=call)
@@ -103,7 +103,7 @@ def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
 
 
 def _open(row: Publication) -> Blocker:
-    if row.status == "publishing":
+    if row.status == PublicationStatus.PUBLISHING:
         return Blocker("in_flight", "The call to its platform is under way.", row.updated_at)
     call = Call("POST", f"/publications/{encode('pub', row.pk)}/reconcile")
     message = "Nobody knows whether the platform has it; it is looked up, and not sent again before."
@@ -140,7 +140,7 @@ def _of_outlet(row: Publication, now: datetime) -> Iterator[Blocker]:
     account = account_of(outlet)
     platform = platform_of(outlet.platform)
     payload = payload_of(words, effective_overrides(words, outlet, row.overrides), of=row.item)
-    if row.step == "prepare" or row.revision != row.item.revision:
+    if row.step == PublicationStep.PREPARE or row.revision != row.item.revision:
         for problem in platform.validate(account, fitted(payload, outlet, platform, account)):
             clears = Call("PATCH", f"/generated/{encode('gen', row.item_id)}")
             yield Blocker(problem.code, problem.message, clears=clears)

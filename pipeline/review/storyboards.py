@@ -17,7 +17,7 @@ from config.core import states
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import generate
 from pipeline.media import files
-from pipeline.models import Asset
+from pipeline.models import Asset, GeneratedItemStatus
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import missing, named
 from pipeline.render.typography.typeset import typeset
@@ -108,8 +108,8 @@ def edit(
 def _refuse_unless_ready(row: GeneratedItem) -> None:
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message="It was deleted.", field=None)
-    if row.status in EDITABLE - {"ready"}:
-        what = "is scheduled" if row.status == "scheduled" else "failed to go out"
+    if row.status in EDITABLE - {GeneratedItemStatus.READY}:
+        what = "is scheduled" if row.status == GeneratedItemStatus.SCHEDULED else "failed to go out"
         message = f"Its film {what}. Cancel what {what} first, then change the storyboard."
         raise Conflict(Detail(ROLE, "drawn_words", message, {"status": row.status}))
     if row.status not in EDITABLE:

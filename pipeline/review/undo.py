@@ -12,7 +12,7 @@ from config.core import states
 from config.core.errors import Conflict
 from config.core.ids import decode
 from pipeline import publish
-from pipeline.models import GeneratedItem, Publication, Revision
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus, Revision
 from pipeline.review import asset_order, bulk_review, decisions, variants
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def _approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now: date
     publish.lock_groups([item.variant_group])
     row: GeneratedItem = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     states.refuse_other_version(row.version, former["version"])
-    if Publication.everywhere.filter(item=row, status__in=("publishing", "unknown")).exists():
+    if Publication.everywhere.filter(
+        item=row, status__in=(PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN)
+    ).exists():
         message = "It is being published at this moment; wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
     _put_back(row, former, now)
@@ -120,7 +122,16 @@ def _another(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datet
     del by
     # Under the lock that everybody takes who decides on it: what is read here stays so until it is gone.
     row = next(one for one in publish.lock_groups([item.variant_group]) if one.pk == item.pk)
-    if row.status not in {"queued", "generating", "ready", "failed"} or row.approved_at is not None:
+    if (
+        row.status
+        not in {
+            GeneratedItemStatus.QUEUED,
+            GeneratedItemStatus.GENERATING,
+            GeneratedItemStatus.READY,
+            GeneratedItemStatus.FAILED,
+        }
+        or row.approved_at is not None
+    ):
         message = f"It is {row.status}; somebody has decided on it meanwhile."
         raise Conflict.because(code="decided_meanwhile", message=message)
     # What was made is revision 1; whatever comes after it somebody wrote.

@@ -9,6 +9,7 @@ from django.db import transaction
 from config.core import states
 from config.core.datetimes import as_z
 from config.core.errors import Conflict
+from pipeline.models import GeneratedItemStatus
 from pipeline.publish import lock_groups
 
 if TYPE_CHECKING:
@@ -36,11 +37,20 @@ def choose(
         chosen = next(one for one in group if one.pk == item.pk)
         for one in group:
             states.refuse_other_version(one.version, (expected_versions or {}).get(one.pk))
-        if chosen.deleted_at is not None or chosen.status in {"queued", "generating", "failed", "rejected"}:
+        if chosen.deleted_at is not None or chosen.status in {
+            GeneratedItemStatus.QUEUED,
+            GeneratedItemStatus.GENERATING,
+            GeneratedItemStatus.FAILED,
+            GeneratedItemStatus.REJECTED,
+        }:
             message = f"It is {chosen.status}; choose a variant that is ready."
             raise Conflict.because(code="not_ready", message=message)
         message = "Another variant of the same group was chosen; restore it to use it too."
-        others = [one for one in group if one.pk != item.pk and one.status == "ready" and not one.deleted_at]
+        others = [
+            one
+            for one in group
+            if one.pk != item.pk and one.status == GeneratedItemStatus.READY and not one.deleted_at
+        ]
         if expected_versions is not None:
             others = [one for one in others if one.pk in expected_versions]
         for one in others:
@@ -57,7 +67,10 @@ def take_back(item: GeneratedItem, others: Collection[UUID], *, at: str, now: da
         for one in group:
             why = one.rejection or {}
             # Whoever decided on it since then has the last word.
-            is_set_aside = one.status == "rejected" and (why.get("code"), why.get("at")) == (SUPERSEDED, at)
+            is_set_aside = one.status == GeneratedItemStatus.REJECTED and (
+                why.get("code"),
+                why.get("at"),
+            ) == (SUPERSEDED, at)
             if one.pk in others and is_set_aside and one.deleted_at is None:
                 states.move(one, "ready", rejection=None, updated_at=now)
                 restored += 1

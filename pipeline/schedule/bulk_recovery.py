@@ -13,7 +13,7 @@ from config.core.errors import AppError, Conflict
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.ingest import collect, push
-from pipeline.models import GeneratedItem, PersonaDraft, Publication, RawItem, Source
+from pipeline.models import GeneratedItem, PersonaDraft, Publication, PublicationStatus, RawItem, Source
 from pipeline.personas import drafts
 from pipeline.review import decisions
 from pipeline.review.bulk_review import AT_ONCE, CLEAR, Former
@@ -128,7 +128,7 @@ def _act_on(act: str, row: Publication, version: int, given: Given) -> None:
     states.refuse_other_version(fresh.version, version)
     if act == RETRY:
         _try_again(fresh, given)
-    elif act == CANCEL and fresh.status == "failed":
+    elif act == CANCEL and fresh.status == PublicationStatus.FAILED:
         publish.leave(fresh, now=given.now)
     elif act == CANCEL:
         publish.cancel(fresh.item, now=given.now, only={fresh.pk})
@@ -138,10 +138,10 @@ def _act_on(act: str, row: Publication, version: int, given: Given) -> None:
 
 def _try_again(row: Publication, given: Given) -> None:
     """What is unknown is asked for, and not sent: the platform may have it."""
-    if row.status == "unknown":
+    if row.status == PublicationStatus.UNKNOWN:
         publish.reconcile_now(row, now=given.now)
         return
-    if row.status == "scheduled":
+    if row.status == PublicationStatus.SCHEDULED:
         message = "It hasn't failed: take away what it waits for, or give it another time."
         raise Conflict.because(code="not_failed", message=message)
     publish.retry(row, by=given.by, now=given.now, at=given.retry_at)
@@ -149,7 +149,7 @@ def _try_again(row: Publication, given: Given) -> None:
 
 def _give_time(act: str, row: Publication, given: Given) -> None:
     """What failed is promised anew with the words, settings and late policy that it had."""
-    if row.status == "failed":
+    if row.status == PublicationStatus.FAILED:
         row = publish.retry(row, by=given.by, now=given.now)
     if act == NEXT or given.at is None:
         planning.to_next_slot(row, by=given.by, now=given.now, expected_version=row.version)

@@ -105,7 +105,7 @@ def _give(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
 
 def _wake(queue: PublishQueue) -> None:
     now = utc_now()
-    rows = Publication.everywhere.filter(queue=queue, status="scheduled", due_at__lte=now, attempts=0)
+    rows = Publication.everywhere.scheduled().filter(queue=queue, due_at__lte=now, attempts=0)
     ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
     Publication.everywhere.filter(pk__in=ids, wake_at__gt=now).update(wake_at=now, **work_queue.overtake())
     dispatch.wake()

@@ -12,7 +12,7 @@ from accounts import audit
 from config.core import dispatch, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Invalid
-from pipeline.models import Generation, Publication, Switch
+from pipeline.models import Generation, GenerationStatus, Publication, PublicationStatus, Switch
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -105,14 +105,16 @@ def _wake(switch: Switch, now: datetime) -> None:
     if switch.what == "publishing":
         model = Publication
         # Those whose promise is for later, or that wait for a retry of their own, were not held by this.
-        waits = Q(status="scheduled", due_at__lte=now) & (
+        waits = Q(status=PublicationStatus.SCHEDULED, due_at__lte=now) & (
             Q(next_attempt_at=None) | Q(next_attempt_at__lte=now)
         )
         if switch.platform:
             waits &= Q(platform=switch.platform)
     else:
         model = Generation
-        waits = Q(status__in=["queued", "running"], error__code=MODEL_CALLS_STOPPED)
+        waits = Q(
+            status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING], error__code=MODEL_CALLS_STOPPED
+        )
     if switch.workspace_id is not None:
         waits &= Q(workspace_id=switch.workspace_id)
     with transaction.atomic():

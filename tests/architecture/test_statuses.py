@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 from django.apps import apps
 
@@ -17,6 +18,15 @@ NOT_A_STATUS = {
     "accounts/access/idempotency.py:run_once": "IdempotencyKey.status is the HTTP status of a stored answer",
 }
 """Where a column of that name is something else."""
+ASKS = frozenset({"filter", "exclude", "get", "get_or_create", "Q", "Count", "count", "When"})
+CLOSED = frozenset({"status", "held", "flagged", "step", "decision", "outcome", "bucket"})
+"""Columns whose values are a `TextChoices` of their model."""
+READ = frozenset({"status", "held", "flagged"})
+"""Those of them that no value of a plain function has."""
+OF_THE_VALUES = ("*/models/*.py", "*/states.py")
+"""Where the values are said: beside the models, and in the tables of moves."""
+PURE = ("sources", "engines", "platforms", "writers", "voices", "render", "grounding", "text")
+"""Packages that import no models: what they call a status is a vendor's."""
 
 
 def _models_with_a_status() -> set[str]:
@@ -163,4 +173,84 @@ def test_the_rule_sees_what_it_forbids():
             for _, node in module.functions()
             for target in _targets(node)
         ) or any(_writes_status(call, {"Source", "Delivery"}) for _, call in calls(module))
+        assert hit is (text in wrong), text
+
+
+def test_no_status_is_asked_for_by_a_string():
+    found = [
+        module.at(node)
+        for module in modules()
+        if not _says_the_values(module.path)
+        for _, node in module.functions()
+        if _asks_by_a_string(node)
+    ]
+    assert found == []
+
+
+def _says_the_values(path: str) -> bool:
+    of_plugins = path.startswith(tuple(f"pipeline/{name}/" for name in PURE))
+    return of_plugins or any(Path(path).match(form) for form in OF_THE_VALUES)
+
+
+def _asks_by_a_string(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        name = chain_of(node)[-1:] if chain_of(node) else ()
+        return bool(set(name) & ASKS) and any(
+            _column_of(lookup) in CLOSED and _has_text(value) for lookup, value in keywords(node).items()
+        )
+    if isinstance(node, ast.Compare):
+        sides = (node.left, *node.comparators)
+        return any(_is_read(side) for side in sides) and any(
+            _has_text(side) for side in sides if not _is_read(side)
+        )
+    return False
+
+
+def _column_of(lookup: str) -> str:
+    """`status` of `item__status__in`."""
+    return next((part for part in reversed(lookup.split("__")) if part != "in"), "")
+
+
+def _is_read(node: ast.expr) -> bool:
+    """`row.status`, or `row["status"]`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and node.slice.value == "status"
+    return isinstance(node, ast.Attribute) and node.attr in READ
+
+
+def _has_text(node: ast.expr) -> bool:
+    """A string that isn't empty, alone or in a list, a set or what is added to one."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and bool(node.value)
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return any(_has_text(one) for one in node.elts)
+    if isinstance(node, ast.BinOp):
+        return _has_text(node.left) or _has_text(node.right)
+    if isinstance(node, ast.IfExp):
+        return _has_text(node.body) or _has_text(node.orelse)
+    return isinstance(node, ast.Starred) and _has_text(node.value)
+
+
+def test_the_rule_sees_who_asks_by_a_string():
+    wrong = (
+        "rows.filter(status='failed')",
+        "Publication.everywhere.exclude(status__in=['failed', 'unknown'])",
+        "Q(batch__status__in=OPEN | {'sent'})",
+        "rows.filter(step='poll' if late else Step.COMMIT)",
+        "row.status == 'failed'",
+        "row['status'] in {'failed', *OTHERS}",
+        "row.status in EDITABLE - {'ready'}",
+        "'source_changed' != item.flagged",
+    )
+    right = (
+        "rows.filter(status=Status.FAILED)",
+        "rows.filter(held='')",
+        "rows.exclude(held='')",
+        "row.status in {Status.FAILED, Status.UNKNOWN}",
+        "row.status == stood['status']",
+        "Row(status='failed')",
+        "status == 'active'",
+    )
+    for text in (*wrong, *right):
+        hit = any(_asks_by_a_string(node) for node in ast.walk(ast.parse(text)))
         assert hit is (text in wrong), text

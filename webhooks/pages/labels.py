@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from pipeline.events import TYPES
-from webhooks.models import EVERY_EVENT
+from webhooks.models import EVERY_EVENT, DeliveryStatus, EndpointStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,11 +61,11 @@ class Outcome:
 
 
 def outcome_of(delivery: Delivery, *, now: datetime) -> Outcome:
-    if delivery.status == "delivered":
+    if delivery.status == DeliveryStatus.DELIVERED:
         return Outcome("good", "circle-check", _("Delivered"))
-    if delivery.status == "failed":
+    if delivery.status == DeliveryStatus.FAILED:
         return Outcome("bad", "circle-alert", _("Failed"))
-    if delivery.status == "held":
+    if delivery.status == DeliveryStatus.HELD:
         return Outcome("", "circle-pause", _("Held"))
     # A claimed row counts its claim until the attempt is written.
     is_claimed = delivery.attempts > 0
@@ -82,7 +82,7 @@ def state_of(endpoint: Endpoint) -> str:
     """One of paused, disabled, failing, active, new; the template has the words."""
     if not endpoint.is_on:
         return "paused"
-    if endpoint.status == "disabled":
+    if endpoint.status == EndpointStatus.DISABLED:
         return "disabled"
     if endpoint.failures:
         return "failing"

@@ -20,7 +20,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode, encode, first_of
 from webhooks import endpoints
-from webhooks.models import Delivery, DeliveryAttempt
+from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import LogFilter
 from webhooks.pages.parts import email_of, find_endpoint, gave_410, next_tries, tell
@@ -153,7 +153,11 @@ def _found(
 
 def _row(delivery: Delivery, now: datetime, zone: str) -> Row:
     outcome = labels.outcome_of(delivery, now=now)
-    waits = delivery.status == "pending" and not outcome.is_under_way and delivery.wake_at is not None
+    waits = (
+        delivery.status == DeliveryStatus.PENDING
+        and not outcome.is_under_way
+        and delivery.wake_at is not None
+    )
     return Row(
         delivery,
         outcome,

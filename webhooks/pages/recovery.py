@@ -17,6 +17,7 @@ from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from webhooks import recovery
+from webhooks.models import RecoveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import RecoverForm
 from webhooks.pages.parts import email_of, find_endpoint, tell
@@ -88,7 +89,7 @@ def progress_part(request: HttpRequest, place: Place, endpoint: Endpoint) -> Htt
     if newest is None:
         return HttpResponse(status=204) if asks_for(request, "recovery") else ""
     context = {"place": place, "endpoint": endpoint, "recovery": newest}
-    is_running = newest.status == "running"
+    is_running = newest.status == RecoveryStatus.RUNNING
     return look_again(
         request,
         "recovery",
@@ -100,7 +101,7 @@ def progress_part(request: HttpRequest, place: Place, endpoint: Endpoint) -> Htt
 
 def _newest(endpoint: Endpoint, *, is_running: bool = False) -> Recovery | None:
     found = recovery.newest(endpoint)
-    return None if found is not None and is_running and found.status != "running" else found
+    return None if found is not None and is_running and found.status != RecoveryStatus.RUNNING else found
 
 
 def _beginning(endpoint: Endpoint, place: Place) -> dict[str, object]:

@@ -23,7 +23,7 @@ from config.core.clock import utc_now
 from config.core.ids import encode
 from config.demo import history
 from pipeline.ingest import collect
-from pipeline.models import GeneratedItem, Outlet, Source
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +148,9 @@ def _items(workspace: Workspace) -> Any:
 
 
 def _ready_item(workspace: Workspace) -> GeneratedItem | None:
-    item: GeneratedItem | None = _items(workspace).filter(status="ready").order_by("id").first()
+    item: GeneratedItem | None = (
+        _items(workspace).filter(status=GeneratedItemStatus.READY).order_by("id").first()
+    )
     return item
 
 

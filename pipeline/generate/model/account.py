@@ -15,7 +15,15 @@ from config.core import dispatch, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict
 from pipeline.generate.model.client import TIMEOUT_SECONDS, Client, connect
-from pipeline.models import BatchedCall, Generation, GenerationQueue, ModelBatch, ModelCall, SharedBrief
+from pipeline.models import (
+    BatchedCall,
+    Generation,
+    GenerationQueue,
+    ModelBatch,
+    ModelBatchStatus,
+    ModelCall,
+    SharedBrief,
+)
 from pipeline.plugins import TryLater
 from pipeline.switches import kill_switch
 from pipeline.writers.model_calls import ModelChoice
@@ -203,7 +211,9 @@ def _spent(since: datetime, besides: ModelBatch | None = None, /, **which: Any) 
     booked = calls.aggregate(spent=Sum("cost_micro_usd"))["spent"] or 0
     # A batch is the workspace's, and asked with one key.
     of_batch = {f"batch__{name}": value for name, value in which.items()}
-    sent = BatchedCall.everywhere.filter(outcome="", batch__status__in=["sending", "sent"], **of_batch)
+    sent = BatchedCall.everywhere.filter(
+        outcome="", batch__status__in=[ModelBatchStatus.SENDING, ModelBatchStatus.SENT], **of_batch
+    )
     if besides is not None:
         sent = sent.exclude(batch=besides)
     return booked + (sent.aggregate(most=Sum("most_micro_usd"))["most"] or 0)

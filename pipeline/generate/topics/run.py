@@ -18,7 +18,15 @@ from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_fro
 from pipeline.generate.model.account import LostLease
 from pipeline.generate.topics import eligibility, select
 from pipeline.generate.topics.similarity import Memory
-from pipeline.models import BrandPick, GeneratedItem, Generation, GenerationStage, Source, Topic
+from pipeline.models import (
+    BrandPick,
+    BrandPickDecision,
+    GeneratedItem,
+    Generation,
+    GenerationStage,
+    Source,
+    Topic,
+)
 from pipeline.plugins import Refused
 from pipeline.writers.approved_lines import REPETITION
 from pipeline.writers.base import Usage
@@ -252,7 +260,7 @@ def _spent(generation: Generation) -> dict[str, Any]:
 def pick_of(generation: Generation) -> BrandPick | None:
     """The one that the run works on; None for a run of a raw item, or one that is over."""
     found: BrandPick | None = (
-        BrandPick.everywhere.filter(generation=generation, decision="taken")
+        BrandPick.everywhere.filter(generation=generation, decision=BrandPickDecision.TAKEN)
         .select_related("topic", "slot")
         .order_by("-id")
         .first()
@@ -271,7 +279,7 @@ def conclude(
     pick = pick_of(generation)
     if pick is None:
         return
-    open_pick = BrandPick.everywhere.filter(pk=pick.pk, decision="taken")
+    open_pick = BrandPick.everywhere.filter(pk=pick.pk, decision=BrandPickDecision.TAKEN)
     if made:
         open_pick.update(decision="used", item=made[0], decided_at=now)
         Topic.everywhere.filter(pk=pick.topic_id).update(last_used_at=now)

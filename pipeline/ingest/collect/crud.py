@@ -28,7 +28,7 @@ from pipeline.ingest.collect.validation import (
     refuse_unavailable,
     written,
 )
-from pipeline.models import Source
+from pipeline.models import Source, SourceStatus
 from pipeline.switches.availability import EngineUnavailable, SourceUnavailable
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def change(
             _switch(row, status, workspace, fetches=kind.fetches, now=now)
         elif (
             kind.fetches
-            and row.status in {"active", "failing"}
+            and row.status in {SourceStatus.ACTIVE, SourceStatus.FAILING}
             and values.keys() & {"config", "poll_interval_minutes"}
         ):
             values["wake_at"] = values["due_at"] = now
@@ -234,7 +234,7 @@ def _as_changed(row: Source, values: Mapping[str, Any]) -> Source:
 
 
 def _switch(row: Source, status: str, workspace: Workspace, *, fetches: bool, now: datetime) -> None:
-    if status == "active" and row.status not in {"active", "failing"}:
+    if status == "active" and row.status not in {SourceStatus.ACTIVE, SourceStatus.FAILING}:
         refuse_past_plan(workspace, test=row.test)
     wake_at = now if status == "active" and fetches else None
     states.move(

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core.datetimes import as_z
 from pipeline import events, payloads
+from pipeline.models import SourceStatus
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,7 +29,7 @@ def tell_failing(source: Source, now: datetime) -> None:
     )
     if source.test:
         return
-    is_gone = source.status == "gone"
+    is_gone = source.status == SourceStatus.GONE
     title = _("The source %(name)s is gone") if is_gone else _("The source %(name)s fails")
     advice = (
         _("It is not polled again until somebody switches it on.")

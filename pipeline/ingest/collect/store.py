@@ -14,7 +14,7 @@ from pipeline.holds import source_changes
 from pipeline.ingest import push
 from pipeline.ingest.collect import entry_log, withdrawals
 from pipeline.ingest.collect.classify import judge, notes_on
-from pipeline.models import SourceEntry, WorkspaceDefaults
+from pipeline.models import SourceEntry, SourceEntryDecision, WorkspaceDefaults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -165,7 +165,9 @@ def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
 def _take_back(source: Source, gone: frozenset[str], now: datetime) -> None:
     if not gone:
         return
-    rows = SourceEntry.everywhere.filter(source=source, raw_item__isnull=False).exclude(decision="withdrawn")
+    rows = SourceEntry.everywhere.filter(source=source, raw_item__isnull=False).exclude(
+        decision=SourceEntryDecision.WITHDRAWN
+    )
     entries = [
         one
         for one in rows.only("id", "key", "raw_item_id").order_by("-id")[:2000]

@@ -26,7 +26,7 @@ from pipeline.ingest.collect.fetch import fetch, host_of
 from pipeline.ingest.collect.redirects import follow
 from pipeline.ingest.collect.store import take_in
 from pipeline.ingest.collect.validation import kind_of
-from pipeline.models import Source
+from pipeline.models import Source, SourceStatus
 from pipeline.plugins import PluginError, TryLater
 from pipeline.switches import host_slots
 
@@ -158,7 +158,7 @@ def _polled(
         values["last_new_at"] = now
     if move.config is not None:
         values |= {"config": dict(move.config), "updated_at": now}
-    if source.status == "failing":
+    if source.status == SourceStatus.FAILING:
         states.move(source, "active", under_lease=True, **values)
         return
     if move.config is not None:
@@ -213,7 +213,7 @@ def _failed(
         "last_error": shown,
     }
     with transaction.atomic():
-        if source.status == "active" and failures >= limits.POLL_FAILURES_UNTIL_FAILING:
+        if source.status == SourceStatus.ACTIVE and failures >= limits.POLL_FAILURES_UNTIL_FAILING:
             states.move(source, "failing", under_lease=True, wake_at=next_poll, **values)
             tell_failing(source, now)
         else:

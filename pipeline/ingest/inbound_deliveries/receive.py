@@ -19,7 +19,7 @@ from config.core.ids import first_of, uuid7
 from config.core.middleware import request_id
 from pipeline.ingest import push
 from pipeline.ingest.inbound_deliveries import bodies, secrets
-from pipeline.models import InboundDelivery, Source, WorkspaceDefaults
+from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source, SourceStatus, WorkspaceDefaults
 from pipeline.sources.webhook import entries
 from pipeline.sources.webhook.signatures import NotProven, verify
 
@@ -97,7 +97,7 @@ def receive(source: Source, incoming: Incoming, *, now: datetime) -> Received:
     The delivery and what is made of it are one transaction: a sender that got no answer finds nothing done, or finds
     its delivery again by its own id, or by what the raw item is known by.
     """
-    if source.status == "paused":
+    if source.status == SourceStatus.PAUSED:
         message = "This source is paused; resume it and send again."
         raise NotVerifiable(Detail("status", "paused", message))
     kind = secrets.kind_of(source)
@@ -112,9 +112,9 @@ def receive(source: Source, incoming: Incoming, *, now: datetime) -> Received:
             crash_point("inbound.stored")
         else:
             row = InboundDelivery.everywhere.select_for_update().get(source=source, sender_key=row.sender_key)
-            if row.status != "failed":
+            if row.status != InboundDeliveryStatus.FAILED:
                 InboundDelivery.everywhere.filter(pk=row.pk).update(repeats=F("repeats") + 1)
-                outcome: Outcome = "ignored" if row.status == "ignored" else "duplicate"
+                outcome: Outcome = "ignored" if row.status == InboundDeliveryStatus.IGNORED else "duplicate"
                 return Received(outcome, row, row.raw_item_id, kind=kind)
         received = settle(source, row, read, kind=kind, now=now)
     crash_point("inbound.taken")
@@ -241,7 +241,7 @@ def _proven(source: Source, kind: str, incoming: Incoming, now: datetime) -> str
 def _note_refused(source: Source, kind: str, incoming: Incoming, error: NotProven, now: datetime) -> None:
     """So that the owner sees it, without the body, and not more than some a minute: who sent it isn't known."""
     lately = InboundDelivery.everywhere.filter(
-        source=source, status="refused", pk__gte=first_of(now - timedelta(minutes=1))
+        source=source, status=InboundDeliveryStatus.REFUSED, pk__gte=first_of(now - timedelta(minutes=1))
     )
     if lately.count() >= limits.INBOUND_REFUSALS_NOTED:
         return

@@ -17,7 +17,7 @@ from pipeline.ingest.inbound_deliveries.receive import (
     settle,
     shown,
 )
-from pipeline.models import InboundDelivery, Source, WorkspaceDefaults
+from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source, WorkspaceDefaults
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.webhook import PLUGIN, entries
 
@@ -102,7 +102,7 @@ def _again(delivery: InboundDelivery) -> Incoming:
     if delivery.body is None:
         why = (
             "It failed the verification, so nothing of it was kept."
-            if delivery.status == "refused"
+            if delivery.status == InboundDeliveryStatus.REFUSED
             else "Its body is no longer kept; have it sent again."
         )
         raise Conflict.because("body_gone", why, field=None)

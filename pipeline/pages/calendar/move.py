@@ -19,7 +19,7 @@ from config.core.datetimes import read_moment
 from config.core.errors import AppError
 from config.core.states import Overtaken
 from pipeline import publish
-from pipeline.models import Publication
+from pipeline.models import Publication, PublicationStatus
 from pipeline.publish.timing.queue_slots import next_free
 from pipeline.schedule import planning
 from pipeline.text.wall_clock import WallClock, moment_of, shift_of
@@ -98,7 +98,7 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
             for name, moments in zip((_("Sooner"), _("Later")), _slots(row, now), strict=True)
             if moments
         ]
-        if row.status == "scheduled"
+        if row.status == PublicationStatus.SCHEDULED
         else (),
         "back": _back(place, row, zone),
     }

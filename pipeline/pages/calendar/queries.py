@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from pipeline import publish
-from pipeline.models import Outlet, Publication, PublishQueue, Series
+from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
 from pipeline.pages.calendar.date_range import DAY, MONTH, Span
 from pipeline.review import explanation
 
@@ -75,7 +75,7 @@ class Card:
 
     @property
     def can_move(self) -> bool:
-        return bool(self.row["status"] == "scheduled")
+        return bool(self.row["status"] == PublicationStatus.SCHEDULED)
 
     @property
     def time(self) -> str:
@@ -145,7 +145,7 @@ def read(workspace: Workspace, span: Span, *, only: UUID | None, now: datetime) 
         total=len(cards),
         is_cut=len(rows) > READ_MOST,
         late=sum(card.is_late for card in cards),
-        failed=sum(card.row["status"] == "failed" for card in cards),
+        failed=sum(card.row["status"] == PublicationStatus.FAILED for card in cards),
         lasts=Counter(card.row["late_policy"] for card in cards if card.can_move),
     )
 
@@ -156,7 +156,7 @@ def reasons(board: Board, now: datetime) -> dict[UUID, str]:
         card.row["id"]
         for cell in board.days
         for card in cell.cards
-        if card.is_late or card.row["status"] in {"failed", "unknown"}
+        if card.is_late or card.row["status"] in {PublicationStatus.FAILED, PublicationStatus.UNKNOWN}
     ][:EXPLAINED]
     rows = Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
     found = {}
@@ -176,22 +176,24 @@ def _rows(workspace: Workspace, span: Span, only: UUID | None) -> list[dict[str,
     ways = (
         ours.unsent().filter(due_at__range=between).order_by("due_at", "id"),
         ours.published().filter(published_at__range=between).order_by("published_at", "id"),
-        ours.filter(Q(status="failed") | Q(status="unknown"), due_at__range=between).order_by("due_at", "id"),
+        ours.filter(
+            Q(status=PublicationStatus.FAILED) | Q(status=PublicationStatus.UNKNOWN), due_at__range=between
+        ).order_by("due_at", "id"),
     )
     found = [row for rows in ways for row in rows.values(*_COLUMNS)[: READ_MOST + 1]]
     return sorted(found, key=lambda row: (_moment(row), row["id"]))
 
 
 def _moment(row: Mapping[str, Any]) -> datetime:
-    moment: datetime = row["published_at"] if row["status"] == "published" else row["due_at"]
+    moment: datetime = row["published_at"] if row["status"] == PublicationStatus.PUBLISHED else row["due_at"]
     return moment
 
 
 def _card(row: Mapping[str, Any], span: Span, now: datetime, names: Mapping[UUID, str]) -> Card:
     moment = _moment(row)
-    is_late = row["status"] == "scheduled" and moment < now - LATE
+    is_late = row["status"] == PublicationStatus.SCHEDULED and moment < now - LATE
     tone, label = _TONES.get(row["status"], ""), _label(row, is_late=is_late)
-    if is_late or (row["status"] == "scheduled" and row["item__held"]):
+    if is_late or (row["status"] == PublicationStatus.SCHEDULED and row["item__held"]):
         tone = "warn"
     return Card(
         row, moment, moment.astimezone(span.zone), tone, label, is_late, names.get(row["outlet_id"], "")
@@ -199,7 +201,7 @@ def _card(row: Mapping[str, Any], span: Span, now: datetime, names: Mapping[UUID
 
 
 def _label(row: Mapping[str, Any], *, is_late: bool) -> str:
-    if row["status"] == "scheduled" and row["item__held"]:
+    if row["status"] == PublicationStatus.SCHEDULED and row["item__held"]:
         return _("Held")
     if is_late:
         return _("Late")

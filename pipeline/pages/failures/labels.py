@@ -12,7 +12,7 @@ from config.core.ids import encode
 from pipeline import publish
 from pipeline.dashboard.counts import Call
 from pipeline.generate import outcomes, retry_rules
-from pipeline.models import Publication
+from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import labels, next_actions
 from pipeline.pages.items.next_actions import Way
@@ -121,12 +121,12 @@ def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row]:
 def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> Row:
     blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
     is_by_hand = publish.is_handed_over(row)
-    is_scheduled = row.status == "scheduled"
+    is_scheduled = row.status == PublicationStatus.SCHEDULED
     label = _("Yours to post") if is_by_hand else _("Late") if is_scheduled else _("Going out")
     return Row(
         title=_title(row.item),
         at=row.due_at,
-        tone="info" if row.status == "publishing" and not is_by_hand else "warn",
+        tone="info" if row.status == PublicationStatus.PUBLISHING and not is_by_hand else "warn",
         label=label,
         why=_why_late(row, blocker, is_by_hand=is_by_hand, is_explained=is_explained),
         link=place.address("item_page", gen=row.item_id),
@@ -183,7 +183,7 @@ def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row
 def _failed(place: Place, row: Publication) -> Row:
     tone, label = outlet_words.status_of(row.status)
     error: Mapping[str, Any] = row.error or {}
-    is_unknown = row.status == "unknown"
+    is_unknown = row.status == PublicationStatus.UNKNOWN
     name = encode("pub", row.pk)
     whose = ("", "") if is_unknown else outlet_words.class_of(error)
     return Row(
@@ -273,17 +273,17 @@ def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Row:
     return Row(
         title=row.title or row.url or _("Untitled"),
         at=row.updated_at,
-        tone="bad" if row.status == "failed" else "warn",
-        label=_("Failed") if row.status == "failed" else _("Waits for credits"),
+        tone="bad" if row.status == RawItemStatus.FAILED else "warn",
+        label=_("Failed") if row.status == RawItemStatus.FAILED else _("Waits for credits"),
         why=_said(reason, _("No reason was kept.")),
         link=place.address("made", raw=row.pk),
         about=row.source.name,
         advice=_what_helps(reason),
-        until=row.wake_at if row.status == "waiting_quota" else None,
+        until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
         token="" if is_final else _token("raw", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
         way=Way(_("See the credits"), place.address("usage"), is_post=False)
-        if row.status == "waiting_quota"
+        if row.status == RawItemStatus.WAITING_QUOTA
         else None,
         call=None if is_final else _by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
     )
@@ -315,8 +315,8 @@ def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Row]:
         Row(
             title=row.name,
             at=row.failing_since,
-            tone="bad" if row.status == "gone" else "warn",
-            label=_("Gone") if row.status == "gone" else _("Fails"),
+            tone="bad" if row.status == SourceStatus.GONE else "warn",
+            label=_("Gone") if row.status == SourceStatus.GONE else _("Fails"),
             why=_said(row.last_error, _("No reason was kept.")),
             link=place.address("source_page", src=row.pk),
             until=row.wake_at,

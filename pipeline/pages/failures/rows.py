@@ -17,11 +17,15 @@ from pipeline.dashboard.counts import Count, count_each, first_id_of
 from pipeline.models import (
     GeneratedItem,
     InboundDelivery,
+    InboundDeliveryStatus,
     Mailing,
+    MailingStatus,
     Outlet,
     PersonaDraft,
     Publication,
+    PublicationStatus,
     RawItem,
+    RawItemStatus,
     Source,
 )
 from pipeline.pages.failures import forms, labels
@@ -161,7 +165,7 @@ def _drafts(place: Place, now: datetime) -> QuerySet[Any]:
 def _mailings(place: Place, now: datetime) -> QuerySet[Any]:
     del now
     found: QuerySet[Any] = Mailing.objects.of(place.workspace).filter(
-        status="stopped", outlet__deleted_at=None
+        status=MailingStatus.STOPPED, outlet__deleted_at=None
     )
     return found.select_related("outlet").defer("html", "text", "outlet__credentials", "outlet__config")
 
@@ -169,14 +173,14 @@ def _mailings(place: Place, now: datetime) -> QuerySet[Any]:
 def _deliveries(place: Place, now: datetime) -> QuerySet[Any]:
     del now
     found: QuerySet[Any] = InboundDelivery.objects.of(place.workspace).filter(
-        status="failed", test=False, source__deleted_at=None
+        status=InboundDeliveryStatus.FAILED, test=False, source__deleted_at=None
     )
     return found.select_related("source").defer("body", "made", "head")
 
 
 _ANY: Final = Q()
 _BY_HAND: Final = Q(step=Publication.BY_HAND)
-_KNOWN: Final = Q(status="failed")
+_KNOWN: Final = Q(status=PublicationStatus.FAILED)
 
 SECTIONS: Final[Mapping[str, Kind]] = {
     "late": Kind(
@@ -210,7 +214,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
             forms.ACCOUNT: _KNOWN & Q(error__class="account"),
             forms.CONTENT: _KNOWN & Q(error__class="content"),
             forms.PLATFORM: _KNOWN & ~Q(error__class="account") & ~Q(error__class="content"),
-            forms.UNKNOWN: Q(status="unknown"),
+            forms.UNKNOWN: Q(status=PublicationStatus.UNKNOWN),
         },
         "updated_at",
         "-updated_at",
@@ -255,7 +259,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         gettext_lazy("Raw items that nothing was made of"),
         gettext_lazy("What waits for credits goes on by itself when there are some again."),
         _raw,
-        {forms.MAKING: Q(status="failed"), forms.CREDITS: Q(status="waiting_quota")},
+        {forms.MAKING: Q(status=RawItemStatus.FAILED), forms.CREDITS: Q(status=RawItemStatus.WAITING_QUOTA)},
         "updated_at",
         "-updated_at",
         labels.raw,

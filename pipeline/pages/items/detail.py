@@ -12,7 +12,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from pipeline.dashboard.counts import FLAGS, HOLDS
 from pipeline.generate import retry_rules
-from pipeline.models import Asset, GeneratedItem, Publication, Revision
+from pipeline.models import Asset, FlagReason, GeneratedItem, GeneratedItemStatus, Publication, Revision
 from pipeline.pages.items import claims, labels, next_actions, preview, publications
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrences as returns
@@ -115,7 +115,7 @@ def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 def _needs_approval(row: GeneratedItem) -> bool:
     """Whether somebody's approval changes anything: it lets go of a hold, a flag, or is asked for."""
-    if row.held or row.flagged == "source_changed":
+    if row.held or row.flagged == FlagReason.SOURCE_CHANGED:
         return row.status in PUBLISHABLE
     return row.status in EDITABLE and row.approved_revision != row.revision
 
@@ -123,7 +123,9 @@ def _needs_approval(row: GeneratedItem) -> bool:
 def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
     """What is under way, looking again by itself; where it has come to its end, the whole page is opened anew."""
     sent: Sequence[Mapping[str, Any]] = ()
-    if row.status == "publishing" or (row.status == "scheduled" and row.publish_at is not None):
+    if row.status == GeneratedItemStatus.PUBLISHING or (
+        row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None
+    ):
         rows = Publication.objects.of(place.workspace).unsent().by_platform()
         now = utc_now()
         sent = list(

@@ -88,7 +88,7 @@ _CHECKS: Final[Mapping[str, _StrPromise]] = {
 def state_of(item: GeneratedItem) -> tuple[str, str, str]:
     """Tone, icon and words of an item's status; of one that is being filmed with how far it is."""
     tone, icon, label = STATES[item.status]
-    percent = item.generation.progress if item.status == "generating" else 0
+    percent = item.generation.progress if item.status == GeneratedItemStatus.GENERATING else 0
     return tone, icon, _("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label)
 
 
@@ -115,7 +115,7 @@ def state_of_spread(status: str, spread: Mapping[str, int]) -> tuple[str, str, s
 
 def stage_of(item: GeneratedItem) -> str:
     """How far the run of an item is that is being made, and what it waits for; empty for any other."""
-    if item.status != "generating":
+    if item.status != GeneratedItemStatus.GENERATING:
         return ""
     run = item.generation
     waits_for = (run.error or {}).get("message", "")

@@ -12,7 +12,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.ids import decode, encode
 from pipeline.dashboard.counts import HOLDS
-from pipeline.models import Asset, GeneratedItem
+from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
 from pipeline.pages.items import labels, publications
 from pipeline.pages.items.forms import ItemFilter
 
@@ -100,7 +100,11 @@ def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
 def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
     tone, icon, label = labels.state_of_spread(row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
-    is_out = row["status"] in {"published", "partially_published", "removed"}
+    is_out = row["status"] in {
+        GeneratedItemStatus.PUBLISHED,
+        GeneratedItemStatus.PARTIALLY_PUBLISHED,
+        GeneratedItemStatus.REMOVED,
+    }
     return {
         **row,
         "title": title,

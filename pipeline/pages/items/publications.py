@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from config.core.datetimes import read_moment
 from pipeline import publish
-from pipeline.models import Attempt, Publication
+from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import labels
 from pipeline.pages.outlets import labels as outlet_words
@@ -78,7 +78,11 @@ def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mappin
     found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
     keys = [key for key, status in items if status in labels.SPREADING]
     if keys:
-        rows = Publication.objects.of(workspace).filter(item_id__in=keys).exclude(status="cancelled")
+        rows = (
+            Publication.objects.of(workspace)
+            .filter(item_id__in=keys)
+            .exclude(status=PublicationStatus.CANCELLED)
+        )
         for key, status, step in rows.values_list("item_id", "status", "step"):
             is_by_hand = status == "publishing" and step == Publication.BY_HAND
             found[key]["by_hand" if is_by_hand else status] += 1
@@ -108,7 +112,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
         label=label,
-        link="" if row.status == "removed" else _safe(row.url),
+        link="" if row.status == PublicationStatus.REMOVED else _safe(row.url),
         error=str(error.get("message", "")),
         advice=str(error.get("action") or ""),
         whose=outlet_words.class_of(error),
@@ -116,13 +120,13 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         calls=tuple(_call(one) for one in calls),
         metrics=tuple((name, value) for name, value in (row.metrics or {}).items() if isinstance(value, int)),
         is_by_hand=is_by_hand,
-        can_retry=row.status == "failed",
-        can_reconcile=row.status == "unknown",
+        can_retry=row.status == PublicationStatus.FAILED,
+        can_reconcile=row.status == PublicationStatus.UNKNOWN,
         can_remove=(
-            row.status == "published"
+            row.status == PublicationStatus.PUBLISHED
             and platform is not None
             and platform.can_remove
-            and row.step != "remove"
+            and row.step != PublicationStep.REMOVE
         ),
         is_open=row.status in _WAITING,
     )

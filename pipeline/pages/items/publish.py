@@ -16,7 +16,7 @@ from config.core.errors import AppError
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import publish
-from pipeline.models import GeneratedItem, Outlet, Publication
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.pages.items import labels, outlet_fit
 from pipeline.pages.items.actions import changed_meanwhile
@@ -77,7 +77,7 @@ def _outlets(place: Place, row: GeneratedItem) -> list[Outlet]:
 
 def _has_siblings(place: Place, row: GeneratedItem) -> bool:
     siblings = GeneratedItem.objects.of(place.workspace).filter(
-        variant_group=row.variant_group, status="ready", deleted_at=None, test=False
+        variant_group=row.variant_group, status=GeneratedItemStatus.READY, deleted_at=None, test=False
     )
     return bool(siblings.exclude(pk=row.pk).exists())
 
@@ -91,7 +91,7 @@ def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) ->
     promised = [encode("out", key) for key in rows.values_list("outlet_id", flat=True)]
     own = [one for one in known if one in promised] or [one for one in row.outlets if one in known]
     found["outlets"] = own or known[:1]
-    if row.status == "scheduled" and row.publish_at is not None:
+    if row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None:
         clock = row.publish_at.astimezone(ZoneInfo(row.workspace.timezone))
         found["local_time"] = clock.replace(tzinfo=None)
         if not asked:

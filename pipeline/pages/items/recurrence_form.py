@@ -18,7 +18,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
 from pipeline.ingest import push
-from pipeline.models import Recurrence
+from pipeline.models import Recurrence, RecurrenceStatus
 from pipeline.pages.items.actions import changed_meanwhile, tell
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import VersionedForm, version_in
@@ -98,7 +98,7 @@ def _keep(
     given: Mapping[str, Any],
 ) -> None:
     now, by = utc_now(), place.user.email
-    if there is None or there.status == "stopped":
+    if there is None or there.status == RecurrenceStatus.STOPPED:
         made = recurring.begin(item, **given, by=by, now=now)
         fields = {"version": str(made.version)}
         undo.offer(request, _said(made), place.address("item_recurring_stop", gen=item.pk), fields)

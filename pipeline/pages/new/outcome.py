@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from config.core.ids import encode
 from pipeline.dashboard.counts import FLAGS, HOLDS, Call, looked_at
 from pipeline.generate import outcomes, retry_rules
-from pipeline.models import Asset, GeneratedItem
+from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import labels as words
 from pipeline.text.normalization import plain_text
 
@@ -81,7 +81,10 @@ class Outcome:
 
     @property
     def ready(self) -> int:
-        return sum(one.item.status not in {*words.UNDER_WAY, "failed"} and not one.hold for one in self.items)
+        return sum(
+            one.item.status not in {*words.UNDER_WAY, GeneratedItemStatus.FAILED} and not one.hold
+            for one in self.items
+        )
 
     @property
     def held(self) -> int:
@@ -89,7 +92,7 @@ class Outcome:
 
     @property
     def failed(self) -> int:
-        return sum(one.item.status == "failed" for one in self.items)
+        return sum(one.item.status == GeneratedItemStatus.FAILED for one in self.items)
 
 
 def of(workspace: Workspace, raw: RawItem) -> Outcome:
@@ -97,13 +100,13 @@ def of(workspace: Workspace, raw: RawItem) -> Outcome:
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
     pictures = _pictures(workspace, items)
     errors = retry_rules.current_errors(
-        workspace, {one.pk: one.error for one in items if one.status == "failed"}
+        workspace, {one.pk: one.error for one in items if one.status == GeneratedItemStatus.FAILED}
     )
     seen = tuple(_seen(item, errors.get(item.pk), pictures.get(item.pk.hex, ())) for item in items)
     is_done = raw.status not in _RAW_UNDER_WAY and not any(one.is_under_way for one in seen)
     reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_UNDER_WAY else ""
     # Where the raw item itself is left out, its reason says all of it.
-    left_out = _left_out(raw) if raw.status != "skipped" else ()
+    left_out = _left_out(raw) if raw.status != RawItemStatus.SKIPPED else ()
     return Outcome(seen, left_out, str(reason), is_done)
 
 
@@ -140,9 +143,9 @@ def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> Call | None:
     address = f"/v1/generated/{encode('gen', item.pk)}"
     if item.held:
         return Call(_("How to approve it"), "POST", f"{address}/approve")
-    if item.status == "ready":
+    if item.status == GeneratedItemStatus.READY:
         return Call(_("How to publish it"), "POST", f"{address}/publish", "{}")
-    if item.status == "failed":
+    if item.status == GeneratedItemStatus.FAILED:
         if retry_rules.is_final(error):
             return None
         return Call(_("How to try it again"), "POST", f"{address}/retry")

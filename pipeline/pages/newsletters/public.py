@@ -21,6 +21,7 @@ from accounts.access.authentication import sender
 from config.core import limits
 from config.core.clock import utc_now
 from pipeline.mailing import subscribers
+from pipeline.models import SubscriberStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,9 +104,9 @@ def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST confirms: a mail program that opens links in advance confirms nothing."""
     found = subscribers.find(token)
-    if found is None or found.status not in {"pending", "active"}:
+    if found is None or found.status not in {SubscriberStatus.PENDING, SubscriberStatus.ACTIVE}:
         return render(request, "pages/newsletters/over.html", status=404)
-    is_on = found.status == "active"
+    is_on = found.status == SubscriberStatus.ACTIVE
     if request.method == "POST":
         is_on = subscribers.confirm(found, now=utc_now())
     context = {"name": _name(found.outlet), "subscriber": found, "is_on": is_on}
@@ -127,7 +128,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     context = {
         "name": _name(found.outlet),
         "subscriber": found,
-        "is_on": found.status in {"active", "pending"},
+        "is_on": found.status in {SubscriberStatus.ACTIVE, SubscriberStatus.PENDING},
     }
     return render(request, "pages/newsletters/unsubscribe.html", context)
 

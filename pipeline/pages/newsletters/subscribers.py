@@ -137,8 +137,8 @@ def _mailing(row: Mailing) -> dict[str, Any]:
         "failed": counts.get("failed", 0),
         "unknown": counts.get("unknown", 0),
         "left": counts.get("pending", 0) + counts.get("sending", 0),
-        "can_stop": row.status in {"spreading", "sending"},
-        "can_resume": row.status == "stopped",
+        "can_stop": row.status in {MailingStatus.SPREADING, MailingStatus.SENDING},
+        "can_resume": row.status == MailingStatus.STOPPED,
     }
 
 

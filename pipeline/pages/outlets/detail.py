@@ -15,7 +15,15 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import outlets
 from pipeline.mailing import subscribers
-from pipeline.models import Attempt, Outlet, Publication, PublishQueue, Subscriber
+from pipeline.models import (
+    Attempt,
+    AttemptStatus,
+    Outlet,
+    Publication,
+    PublishQueue,
+    Subscriber,
+    SubscriberStatus,
+)
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import labels
 from pipeline.pages.outlets.forms import EditForm
@@ -105,7 +113,7 @@ def _readers(place: Place, row: Outlet) -> int | None:
     """How many are on its list; None where it has none."""
     if row.platform != subscribers.KIND:
         return None
-    return Subscriber.objects.of(place.workspace).filter(outlet=row, status="active").count()
+    return Subscriber.objects.of(place.workspace).filter(outlet=row, status=SubscriberStatus.ACTIVE).count()
 
 
 def _queue(place: Place, row: Outlet) -> PublishQueue | None:
@@ -140,7 +148,11 @@ def _failures(place: Place, row: Outlet) -> list[dict[str, Any]]:
     """The newest calls that failed, and publications that failed before any call."""
     attempts = (
         Attempt.objects.of(place.workspace)
-        .filter(publication__outlet=row, status__in=("failed", "unknown"), error__isnull=False)
+        .filter(
+            publication__outlet=row,
+            status__in=(AttemptStatus.FAILED, AttemptStatus.UNKNOWN),
+            error__isnull=False,
+        )
         .select_related("publication__item")
         .order_by("-id")[:ROWS]
     )

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from pipeline import payloads
-from pipeline.models import PublicationStatus
+from pipeline.models import OutletStatus, PublicationStatus
 from pipeline.outlets.outlet_client import platform_of
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class Health:
 def health_of(outlet: Outlet, now: datetime) -> Health:
     """In plain words; the moments stand beside it."""
     said = str((outlet.last_error or {}).get("message", ""))
-    if outlet.status == "disabled":
+    if outlet.status == OutletStatus.DISABLED:
         return Health("", "circle-pause", _("Switched off"), _("Nothing is published there until it is on."))
-    if outlet.status == "needs_reconnect":
+    if outlet.status == OutletStatus.NEEDS_RECONNECT:
         return Health("bad", "circle-alert", _("Has to be reconnected"), said)
     if outlet.rests_until is not None and outlet.rests_until > now:
         return Health("warn", "clock", _("Rests"), _("The platform asked to be left alone for a while."))

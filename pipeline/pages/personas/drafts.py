@@ -14,7 +14,7 @@ from accounts.pages.auto_refresh import asks_for, look_again
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
-from pipeline.models import PersonaDraft
+from pipeline.models import PersonaDraft, PersonaDraftStatus
 from pipeline.pages.personas.editor import blame_structure, offer_undo
 from pipeline.pages.personas.forms import DraftForm, PersonaForm, values_of_draft
 from pipeline.pages.personas.parts import find_persona, tell
@@ -76,7 +76,7 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
         # What is there now is more than the part that looks again: the form, or the way on.
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
-    if draft.status == "done" and draft.sections is not None:
+    if draft.status == PersonaDraftStatus.DONE and draft.sections is not None:
         form = form_recovery.form_for(
             request, PersonaForm, initial=values_of_draft(draft.sections, draft.persona)
         )

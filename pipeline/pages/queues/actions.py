@@ -63,7 +63,7 @@ def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
         return redirect(place.address("queues_page"))
     if row.is_default:
         raise Http404
-    promised = Publication.objects.of(place.workspace).filter(status="scheduled", test=False, queue=row)
+    promised = Publication.objects.of(place.workspace).scheduled().filter(test=False, queue=row)
     context = {
         "place": place,
         "queue": row,

@@ -95,7 +95,8 @@ def _outlook(place: Place, form: QueueForm, row: PublishQueue, users: Sequence[O
     moments = [slot.moment for slot in slots]
     taken = list(
         Publication.objects.of(place.workspace)
-        .filter(status="scheduled", test=False, due_at__in=moments, outlet__in=users)
+        .scheduled()
+        .filter(test=False, due_at__in=moments, outlet__in=users)
         .values_list("due_at", flat=True)
     )
     return {

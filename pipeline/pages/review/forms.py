@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode, encode
-from pipeline.models import Bucket, Outlet, Source
+from pipeline.models import Bucket, GeneratedItemStatus, Outlet, Source
 from pipeline.models.generated_item import ChecksOutcome
 from pipeline.pages import choices
 from pipeline.pages.items.forms import SOURCES_OFFERED
@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 
 WAITING, HELD, APPROVED, SCHEDULED, REJECTED = "", "held", "approved", "scheduled", "rejected"
 STATUSES: Final[Mapping[str, tuple[_StrPromise, Q]]] = {
-    WAITING: (gettext_lazy("Waits for review"), Q(status="ready", approved_at=None)),
-    HELD: (gettext_lazy("Held back"), Q(status__in=("ready", "scheduled")) & ~Q(held="")),
+    WAITING: (gettext_lazy("Waits for review"), Q(status=GeneratedItemStatus.READY, approved_at=None)),
+    HELD: (
+        gettext_lazy("Held back"),
+        Q(status__in=(GeneratedItemStatus.READY, GeneratedItemStatus.SCHEDULED)) & ~Q(held=""),
+    ),
     APPROVED: (
         gettext_lazy("Approved, not scheduled"),
-        Q(status="ready", approved_at__isnull=False, held=""),
+        Q(status=GeneratedItemStatus.READY, approved_at__isnull=False, held=""),
     ),
-    SCHEDULED: (gettext_lazy("Scheduled"), Q(status="scheduled")),
-    REJECTED: (gettext_lazy("Rejected"), Q(status="rejected")),
+    SCHEDULED: (gettext_lazy("Scheduled"), Q(status=GeneratedItemStatus.SCHEDULED)),
+    REJECTED: (gettext_lazy("Rejected"), Q(status=GeneratedItemStatus.REJECTED)),
 }
 _CHECKS: Final[Mapping[str, _StrPromise]] = {
     "failed": gettext_lazy("A check failed"),

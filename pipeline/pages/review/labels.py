@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.access import tokens
-from pipeline.models import GeneratedItem
+from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.pages.items import labels
 
 if TYPE_CHECKING:
@@ -52,13 +52,17 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
     if row is None:
         return _("It was deleted meanwhile.")
     rejection = row.rejection or {}
-    if row.status == "rejected" and rejection.get("code") == "by_person":
+    if row.status == GeneratedItemStatus.REJECTED and rejection.get("code") == "by_person":
         said = _("%(who)s rejected it meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
-    elif row.status == "rejected":
+    elif row.status == GeneratedItemStatus.REJECTED:
         said = _("%(who)s chose another variant meanwhile.") % {"who": tokens.called(rejection.get("by", ""))}
-    elif row.approved_at is not None and row.approved_revision == row.revision and row.status == "ready":
+    elif (
+        row.approved_at is not None
+        and row.approved_revision == row.revision
+        and row.status == GeneratedItemStatus.READY
+    ):
         said = _("%(who)s approved it meanwhile.") % {"who": tokens.called(row.approved_by)}
-    elif row.status != "ready":
+    elif row.status != GeneratedItemStatus.READY:
         said = _("It was changed meanwhile: %(status)s.") % {
             "status": str(labels.STATES[row.status][2]).lower()
         }

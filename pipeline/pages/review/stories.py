@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from config.core.ids import encode
 from pipeline.dashboard.counts import COUNTED_MOST, Count
-from pipeline.models import GeneratedItem
+from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import ChecksOutcome
 from pipeline.pages.items import labels
 
@@ -231,8 +231,8 @@ def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> Story:
 def stacked(row: dict[str, Any]) -> Stacked:
     """Of a row as `fields_of` gives it."""
     tone, icon, state = labels.STATES[row["status"]]
-    waits = row["status"] == "ready" and (row["approved_at"] is None or bool(row["held"]))
-    if row["status"] == "ready" and not waits:
+    waits = row["status"] == GeneratedItemStatus.READY and (row["approved_at"] is None or bool(row["held"]))
+    if row["status"] == GeneratedItemStatus.READY and not waits:
         tone, icon, state = labels.APPROVED
     elif waits:
         tone, icon, state = labels.WAITS

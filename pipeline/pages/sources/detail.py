@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from accounts.pages.workspace_view import Place, page
 from config.core.ids import decode, encode
-from pipeline.models import Source, SourceEntry
+from pipeline.models import RawItemStatus, Source, SourceEntry, SourceStatus
 from pipeline.pages.sources import labels, lane_log
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
     kind = labels.kind_of(row)
-    is_at_work = row.status in {"active", "failing"}
+    is_at_work = row.status in {SourceStatus.ACTIVE, SourceStatus.FAILING}
     is_lane = row.type == "brand"
     token = row.inbound_token
     return {
@@ -109,4 +109,4 @@ def _entry(one: SourceEntry) -> dict[str, Any]:
 
 def _is_left_aside(raw: RawItem) -> bool:
     """As the raw item says it: what was decided last of the entry may be that its words have changed since."""
-    return raw.status == "skipped" and (raw.reason or {}).get("code") in labels.ADMITTED
+    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in labels.ADMITTED

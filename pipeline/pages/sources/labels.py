@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 
 from pipeline import plugins
-from pipeline.models import SourceEntryDecision
+from pipeline.models import SourceEntryDecision, SourceStatus
 from pipeline.pages.sources import cadence
 from pipeline.sources.base import Source as SourceKind
 
@@ -44,16 +44,16 @@ class Health:
 def health_of(source: Source) -> Health:
     """In plain words; the moments stand beside it."""
     said = str((source.last_error or {}).get("message", ""))
-    if source.status == "paused":
+    if source.status == SourceStatus.PAUSED:
         stands = (
             _("Nothing is made until you resume it.")
             if source.type == "brand"
             else _("Nothing is fetched until you resume it.")
         )
         return Health("", "circle-pause", _("Paused"), stands)
-    if source.status == "gone":
+    if source.status == SourceStatus.GONE:
         return Health("bad", "circle-alert", _("Gone"), said)
-    if source.status == "failing":
+    if source.status == SourceStatus.FAILING:
         return Health("bad", "circle-alert", _("Failing"), said)
     if source.type == "brand":
         return _health_of_lane(said)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.shortcuts import render
 
 from accounts.pages.workspace_view import Place, page
-from pipeline.models import Source
+from pipeline.models import Source, SourceStatus
 from pipeline.pages.sources import labels
 
 if TYPE_CHECKING:
@@ -34,6 +34,6 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _next_of(one: Source) -> datetime | None:
     """When it is polled next; of a brand lane, when it makes something next."""
-    if one.status not in {"active", "failing"}:
+    if one.status not in {SourceStatus.ACTIVE, SourceStatus.FAILING}:
         return None
     return one.due_at if one.type == "brand" else one.wake_at

@@ -15,6 +15,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline.generate.model import account
 from pipeline.generate.model.account import LostLease
+from pipeline.models import PersonaDraftStatus
 from pipeline.personas.drafts.material import gather
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
 from pipeline.sources.base import host_in
@@ -54,7 +55,7 @@ def _work(draft: PersonaDraft) -> None:
     if not draft.workspace.is_at_work:
         _fail(draft, "not_at_work", _("This workspace isn't at work now; ask for the draft when it is."))
         return
-    if draft.status == "queued":
+    if draft.status == PersonaDraftStatus.QUEUED:
         states.move(draft, "running", under_lease=True)
     material = _material(draft)
     if material is None:

@@ -140,8 +140,8 @@ def next_free(
         return None
     slots = moments_of(queue, after=after)
     while some := list(islice(slots, LOOKED_AT_ONCE)):
-        rows = Publication.everywhere.filter(
-            outlet=outlet, status="scheduled", due_at__in=[slot.moment for slot in some]
+        rows = Publication.everywhere.scheduled().filter(
+            outlet=outlet, due_at__in=[slot.moment for slot in some]
         )
         if own is not None:
             rows = rows.exclude(pk=own.pk)

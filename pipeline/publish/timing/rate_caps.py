@@ -10,7 +10,7 @@ from django.db.models import DurationField, ExpressionWrapper, IntegerField, Max
 from django.db.models.functions import Cast
 
 from config.core.datetimes import as_z
-from pipeline.models import Outlet, Publication
+from pipeline.models import Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _posted(outlet: Outlet, rules: Rules, now: datetime) -> list[datetime]:
     since = now - max(DAY, rules.gap or DAY)
     rows = Publication.everywhere.filter(outlet=outlet)
     # First what is under way: what ends meanwhile is then seen twice, and never between the two.
-    open_ones = rows.filter(status__in=["publishing", "unknown"]).annotate(
+    open_ones = rows.filter(status__in=[PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN]).annotate(
         called_at=Max("attempts_made__started_at")
     )
     made = {key: at for key, at in open_ones.values_list("pk", "called_at") if at is not None and at > since}
@@ -116,12 +116,12 @@ def _ahead_of(row: Publication, now: datetime) -> int:
         Q(queue=None) | Q(queue__is_paused=False),
         # Whoever was claimed again and again has broken hands, and keeps nobody else from going.
         outlet_id=row.outlet_id,
-        status="scheduled",
+        status=PublicationStatus.SCHEDULED,
         item__held="",
         attempts__lte=1,
     )
     # What has begun to prepare without waiting may take long: it doesn't reserve the time of others.
-    line = line.exclude(step__in=["poll", "commit"], waits_for=None)
+    line = line.exclude(step__in=[PublicationStep.POLL, PublicationStep.COMMIT], waits_for=None)
     line = line.exclude(late_policy="hold", due_at__lt=Value(now) - too_late_after)
     return line.count()
 

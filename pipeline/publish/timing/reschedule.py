@@ -32,7 +32,7 @@ def retime(
 
     The caller has locked the item, the outlet and the row, which is scheduled, in one transaction.
     """
-    Publication.everywhere.filter(pk=row.pk, status="scheduled").update(
+    Publication.everywhere.scheduled().filter(pk=row.pk).update(
         due_at=due_at,
         wake_at=due_at,
         next_attempt_at=None,

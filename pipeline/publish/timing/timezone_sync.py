@@ -41,7 +41,7 @@ def set_clocks(*, now: datetime) -> int:
 
 
 def _clocked(now: datetime) -> Iterator[Publication]:
-    rows = Publication.everywhere.filter(status="scheduled", due_at__gt=now).exclude(local_time="")
+    rows = Publication.everywhere.scheduled().filter(due_at__gt=now).exclude(local_time="")
     last = None
     while True:
         some = list((rows.filter(id__gt=last) if last else rows).order_by("id")[:AT_ONCE])
@@ -64,14 +64,18 @@ def _set(row: Publication, now: datetime) -> bool:
     with transaction.atomic():
         item = locked(row.item)
         former, row.due_at = row.due_at, moment
-        changed = Publication.everywhere.filter(pk=row.pk, status="scheduled", due_at=former).update(
-            due_at=moment,
-            wake_at=next_look(row),
-            overdue_told_at=None,
-            waits_for=None,
-            version=F("version") + 1,
-            updated_at=now,
-            **work_queue.overtake(),
+        changed = (
+            Publication.everywhere.scheduled()
+            .filter(pk=row.pk, due_at=former)
+            .update(
+                due_at=moment,
+                wake_at=next_look(row),
+                overdue_told_at=None,
+                waits_for=None,
+                version=F("version") + 1,
+                updated_at=now,
+                **work_queue.overtake(),
+            )
         )
         if changed:
             refresh_item(item, now=now)

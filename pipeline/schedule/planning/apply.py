@@ -15,7 +15,7 @@ from config.core.datetimes import as_z
 from config.core.errors import AppError, Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline import publish
-from pipeline.models import GeneratedItem, Outlet, WeekPlan
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, WeekPlan
 from pipeline.schedule.planning import planner
 from pipeline.schedule.planning.outlet_slots import Road, roads_of
 
@@ -168,7 +168,7 @@ def _refusal(
         return "not_found", "This item isn't there any more."
     if item.version != entry.version:
         return "version_conflict", "Somebody or something has changed it meanwhile; plan again."
-    if item.status != "ready" or item.held:
+    if item.status != GeneratedItemStatus.READY or item.held:
         return "not_ready", f"It is {'held' if item.held else item.status} now."
     if road is None:
         return "outlet_deleted", "This outlet isn't there any more."
@@ -204,7 +204,7 @@ def _take(posts: list[planner.Post], publication: Publication) -> None:
 def _kept(item: GeneratedItem, made: Sequence[Publication], now: datetime) -> list[dict[str, Any]]:
     """What an undo needs to know of it."""
     group = GeneratedItem.everywhere.filter(
-        variant_group=item.variant_group, status="rejected", updated_at=now
+        variant_group=item.variant_group, status=GeneratedItemStatus.REJECTED, updated_at=now
     )
     aside = [encode("gen", key) for key in group.values_list("pk", flat=True)]
     return [

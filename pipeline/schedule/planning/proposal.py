@@ -12,7 +12,7 @@ from config.core import limits
 from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from pipeline import publish
-from pipeline.models import GeneratedItem, Outlet
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.schedule.planning import planner
 from pipeline.schedule.planning.apply import Entry
@@ -134,12 +134,16 @@ def _candidates(workspace: Workspace, *, test: bool, now: datetime) -> tuple[lis
     rows = (
         GeneratedItem.objects.of(workspace)
         .select_related("workspace", "raw_item")
-        .filter(status="ready", deleted_at=None)
+        .filter(status=GeneratedItemStatus.READY, deleted_at=None)
     )
     newest = list(rows.filter(test=Value(test)).order_by("-id")[: limits.PLAN_CANDIDATES])
     groups = {row.variant_group for row in newest}
     siblings = GeneratedItem.objects.of(workspace).filter(variant_group__in=groups, deleted_at=None)
-    on_its_way = set(siblings.filter(status__in=OUT - {"removed"}).values_list("variant_group", flat=True))
+    on_its_way = set(
+        siblings.filter(status__in=OUT - {GeneratedItemStatus.REMOVED}).values_list(
+            "variant_group", flat=True
+        )
+    )
     found: dict[UUID, GeneratedItem] = {}
     left = []
     for item in sorted(newest, key=lambda one: (-_worth(one, now), one.pk)):

@@ -14,7 +14,7 @@ from config.core.datetimes import as_z
 from config.core.errors import Conflict
 from config.core.ids import decode, encode, first_of
 from pipeline import publish
-from pipeline.models import GeneratedItem, Publication, WeekPlan
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus, WeekPlan
 from pipeline.review import variants
 
 if TYPE_CHECKING:
@@ -107,9 +107,14 @@ def _key(prefix: str, text: str) -> UUID:
 
 def _changed(entry: Mapping[str, Any], item: GeneratedItem | None, row: Publication | None) -> str:
     """Why the entry stays as it is; empty where it is still what the plan promised."""
-    if row is None or item is None or item.deleted_at is not None or row.status == "cancelled":
+    if (
+        row is None
+        or item is None
+        or item.deleted_at is not None
+        or row.status == PublicationStatus.CANCELLED
+    ):
         return "gone"
-    if row.status != "scheduled":
+    if row.status != PublicationStatus.SCHEDULED:
         return "out"
     is_same = as_z(row.due_at) == entry["at"] if row.due_at else False
     return "" if is_same and row.revision == entry["revision"] and not row.overrides else "changed"
@@ -120,7 +125,7 @@ def _take_back(
 ) -> None:
     only = {_key("pub", entry["publication"]) for entry in entries}
     row = publish.cancel(item, now=now, only=only)
-    if row.status != "ready":
+    if row.status != GeneratedItemStatus.READY:
         # Something of it goes out elsewhere: it stays approved, and its variants set aside.
         return
     if row.approved_at == plan.created_at:

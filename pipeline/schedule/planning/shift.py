@@ -10,7 +10,7 @@ from django.db import transaction
 from config.core import limits, states
 from config.core.errors import Conflict
 from pipeline import publish
-from pipeline.models import GeneratedItem, Publication
+from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.publish.timing.queue_slots import next_or_refuse
 from pipeline.schedule.planning import planner
 from pipeline.schedule.planning.outlet_slots import Road, roads_of
@@ -86,7 +86,7 @@ def _locked(publication: Publication, expected_version: int) -> Publication:
         .get(pk=publication.pk)
     )
     states.refuse_other_version(row.version, expected_version)
-    if row.status != "scheduled":
+    if row.status != PublicationStatus.SCHEDULED:
         raise Conflict.because(
             code="not_scheduled", message=f"It is {row.status}; it can't be moved any more."
         )

@@ -14,7 +14,7 @@ from accounts.models import Workspace
 from config.core import dispatch, ids, limits, states, work_queue
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Invalid
-from pipeline.models import GeneratedItem, Recurrence, RecurrenceTurn
+from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
 from pipeline.schedule.recurring.eligibility import why_over
 from pipeline.states import PUBLISHABLE
 from pipeline.text.wall_clock import CLOCK_PATTERN, WallClock, moment_of, zone_named
@@ -43,7 +43,7 @@ def begin(
     _refuse_odd({"every_days": every_days, "time": time})
     with transaction.atomic():
         row: Recurrence | None = Recurrence.everywhere.select_for_update().filter(item=item).first()
-        if row is not None and row.status == "active":
+        if row is not None and row.status == RecurrenceStatus.ACTIVE:
             raise _already(row)
         workspace = _refuse_one_more(item.workspace_id)
         if row is None:
@@ -94,7 +94,7 @@ def change(
         status = values.get("status", row.status)
         named = {name: values[name] for name in ("every_days", "time") if name in values}
         clean = {name: value for name, value in named.items() if value != getattr(row, name)}
-        if status == row.status == "stopped" and clean:
+        if status == row.status == RecurrenceStatus.STOPPED and clean:
             raise Conflict.because(
                 code="stopped", message=_("It has stopped. Let it go on to change when it comes back.")
             )
@@ -104,7 +104,7 @@ def change(
         if status == "stopped":
             stop(row, "by_person", _("Somebody stopped it."), by=by, now=now, **clean)
         else:
-            if row.status == "stopped":
+            if row.status == RecurrenceStatus.STOPPED:
                 _refuse_one_more(row.workspace_id)
                 _refuse_unless_evergreen(_read(row.item_id))
             _lay(row, clean)
@@ -125,7 +125,7 @@ def stop(row: Recurrence, code: str, message: str, *, by: str = "", now: datetim
 
 def forget(now: datetime) -> int:
     """Some of those that stopped long ago, with their logs; what they made stays."""
-    over = Recurrence.everywhere.filter(status="stopped", updated_at__lt=now - KEPT)
+    over = Recurrence.everywhere.filter(status=RecurrenceStatus.STOPPED, updated_at__lt=now - KEPT)
     some = list(over.order_by("updated_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
     if some:
         over.filter(pk__in=some).delete()
@@ -204,7 +204,7 @@ def _refuse_unless_evergreen(item: GeneratedItem) -> None:
 def _refuse_one_more(workspace_id: UUID) -> Workspace:
     # Two at once must not both be the last one.
     workspace: Workspace = Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace_id)
-    active = Recurrence.objects.of(workspace_id).filter(status="active")
+    active = Recurrence.objects.of(workspace_id).filter(status=RecurrenceStatus.ACTIVE)
     if active.count() >= limits.RECURRENCES_MOST:
         message = _("In a workspace %(most)d items come back at most; stop another one first.") % {
             "most": limits.RECURRENCES_MOST

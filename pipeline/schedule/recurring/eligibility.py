@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
-from pipeline.models import RawBody, Source
+from pipeline.models import GeneratedItemStatus, RawBody, Source, SourceStatus
 
 if TYPE_CHECKING:
     from pipeline.models import GeneratedItem, RawItem
@@ -25,7 +25,7 @@ def why_over(item: GeneratedItem) -> Over | None:
     """None while it can come back; the item as it is now. The nearest cause first."""
     if item.deleted_at is not None:
         return Over("item_erased", _("The item was erased. Let another one come back instead."))
-    if item.status == "rejected":
+    if item.status == GeneratedItemStatus.REJECTED:
         return _rejected(item)
     raw = item.raw_item
     if raw is None or raw.deleted_at is not None or not RawBody.everywhere.filter(raw_item=raw).exists():
@@ -52,7 +52,7 @@ def _of_source(raw: RawItem) -> Over | None:
     if source.deleted_at is not None:
         message = _("Its source %(name)s was deleted. Restore the source, then let it come back again.")
         return Over("source_deleted", message % {"name": source.name})
-    if source.status == "gone":
+    if source.status == SourceStatus.GONE:
         message = _(
             "Its source %(name)s is gone. Switch the source on again or correct its address, then let the item come "
             "back again."
@@ -64,4 +64,4 @@ def _of_source(raw: RawItem) -> Over | None:
 def is_paused(item: GeneratedItem) -> bool:
     """Whether its source rests: what it gives is not wanted now."""
     raw = item.raw_item
-    return raw is not None and Source.everywhere.filter(pk=raw.source_id, status="paused").exists()
+    return raw is not None and Source.everywhere.filter(pk=raw.source_id, status=SourceStatus.PAUSED).exists()

@@ -17,7 +17,7 @@ from config.core.crash_points import crash_point
 from config.core.ids import encode
 from pipeline.engines.base import ANGLES
 from pipeline.generate.model.account import LostLease
-from pipeline.models import GeneratedItem, Recurrence, RecurrenceTurn
+from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
 from pipeline.review import decisions
 from pipeline.schedule.recurring.crud import next_look, next_moment, stop
 from pipeline.schedule.recurring.eligibility import is_paused, why_over
@@ -76,7 +76,7 @@ def _under_lease(recurrence: Recurrence) -> Recurrence:
     rows = Recurrence.everywhere.select_for_update(of=("self",))
     there = rows.select_related("workspace__plan", "item__raw_item").filter(pk=recurrence.pk)
     row: Recurrence | None = there.first()
-    if row is None or row.lease_token != recurrence.lease_token or row.status != "active":
+    if row is None or row.lease_token != recurrence.lease_token or row.status != RecurrenceStatus.ACTIVE:
         raise LostLease
     return row
 

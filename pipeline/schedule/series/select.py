@@ -12,7 +12,15 @@ from django.db.models import Q
 
 from config.core import ids, limits
 from pipeline.ingest.dedup_keys import plain_title
-from pipeline.models import GeneratedItem, GenerationInput, RawItem, RawPrint, SeriesIssue
+from pipeline.models import (
+    GeneratedItem,
+    GeneratedItemStatus,
+    GenerationInput,
+    RawItem,
+    RawItemStatus,
+    RawPrint,
+    SeriesIssue,
+)
 from pipeline.text import similarity
 
 if TYPE_CHECKING:
@@ -22,9 +30,11 @@ if TYPE_CHECKING:
 
     from pipeline.models import Series
 
-_USABLE: Final = Q(status__in=("queued", "processing", "processed", "failed")) | Q(
+_USABLE: Final = Q(
+    status__in=(RawItemStatus.QUEUED, RawItemStatus.PROCESSING, RawItemStatus.PROCESSED, RawItemStatus.FAILED)
+) | Q(
     # Its source's own engines can make nothing of it; a digest may.
-    status="skipped",
+    status=RawItemStatus.SKIPPED,
     reason__code="nothing_to_make",
 )
 _COVERAGE: Final = 2.0
@@ -78,7 +88,7 @@ def _told(series: Series, now: datetime) -> list[_Story]:
     """What earlier digests of the series hold; one that failed holds nothing, even where its run ended well."""
     runs = SeriesIssue.everywhere.filter(series=series, created_at__gte=now - limits.SERIES_MEMORY)
     items = GeneratedItem.everywhere.filter(generation_id__in=runs.values("generation_id"))
-    made = items.exclude(status="failed").values("generation_id")
+    made = items.exclude(status=GeneratedItemStatus.FAILED).values("generation_id")
     keys = GenerationInput.everywhere.filter(generation_id__in=made).values("raw_item_id")
     rows = list(RawItem.everywhere.filter(pk__in=keys))
     bits = _bits(row.pk for row in rows)

@@ -14,7 +14,7 @@ from config.core.clock import utc_now
 from pipeline.generate.model import account
 from pipeline.generate.model.batches.requests import ask_of, gathering, told
 from pipeline.generate.model.client import request_of
-from pipeline.models import BatchedCall, ModelBatch
+from pipeline.models import BatchedCall, GenerationStatus, ModelBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ def _wanted(batch: ModelBatch) -> list[BatchedCall]:
 
 def _is_wanted(call: BatchedCall) -> bool:
     run = call.generation
-    is_running = run is not None and run.status == "running"
+    is_running = run is not None and run.status == GenerationStatus.RUNNING
     return is_running and not call.is_late and "messages" in call.asked
 
 

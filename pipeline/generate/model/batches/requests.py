@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from config.core import dispatch, limits, states
 from config.core.clock import utc_now
 from config.core.errors import Detail
-from pipeline.models import BatchedCall, Generation, ModelBatch
+from pipeline.models import BatchedCall, Generation, GenerationStatus, ModelBatch
 from pipeline.writers.base import CallRecord
 from pipeline.writers.model_calls import Ask, Awaited, Reply
 from pipeline.writers.prices import Tokens, cost_micro_usd
@@ -116,7 +116,9 @@ def let_go(runs: Any) -> None:
 def wake(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
     """Those of them that sleep until something of these codes comes look at once."""
     now = utc_now()
-    if runs.filter(status="running", attempts=0, wake_at__gt=now, error__code__in=codes).update(wake_at=now):
+    if runs.filter(
+        status=GenerationStatus.RUNNING, attempts=0, wake_at__gt=now, error__code__in=codes
+    ).update(wake_at=now):
         dispatch.wake()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core.clock import utc_now
 from pipeline.generate.model import account, client
 from pipeline.generate.model.batches.requests import ask_of, reply_json, told
-from pipeline.models import BatchedCall
+from pipeline.models import BatchedCall, BatchedCallOutcome
 from pipeline.writers.base import Accounted
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ def keep(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -> None:
     """
     begun = batch.sending_since or batch.created_at
     spent = round((utc_now() - begun).total_seconds() * 1000)
-    for call in batch.calls.select_for_update(of=("self",)).filter(outcome__in=["", "unsent"]).order_by("pk"):
+    for call in (
+        batch.calls.select_for_update(of=("self",))
+        .filter(outcome__in=["", BatchedCallOutcome.UNSENT])
+        .order_by("pk")
+    ):
         result = results.get(call.pk.hex)
         if result is not None:
             _keep(batch, call, result, latency_ms=spent)

@@ -17,7 +17,7 @@ from pipeline.generate.model import account
 from pipeline.generate.model.batches import calls as sending
 from pipeline.generate.model.batches import results as reading
 from pipeline.generate.model.batches.requests import told, wake
-from pipeline.models import BatchedCall, Generation, ModelBatch
+from pipeline.models import BatchedCall, Generation, GenerationStatus, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def give_up(batch: ModelBatch) -> None:
 
 def forget(now: datetime) -> int:
     """Some batches that ended long ago; their calls' costs are in the books."""
-    old = ModelBatch.everywhere.filter(status="ended", ended_at__lt=now - limits.MODEL_BATCHES_KEPT)
+    old = ModelBatch.everywhere.filter(
+        status=ModelBatchStatus.ENDED, ended_at__lt=now - limits.MODEL_BATCHES_KEPT
+    )
     some = list(old.order_by("ended_at").values_list("pk", flat=True)[:AT_ONCE])
     if some:
         ModelBatch.everywhere.filter(pk__in=some).delete()
@@ -71,10 +73,10 @@ def forget(now: datetime) -> int:
 
 
 def _work(batch: ModelBatch, client: Client) -> None:
-    if batch.status == "waiting":
+    if batch.status == ModelBatchStatus.WAITING:
         account.refuse_batch(batch)
         _send(batch, client, sending.arm(batch))
-    elif batch.status == "sending":
+    elif batch.status == ModelBatchStatus.SENDING:
         found = _look_up(batch, client)
         if found is not None:
             _record(batch, found, is_found=True)
@@ -133,13 +135,22 @@ def _look_up(batch: ModelBatch, client: Client) -> str | None:
         **({"workspace_id": batch.workspace_id} if batch.is_own_key else {}),
     }
     taken = _others(batch).exclude(vendor_id="")
-    known = set(taken.exclude(status="sent", is_found=True).values_list("vendor_id", flat=True))
+    known = set(
+        taken.exclude(status=ModelBatchStatus.SENT, is_found=True).values_list("vendor_id", flat=True)
+    )
     known |= set(batch.not_ours)
-    unproven = set(taken.filter(status="sent", is_found=True).values_list("vendor_id", flat=True))
+    unproven = set(
+        taken.filter(status=ModelBatchStatus.SENT, is_found=True).values_list("vendor_id", flat=True)
+    )
     # Of two that were lost the one that was sent first looks first.
     is_second = (
         _others(batch)
-        .filter(status="sending", size__in=sizes, sending_since__lt=batch.sending_since or since, **mine)
+        .filter(
+            status=ModelBatchStatus.SENDING,
+            size__in=sizes,
+            sending_since__lt=batch.sending_since or since,
+            **mine,
+        )
         .exists()
     )
     last, found, is_doubtful = "", None, False
@@ -217,7 +228,9 @@ def _others(batch: ModelBatch) -> QuerySet[ModelBatch]:
 
 def _is_awaited(batch: ModelBatch) -> bool:
     open_calls = batch.calls.filter(outcome="", is_late=False)
-    return bool(open_calls.filter(generation__status__in=["queued", "running"]).exists())
+    return bool(
+        open_calls.filter(generation__status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING]).exists()
+    )
 
 
 def _decline(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
@@ -226,8 +239,8 @@ def _decline(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
     """
     now = utc_now()
     is_awaited = now - (batch.sending_since or batch.created_at) < limits.BATCH_PATIENCE
-    is_gone = batch.status == "sent" and error.platform_status == 404
-    if batch.status != "waiting" and not is_gone and is_awaited:
+    is_gone = batch.status == ModelBatchStatus.SENT and error.platform_status == 404
+    if batch.status != ModelBatchStatus.WAITING and not is_gone and is_awaited:
         batch.sleep_until(now + limits.BATCH_POLL, attempts=0)
         return
     _fail(batch, error)
