@@ -236,6 +236,16 @@ def end(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
+def table_of(head: str, rows: Sequence[Row], commit: str, failures: Sequence[str]) -> str:
+    return "\n".join([head, "", render(rows, commit), *dict.fromkeys(failures)])
+
+
+def keep_table(output: Path | None, text: str) -> None:
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(f"{text}\n")
+
+
 def main() -> int:
     signal.signal(signal.SIGTERM, end)
     arguments = read_arguments(sys.argv[1:])
@@ -248,8 +258,9 @@ def main() -> int:
     print(head, flush=True)
     # Each has a database of its own, so that none is measured beside the rows of another.
     groups = [names] if arguments.smallest else [[name] for name in names]
+    output = arguments.output or (None if arguments.smallest or arguments.names else RESULTS / "latest.txt")
     rows: list[Row] = []
-    failures = []
+    failures: list[str] = []
     for group in groups:
         for database in databases:
             try:
@@ -260,12 +271,11 @@ def main() -> int:
             rows += found
             if not is_whole:
                 failures.append(f"FAILED on {database}: {', '.join(group)}, as told above.")
-    text = "\n".join([head, "", render(rows, commit), *dict.fromkeys(failures)])
+            # After each, so that an end in the middle loses one script's rows and no others.
+            keep_table(output, table_of(head, rows, commit, failures))
+    text = table_of(head, rows, commit, failures)
     print(f"\n{text}", flush=True)
-    output = arguments.output or (None if arguments.smallest or arguments.names else RESULTS / "latest.txt")
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(f"{text}\n")
+    keep_table(output, text)
     is_missing = any(failure.startswith("NOT RUN") for failure in failures)
     is_broken = any(row.unsound for row in rows) or len(failures) > is_missing
     return 1 if is_broken or (is_missing and os.environ.get("REQUIRE_SERVICES") == "1") else 0
