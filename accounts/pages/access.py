@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy
 from accounts import whitelist
 from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -35,11 +35,8 @@ class AccessForm(forms.Form):
 def access(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AccessForm)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             whitelist.ask(place.workspace, form.cleaned_data["message"], place.user.email)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("The operator has your request and answers by mail."))
             return redirect(place.address("access"))
     last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()

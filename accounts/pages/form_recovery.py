@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-    from config.core.errors import AppError
-
 AnyForm = TypeVar("AnyForm", bound=BaseForm)
 
 KEPT: Final = "typed"
@@ -106,13 +104,6 @@ def form_for(request: HttpRequest, form_class: type[AnyForm], **arguments: Any) 
     return form
 
 
-def blame(form: BaseForm, error: AppError) -> None:
-    """Show an error of the layer below beside the field that it names, else above the form."""
-    for detail in error.detail:
-        head = (detail.field or "").split(".")[0].split("[")[0]
-        form.add_error(head if head in form.fields else None, detail.message)
-
-
 def once() -> str:
     """What tells one showing of a form from the next; the tag `once` puts it there."""
     return secrets.token_urlsafe(12)
@@ -127,4 +118,5 @@ def is_first(request: HttpRequest) -> bool:
 
 def sent_in_vain(request: HttpRequest) -> None:
     """The form was refused after all: the same showing may be sent again."""
-    caches["marks"].delete(f"once:{request.user.pk}:{request.POST.get('once', '')[:64]}")
+    if token := request.POST.get("once", ""):
+        caches["marks"].delete(f"once:{request.user.pk}:{token[:64]}")

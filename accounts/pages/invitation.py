@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import members, workspaces
 from accounts.access import roles
 from accounts.models import Membership
-from config.core.errors import AppError
+from accounts.pages.feedback import report_errors
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -58,14 +58,12 @@ def _over(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _accept(request: HttpRequest, found: Invitation, user: User) -> HttpResponse:
-    try:
+    with report_errors(request):
         membership = members.accept(found, user)
-    except AppError as error:
-        messages.error(request, error.detail[0].message)
-        return redirect(request.path)
-    request.session.pop(_KEPT, None)
-    welcome(request, membership, found)
-    return redirect("home", ws=membership.workspace_id)
+        request.session.pop(_KEPT, None)
+        welcome(request, membership, found)
+        return redirect("home", ws=membership.workspace_id)
+    return redirect(request.path)
 
 
 def _sign_up(request: HttpRequest, found: Invitation, token: str) -> HttpResponse:
@@ -89,13 +87,11 @@ def join_after_sign_up(request: HttpRequest, user: User) -> Membership | None:
     request.session.pop(_KEPT, None)
     if found is None:
         return None
-    try:
+    with report_errors(request):
         membership = members.accept(found, user)
-    except AppError as error:
-        messages.error(request, error.detail[0].message)
-        return None
-    welcome(request, membership, found)
-    return membership
+        welcome(request, membership, found)
+        return membership
+    return None
 
 
 def welcome(request: HttpRequest, membership: Membership, found: Invitation) -> None:

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import workspaces
 from accounts.pages import context_processors, form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import last_workspace, person_page
 from config.core import limits
-from config.core.errors import AppError
 from config.core.middleware import request_id
 
 if TYPE_CHECKING:
@@ -72,16 +72,12 @@ def create(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect("front")
-        try:
+        with report_errors(request, form):
             made = workspaces.create(
                 form.cleaned_data["name"],
                 owner=request.user,  # type: ignore[arg-type]  # they are logged in
                 timezone=form.cleaned_data["timezone"],
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("%(name)s is ready.") % {"name": made.name})
             return redirect("home", ws=UUID(str(made.pk)))
     return render(request, "pages/workspace/create.html", {"form": form})

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,10 +14,10 @@ from django.utils.translation import gettext_lazy
 from accounts import members
 from accounts.access import roles
 from accounts.models import Invitation, Membership
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
-from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -76,12 +75,8 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
         if not form_recovery.is_first(request):
             return redirect(place.address("members"))
         email = form.cleaned_data["email"]
-        try:
+        with report_errors(request, form):
             members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("The invitation is on its way to %(email)s.") % {"email": email})
             return redirect(place.address("members"))
     return render(request, "pages/members/invite.html", {"place": place, "form": form})
@@ -90,11 +85,8 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage", methods=("POST",))
 def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     found = _invitation(place, invitation)
-    try:
+    with report_errors(request):
         members.resend(found, by=place.user)
-    except AppError as error:
-        messages.error(request, error.detail[0].message)
-    else:
         said = _("A new link is on its way to %(email)s; the one before no longer works.")
         messages.success(request, said % {"email": found.email})
     return redirect(place.address("members"))
@@ -105,7 +97,7 @@ def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpRespon
     found = _invitation(place, invitation)
     if members.withdraw(found, actor=place.user.email):
         said = _("The invitation of %(email)s is withdrawn.") % {"email": found.email}
-        undo.offer(request, said, place.address("member_reinstate", invitation=found.pk))
+        offer_undo(request, said, place.address("member_reinstate", invitation=found.pk))
     return redirect(place.address("members"))
 
 
@@ -123,11 +115,8 @@ def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
     form = form_recovery.form_for(request, RoleForm, initial={"role": membership.role})
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data["role"]
-        try:
+        with report_errors(request, form):
             members.change_role(place.workspace, user, chosen, actor=place.user.email)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             said = _("%(person)s is now: %(role)s.")
             told = roles.TOLD[Membership.Role(chosen)][0]
             messages.success(request, said % {"person": membership.user.email, "role": told})
@@ -140,14 +129,11 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
     membership = _membership(place, user)
     form = SureForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             removed = members.remove(place.workspace, user, actor=place.user.email)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             if removed is not None:
                 said = _("%(person)s is out.") % {"person": membership.user.email}
-                undo.offer(request, said, place.address("member_restore"), {"removed": removed})
+                offer_undo(request, said, place.address("member_restore"), {"removed": removed})
             return redirect(place.address("members"))
     return render(request, "pages/members/remove.html", {"place": place, "form": form, "member": membership})
 
@@ -165,11 +151,8 @@ def restore(request: HttpRequest, place: Place) -> HttpResponse:
 def leave(request: HttpRequest, place: Place) -> HttpResponse:
     form = SureForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             members.leave(place.workspace, place.user)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             said = _("You have left %(workspace)s.") % {"workspace": place.workspace.name}
             messages.success(request, said)
             return redirect("front")
@@ -180,15 +163,11 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _invitation(place: Place, invitation_id: UUID) -> Invitation:
-    found = Invitation.objects.of(place.workspace).filter(pk=invitation_id).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(Invitation.objects.of(place.workspace), pk=invitation_id)
     found.workspace = place.workspace
     return found
 
 
 def _membership(place: Place, user_id: UUID) -> Membership:
-    found = Membership.objects.of(place.workspace).select_related("user").filter(user_id=user_id).first()
-    if found is None:
-        raise Http404
-    return found
+    rows = Membership.objects.of(place.workspace).select_related("user")
+    return get_object_or_404(rows, user_id=user_id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from allauth.account.decorators import reauthentication_required
 from django import forms
 from django.contrib import messages
 from django.core.cache import cache
@@ -16,11 +15,11 @@ from django.utils.translation import gettext_lazy
 
 from accounts import erasure, export, samples, workspaces
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.members import SureForm
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -85,11 +84,8 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         for name in form.changed_data:
             setattr(row, name, form.cleaned_data[name])
-        try:
+        with report_errors(request, form):
             workspaces.change(row, form.changed_data, place.user.email)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("Saved."))
             return redirect(place.address("workspace"))
     # Its key is left out of what a page of a workspace reads.
@@ -108,11 +104,8 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
 def model_key(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, ModelKeyForm)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             workspaces.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("The key is kept. The next run uses it."))
             return redirect(place.address("workspace"))
     return render(request, "pages/workspace/key.html", {"place": place, "form": form})
@@ -166,15 +159,12 @@ def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
 
 
 @page("manage")
-@reauthentication_required  # type: ignore[untyped-decorator]  # it ships no types
+@fresh_log_in_required
 def delete(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, NameForm)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             erasure.ask(place.workspace, form.cleaned_data["name"], by=place.user)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             return redirect(place.address("workspace"))
     context = {"place": place, "form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
     return render(request, "pages/workspace/delete.html", context)

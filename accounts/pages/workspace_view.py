@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpResponse
@@ -130,6 +131,12 @@ def kept_private(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRes
         return response
 
     return answer
+
+
+def fresh_log_in_required(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Ask whoever logged in a while ago who they are again; what they had sent goes on by itself afterwards."""
+    checked: Callable[..., HttpResponseBase] = reauthentication_required(view)
+    return checked
 
 
 def person_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:

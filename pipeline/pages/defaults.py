@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core.errors import AppError
 from pipeline.models import LatePolicy
 from pipeline.models.publication import LATENESS_MINUTES_MOST
 from pipeline.pages import choices
@@ -83,11 +83,8 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
             late_policy=form.cleaned_data["late_policy"] or LatePolicy.PUBLISH,
             max_lateness_minutes=form.cleaned_data["max_lateness_minutes"],
         )
-        try:
+        with report_errors(request, form):
             stage.change(place.workspace, wanted, actor=place.user.email)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("Saved. What is pushed from now on follows it."))
             return redirect(place.address("defaults"))
     return render(request, "pages/defaults.html", {"place": place, "form": form})

@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from pipeline import publish
 from pipeline.models import Publication
 from pipeline.outlets.outlet_client import platform_of
@@ -45,7 +45,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     form = form_recovery.form_for(request, SettleForm)
     if request.method == "POST" and form.is_valid():
         is_posted = request.POST.get("outcome") != "not_posted"
-        try:
+        with report_errors(request):
             publish.settle(
                 row,
                 was_sent=is_posted,
@@ -53,9 +53,6 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
                 by=place.user.email,
                 now=utc_now(),
             )
-        except AppError as error:
-            messages.error(request, str(error))
-        else:
             said = (
                 _("It counts as published.")
                 if is_posted

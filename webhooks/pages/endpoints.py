@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING
 
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
 from accounts.pages import form_recovery, shown_once
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.feedback import offer_undo, report_errors
+from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from config.core.ids import decode, encode
 from webhooks import endpoints
 from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
 from webhooks.pages.forms import AddForm, EndpointForm, RotateForm, values_of
 from webhooks.pages.log import outcome_part
-from webhooks.pages.parts import email_of, find_endpoint, fresh_log_in_required, gave_410, next_tries, tell
+from webhooks.pages.parts import find_endpoint, gave_410, next_tries
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -54,7 +53,7 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("webhooks"))
-        try:
+        with report_errors(request, form):
             added = endpoints.add(
                 place.workspace,
                 form.cleaned_data["url"],
@@ -63,12 +62,8 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
                 description=form.cleaned_data["description"],
                 rate=form.cleaned_data["rate"],
                 is_tried=True,
-                actor=email_of(place),
+                actor=place.user.email,
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             shown_once.keep(request, encode("whe", added.endpoint.pk), added.secret)
             sent = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
             return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + sent)
@@ -100,18 +95,15 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
     form = form_recovery.form_for(request, EndpointForm, initial=values_of(endpoint))
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             sent = endpoints.change(
                 endpoint,
                 url=form.cleaned_data["url"],
                 events=form.chosen_events(),
                 description=form.cleaned_data["description"],
                 rate=form.cleaned_data["rate"],
-                actor=email_of(place),
+                actor=place.user.email,
             )
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             if sent is None:
                 messages.success(request, _("Saved."))
                 return redirect(place.address("webhook_edit", whe=whe))
@@ -142,12 +134,8 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("webhook_secret", whe=whe))
-        try:
-            secret = endpoints.rotate_secret(endpoint, form.span(), actor=email_of(place))
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
+        with report_errors(request, form):
+            secret = endpoints.rotate_secret(endpoint, form.span(), actor=place.user.email)
             shown_once.keep(request, encode("whe", whe), secret)
             messages.success(request, _("There is a new secret."))
             return redirect(place.address("webhook_secret", whe=whe))
@@ -163,15 +151,9 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
 
 @page("manage", methods=("POST",))
 def webhook_pause(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    try:
-        endpoints.switch_off(find_endpoint(place, whe), actor=email_of(place))
-    except AppError as error:
-        tell(request, error)
-    else:
-        undo = {"address": place.address("webhook_resume", whe=whe)}
-        messages.success(
-            request, render_to_string("pages/webhooks/paused.html", undo, request), extra_tags="lasting"
-        )
+    with report_errors(request):
+        endpoints.switch_off(find_endpoint(place, whe), actor=place.user.email)
+        offer_undo(request, _("It is paused: events are held."), place.address("webhook_resume", whe=whe))
     return redirect(place.address("webhook", whe=whe))
 
 
@@ -181,11 +163,8 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     endpoint = find_endpoint(place, whe)
     if request.method == "POST":
         is_release = request.POST.get("held", "send") == "send"
-        try:
-            released = endpoints.switch_on(endpoint, actor=email_of(place), release=is_release)
-        except AppError as error:
-            tell(request, error)
-        else:
+        with report_errors(request):
+            released = endpoints.switch_on(endpoint, actor=place.user.email, release=is_release)
             sent = ngettext(
                 "%(count)d held event is on its way.", "%(count)d held events are on their way.", released
             )
@@ -203,12 +182,10 @@ def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
     if not form_recovery.is_first(request):
         return redirect(place.address("webhook", whe=whe))
-    try:
-        sent = endpoints.send_test(endpoint, actor=email_of(place))
-    except AppError as error:
-        tell(request, error)
-        return redirect(place.address("webhook", whe=whe))
-    return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
+    with report_errors(request):
+        sent = endpoints.send_test(endpoint, actor=place.user.email)
+        return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
+    return redirect(place.address("webhook", whe=whe))
 
 
 @page("manage")
@@ -216,11 +193,8 @@ def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     endpoint = find_endpoint(place, whe)
     name = labels.name_of(endpoint)
     if request.method == "POST":
-        try:
-            endpoints.remove(endpoint, actor=email_of(place))
-        except AppError as error:
-            tell(request, error)
-        else:
+        with report_errors(request):
+            endpoints.remove(endpoint, actor=place.user.email)
             messages.success(request, _("%(name)s is deleted and gets nothing more.") % {"name": name})
         return redirect(place.address("webhooks"))
     waiting = Delivery.objects.of(place.workspace).open().filter(endpoint=endpoint)

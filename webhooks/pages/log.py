@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib import messages
 from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import look_again
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits, logs
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from config.core.ids import decode, encode, first_of
 from webhooks import endpoints
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import LogFilter
-from webhooks.pages.parts import email_of, find_endpoint, gave_410, next_tries, tell
+from webhooks.pages.parts import find_endpoint, gave_410, next_tries
 from webhooks.pages.recovery import progress_part
 from webhooks.results import is_open
 
@@ -176,9 +176,7 @@ def _seconds(outcome: labels.Outcome) -> int:
 
 def _find_delivery(place: Place, endpoint: Endpoint, dlv: UUID) -> Delivery:
     found = Delivery.objects.of(place.workspace).select_related("event").filter(endpoint=endpoint, pk=dlv)
-    delivery: Delivery | None = found.first()
-    if delivery is None:
-        raise Http404
+    delivery: Delivery = get_object_or_404(found)
     return delivery
 
 
@@ -270,10 +268,7 @@ def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UU
 def webhook_resend(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     delivery = _find_delivery(place, find_endpoint(place, whe), dlv)
     if form_recovery.is_first(request):
-        try:
-            endpoints.resend(delivery, actor=email_of(place))
-        except AppError as error:
-            tell(request, error)
-        else:
+        with report_errors(request):
+            endpoints.resend(delivery, actor=place.user.email)
             messages.success(request, _("It is being sent again."))
     return redirect(place.address("webhook_delivery", whe=whe, dlv=dlv))

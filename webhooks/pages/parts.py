@@ -1,39 +1,29 @@
-"""What the webhooks' pages share: rows of the workspace, a fresh log-in, and what is told."""
+"""What the webhooks' pages share: an endpoint of the workspace, and when it is called next."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allauth.account.decorators import reauthentication_required
-from django.contrib import messages
 from django.db.models import Min
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from config.core.clock import utc_now
 from webhooks.endpoints import answered_410
 from webhooks.models import Delivery, Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
     from datetime import datetime
     from uuid import UUID
 
-    from django.http import HttpRequest, HttpResponse
-
-    from accounts.models import User
     from accounts.pages.workspace_view import Place
-    from config.core.errors import AppError
-
-    View = Callable[..., HttpResponse]
 
 
 def find_endpoint(place: Place, whe: UUID) -> Endpoint:
     """One of this workspace's, without its secrets; 404 for everything else."""
     there = Endpoint.objects.of(place.workspace).defer("secret", "previous_secret")
-    endpoint: Endpoint | None = there.filter(pk=whe, deleted_at=None).first()
-    if endpoint is None:
-        raise Http404
+    endpoint: Endpoint = get_object_or_404(there, pk=whe, deleted_at=None)
     return endpoint
 
 
@@ -60,19 +50,3 @@ def gave_410(place: Place, endpoint: Endpoint) -> bool:
     """Whether it is disabled because it said that it is gone."""
     held: bool = answered_410(endpoint).filter(workspace=place.workspace).exists()
     return held
-
-
-def fresh_log_in_required(view: View) -> View:
-    """Whoever logged in a while ago proves again who they are; what they had sent goes on by itself afterwards."""
-    checked: View = reauthentication_required(view)
-    return checked
-
-
-def tell(request: HttpRequest, error: AppError) -> None:
-    """A change that the state didn't allow: what is so, and what to do."""
-    messages.error(request, str(error))
-
-
-def email_of(place: Place) -> str:
-    user: User = place.user
-    return user.email

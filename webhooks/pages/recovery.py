@@ -12,15 +12,15 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from webhooks import recovery
 from webhooks.models import RecoveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import RecoverForm
-from webhooks.pages.parts import email_of, find_endpoint, tell
+from webhooks.pages.parts import find_endpoint
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -45,17 +45,13 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("webhook", whe=whe))
-        try:
+        with report_errors(request, form):
             recovery.start(
                 endpoint,
                 form.moment(),
                 is_everything=form.cleaned_data["what"] == "all",
-                actor=email_of(place),
+                actor=place.user.email,
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             return redirect(place.address("webhook", whe=whe))
     context = {
         "place": place,
@@ -72,11 +68,8 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
 def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     running = _newest(find_endpoint(place, whe), is_running=True)
     if running is not None:
-        try:
-            recovery.stop(running, actor=email_of(place))
-        except AppError as error:
-            tell(request, error)
-        else:
+        with report_errors(request):
+            recovery.stop(running, actor=place.user.email)
             messages.success(request, _("It is stopped. What was in line already is sent."))
     return redirect(place.address("webhook", whe=whe))
 

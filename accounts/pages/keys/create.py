@@ -12,10 +12,10 @@ from django.views.decorators.cache import never_cache
 
 from accounts.access import tokens
 from accounts.pages import form_recovery, shown_once
+from accounts.pages.feedback import report_errors
 from accounts.pages.keys import labels
 from accounts.pages.keys.forms import KeyForm, RotateForm
 from accounts.pages.workspace_view import Place, page
-from config.core.errors import AppError
 from config.core.ids import decode
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return _as_the_first_time(request, place)
-        try:
+        with report_errors(request, form):
             minted = tokens.mint(
                 place.workspace,
                 name=form.cleaned_data["name"],
@@ -40,10 +40,6 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
                 expires_at=form.expires_at(),
                 created_by=place.user,
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             return _show(request, place, minted)
     return render(request, "pages/keys/create.html", {"form": form})
 
@@ -56,12 +52,8 @@ def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return _as_the_first_time(request, place)
-        try:
+        with report_errors(request, form):
             minted = tokens.rotate(key.token, overlap=form.cleaned_data["overlap"], by=place.user)
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             return _show(request, place, minted)
     return render(request, "pages/keys/rotate.html", {"form": form, "key": key})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db.models import Q
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -92,9 +92,7 @@ def count_ended(place: Place, now: datetime) -> int:
 
 def find(place: Place, token_id: UUID) -> Key:
     """Raises `Http404` where the workspace has no such key."""
-    token = _rows(place).filter(pk=token_id).first()
-    if token is None:
-        raise Http404
+    token = get_object_or_404(_rows(place), pk=token_id)
     return _keys([token], utc_now())[0]
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.access import tokens
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.keys import labels
-from accounts.pages.workspace_view import Place, page
-from config.core.errors import AppError
+from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -29,22 +27,19 @@ def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
         return render(request, "pages/keys/revoke.html", {"key": key})
     if key.token.revoked_at is None:
         tokens.revoke(key.token, place.user)
-        undo = render_to_string("pages/keys/revoked.html", {"key": key, "place": place}, request)
-        messages.success(request, undo, extra_tags="lasting")
+        said = _("%(name)s was revoked.") % {"name": key.token.name}
+        offer_undo(request, said, place.address("key_unrevoke", token_id=token_id))
     else:
         messages.info(request, _("%(name)s had been revoked already.") % {"name": key.token.name})
     return redirect(place.address("keys"))
 
 
 @page("manage", methods=("POST",))
-@reauthentication_required  # type: ignore[untyped-decorator]  # it ships no types
+@fresh_log_in_required
 def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     key = labels.find(place, token_id)
-    try:
+    with report_errors(request):
         tokens.unrevoke(key.token, place.user)
-    except AppError as error:
-        messages.error(request, error.detail[0].message)
-    else:
         messages.success(request, _("%(name)s works again.") % {"name": key.token.name})
     return redirect(place.address("keys"))
 

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, read_moment
@@ -96,11 +96,8 @@ def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
     form = FillForm(request.GET or {"days": planning.DAYS}, outlets=outlets)
     context: dict[str, Any] = {"place": place, "form": form, "has_outlets": bool(outlets)}
     if form.is_valid():
-        try:
+        with report_errors(request, form):
             found = planning.propose(place.workspace, form.asked(now), test=False, now=now)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             context |= _shown(place, found)
     return render(request, "pages/calendar/fill.html", context)
 
@@ -198,7 +195,7 @@ def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse
     said = ngettext("%(count)d post is scheduled.", "%(count)d posts are scheduled.", count) % {
         "count": count
     }
-    undo.offer(request, said, place.address("calendar_undo", pln=done.plan.pk))
+    offer_undo(request, said, place.address("calendar_undo", pln=done.plan.pk))
     first = min(one.due_at for one in done.scheduled if one.due_at)
     on = first.astimezone(ZoneInfo(place.workspace.timezone)).date()
     return redirect(f"{place.address('calendar')}?view=week&on={on.isoformat()}")
@@ -207,25 +204,20 @@ def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse
 @page("edit", methods=("POST",))
 def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse:
     """Takes back what a plan scheduled, but for what was changed since."""
-    row = WeekPlan.objects.of(place.workspace).filter(pk=pln).first()
-    if row is None:
-        raise Http404
-    try:
+    row = get_object_or_404(WeekPlan.objects.of(place.workspace), pk=pln)
+    with report_errors(request):
         undone = planning.undo(row, by=place.user.email, now=utc_now())
-    except AppError as error:
-        messages.error(request, str(error))
-        return redirect(place.address("calendar"))
-    count = len(undone.taken_back)
-    messages.success(
-        request,
-        ngettext("%(count)d post is taken back.", "%(count)d posts are taken back.", count)
-        % {"count": count},
-    )
-    if undone.kept:
-        told = ngettext(
-            "%(count)d stays: it went out or was changed since.",
-            "%(count)d stay: they went out or were changed since.",
-            len(undone.kept),
+        count = len(undone.taken_back)
+        messages.success(
+            request,
+            ngettext("%(count)d post is taken back.", "%(count)d posts are taken back.", count)
+            % {"count": count},
         )
-        messages.info(request, told % {"count": len(undone.kept)})
+        if undone.kept:
+            told = ngettext(
+                "%(count)d stays: it went out or was changed since.",
+                "%(count)d stay: they went out or were changed since.",
+                len(undone.kept),
+            )
+            messages.info(request, told % {"count": len(undone.kept)})
     return redirect(place.address("calendar"))

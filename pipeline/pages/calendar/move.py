@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -107,9 +107,7 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
 
 def _find(place: Place, pub: UUID) -> Publication:
     rows = Publication.objects.of(place.workspace).select_related("item", "outlet", "workspace", "queue")
-    found: Publication | None = rows.filter(pk=pub, test=False, item__deleted_at=None).first()
-    if found is None:
-        raise Http404
+    found: Publication = get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
     return found
 
 

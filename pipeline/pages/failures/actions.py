@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.credits import QuotaExceeded
-from accounts.pages import undo
+from accounts.pages.feedback import changed_meanwhile, offer_undo
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.ids import decode
@@ -19,7 +19,6 @@ from config.core.states import Overtaken
 from pipeline.pages.failures.forms import ClearForm
 from pipeline.pages.failures.page import asked_in
 from pipeline.pages.failures.rows import SECTIONS
-from pipeline.pages.items.actions import changed_meanwhile
 from pipeline.pages.review.actions import GRACE, note_of, undo_all
 from pipeline.review import bulk_review
 from pipeline.schedule import bulk_recovery
@@ -121,7 +120,7 @@ def _tell(
         ]
         if notes:
             fields = {"undo": " ".join(notes), "query": request.POST.get("query", "")}
-            undo.offer(request, said, place.address("failures_undo"), fields)
+            offer_undo(request, said, place.address("failures_undo"), fields)
         else:
             messages.success(request, said)
     why: dict[str, int] = {}

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib import messages
 from django.db.models.functions import Substr
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import look_again
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from config.core.ids import decode, encode
 from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, Source, Verification
@@ -71,11 +71,8 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
 def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
     row = _find_delivery(place, find_source(place, src), ind)
     if form_recovery.is_first(request):
-        try:
+        with report_errors(request):
             received = replay.replay(row, now=utc_now())
-        except AppError as error:
-            messages.error(request, str(error))
-        else:
             made_nothing = received.outcome in {"failed", "ignored"}
             tell = messages.warning if made_nothing else messages.success
             tell(request, _("It made nothing again.") if made_nothing else _("It was taken in again."))
@@ -94,7 +91,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
     )
     trial = None
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             if "save" in request.POST:
                 _save(source, form, place)
                 messages.success(request, _("The mapping is saved."))
@@ -106,8 +103,6 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
                 wishes=form.wishes(),
                 now=utc_now(),
             )
-        except AppError as error:
-            _blame(form, error)
     context = {
         **_context(place, source),
         "form": form,
@@ -123,9 +118,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
 def find_source(place: Place, src: UUID) -> Source:
     """One of this workspace's webhook sources with an address of its own; 404 for everything else."""
     there = Source.objects.of(place.workspace).filter(type="webhook", is_push=False, deleted_at=None)
-    source: Source | None = there.filter(pk=src).first()
-    if source is None:
-        raise Http404
+    source: Source = get_object_or_404(there, pk=src)
     return source
 
 
@@ -142,10 +135,7 @@ def _context(place: Place, source: Source) -> dict[str, Any]:
 
 def _find_delivery(place: Place, source: Source, ind: UUID) -> Any:
     found = InboundDelivery.objects.of(place.workspace).filter(source=source, pk=ind)
-    row = found.defer("body").annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)).first()
-    if row is None:
-        raise Http404
-    return row
+    return get_object_or_404(found.defer("body").annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)))
 
 
 def _named_delivery(request: HttpRequest, place: Place, source: Source) -> InboundDelivery | None:
@@ -164,13 +154,6 @@ def _save(source: Source, form: TryForm, place: Place) -> None:
     config = {**source.config, **form.wishes()}
     kept = {name: value for name, value in config.items() if value is not None}
     secrets.change(source, {"config": kept}, workspace=place.workspace, now=utc_now())
-
-
-def _blame(form: TryForm, error: AppError) -> None:
-    """Beside the field that it names: `mapping.title` is the form's `title`."""
-    for detail in error.detail:
-        name = (detail.field or "").rpartition(".")[2]
-        form.add_error(name if name in form.fields else None, detail.message)
 
 
 def _as_text(fields: dict[str, Any]) -> str:

@@ -43,6 +43,10 @@ class TryForm(forms.Form):
             raise forms.ValidationError(_("Give a JSON object."))
         return payload
 
+    def field_of(self, path: str) -> str:
+        """Of `mapping.title` the field is `title`."""
+        return path.rpartition(".")[2]
+
     def wishes(self) -> dict[str, Any]:
         """The settings that the form says, None for those that it leaves empty."""
         mapping = {name: self.cleaned_data[name] for name in FIELDS if self.cleaned_data[name]}

@@ -5,34 +5,23 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery, shown_once
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.feedback import report_errors
+from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core import limits
-from config.core.errors import AppError
 from config.core.ids import encode
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.pages.inbound.deliveries import find_source
 from pipeline.pages.inbound.forms import RotateSecretForm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
-
-    from accounts.models import User
-
-    View = Callable[..., HttpResponse]
-
-
-def _fresh_log_in_required(view: View) -> View:
-    checked: View = reauthentication_required(view)
-    return checked
 
 
 @page("manage", methods=("GET",))
@@ -47,23 +36,18 @@ def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
 
 
 @page("manage")
-@_fresh_log_in_required
+@fresh_log_in_required
 def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     source = find_source(place, src)
     form = form_recovery.form_for(request, RotateSecretForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("source_secret", src=src))
-        user: User = place.user
         overlap = timedelta(0) if form.cleaned_data["stops_now"] else limits.TOKEN_OVERLAP_DEFAULT
-        try:
+        with report_errors(request, form):
             made = secrets.rotate(
-                source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=user.email
+                source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=place.user.email
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("There is a new secret."))
             if made is None:
                 return redirect(place.address("source_deliveries", src=src))

@@ -9,7 +9,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -27,28 +28,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-def tell(request: HttpRequest, error: AppError) -> None:
-    """What came of an act that couldn't be done, with what to do now."""
-    if isinstance(error, Overtaken):
-        messages.error(request, changed_meanwhile())
-    else:
-        messages.error(request, str(error))
-
-
-def changed_meanwhile() -> str:
-    return _(
-        "Somebody or something changed it meanwhile. This is how it is now: look at it, then do it again."
-    )
-
-
 @page("edit", methods=("POST",))
 def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
-    try:
+    with report_errors(request):
         decisions.approve(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
-    except AppError as error:
-        tell(request, error)
-    else:
         said = _("Approved. What waited for that goes out at its time.") if row.publish_at else _("Approved.")
         messages.success(request, said)
     return redirect(place.address("item_page", gen=gen))
@@ -69,14 +53,13 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             )
         except Overtaken:
             row = find_item(place, gen)
-            form.add_error(None, changed_meanwhile())
-            form.show(row.version)
+            form.take_newest(row.version)
         except AppError as error:
-            form_recovery.blame(form, error)
+            show_at_fields(form, error)
         else:
             said = _("Rejected. It won't be published.")
             fields = {"version": str(rejected.version)}
-            undo.offer(request, said, place.address("item_restore", gen=gen), fields)
+            offer_undo(request, said, place.address("item_restore", gen=gen), fields)
             return redirect(place.address("item_page", gen=gen))
     return render(request, "pages/items/reject.html", {**head(place, row), "form": form})
 
@@ -84,11 +67,8 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 @page("edit", methods=("POST",))
 def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
-    try:
+    with report_errors(request):
         decisions.restore(row, now=utc_now(), expected_version=version_in(request.POST))
-    except AppError as error:
-        tell(request, error)
-    else:
         messages.success(request, _("It is back among what is ready."))
     return redirect(place.address("item_page", gen=gen))
 
@@ -96,11 +76,8 @@ def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 @page("edit", methods=("POST",))
 def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
-    try:
+    with report_errors(request):
         decisions.retry(row, workspace=place.workspace, now=utc_now())
-    except AppError as error:
-        tell(request, error)
-    else:
         messages.success(request, _("It is being made again."))
     return redirect(place.address("item_page", gen=gen))
 
@@ -113,13 +90,9 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("item_page", gen=gen))
-        try:
+        with report_errors(request, form):
             hint = form.cleaned_data["hint"]
             variant = decisions.regenerate(row, workspace=place.workspace, now=utc_now(), hint=hint)
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("Another variant is being made; the one before stays as it is."))
             return redirect(place.address("item_page", gen=variant.pk))
     context = {
@@ -141,11 +114,8 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         told = ngettext("%(count)d variant is back.", "%(count)d variants are back.", count)
         messages.success(request, told % {"count": count})
         return redirect(place.address("item_page", gen=gen))
-    try:
+    with report_errors(request):
         others = variants.choose(row, by=place.user.email, now=utc_now())
-    except AppError as error:
-        tell(request, error)
-    else:
         told = ngettext(
             "This variant is chosen; %(count)d other is set aside.",
             "This variant is chosen; %(count)d others are set aside.",
@@ -156,7 +126,7 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
                 "back": ",".join(encode("gen", one.pk) for one in others),
                 "at": str((others[0].rejection or {}).get("at", "")),
             }
-            undo.offer(request, told, place.address("item_choose", gen=gen), fields)
+            offer_undo(request, told, place.address("item_choose", gen=gen), fields)
         else:
             messages.success(request, _("No other variant waited to be chosen."))
     return redirect(place.address("item_page", gen=gen))
@@ -166,10 +136,7 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Takes every promise back."""
     row = find_item(place, gen)
-    try:
+    with report_errors(request):
         publish.cancel(row, now=utc_now(), expected_version=version_in(request.POST))
-    except AppError as error:
-        tell(request, error)
-    else:
         messages.success(request, _("Cancelled: nothing of it goes out. Publish it again whenever you like."))
     return redirect(place.address("item_page", gen=gen))

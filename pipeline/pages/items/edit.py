@@ -10,15 +10,15 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import asks_for
+from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
 from pipeline.models import Asset, GeneratedItem, Revision
 from pipeline.pages.items import outlet_fit as fits
-from pipeline.pages.items.actions import tell
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.edit_form import EditForm
 from pipeline.pages.items.forms import number_in, version_in
@@ -52,7 +52,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             form = EditForm(form.data, item=row, assets=_assets(place, row))
             form.take_over()
         except AppError as error:
-            form.blame(error)
+            show_at_fields(form, error)
     context = {
         **head(place, row),
         "form": form,
@@ -78,13 +78,10 @@ def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     }
     if row.bucket != "text" or "parts" not in former.content:
         changes["body"] = former.body
-    try:
+    with report_errors(request):
         decisions.edit(
             row, changes, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST)
         )
-    except AppError as error:
-        tell(request, error)
-    else:
         said = _("The words of revision %(number)s are back, as a revision of their own.")
         messages.success(request, said % {"number": former.number})
     return redirect(place.address("item_page", gen=gen))
@@ -123,5 +120,5 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: EditForm
         messages.success(request, _("Saved."))
     else:
         fields = {"number": str(before), "version": str(edited.version)}
-        undo.offer(request, _("Saved."), place.address("item_back", gen=row.pk), fields)
+        offer_undo(request, _("Saved."), place.address("item_back", gen=row.pk), fields)
     return redirect(place.address("item_page", gen=row.pk))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from django.forms import BoundField
 
-    from config.core.errors import AppError
     from pipeline.models import Asset, GeneratedItem
     from pipeline.pages.items.differences import Piece
 
@@ -223,20 +222,18 @@ class EditForm(VersionedForm):
                 content |= _unless_empty(name, _written(given[typed], content.get(name, "")), content)
         return content
 
-    def _field_of(self, path: str) -> str:
+    def _content_field(self, path: str) -> str:
         """That of a member such as `slides[2].text`; of a whole slide, its first."""
         names = [part for part in re.split(r"[.\[\]]+", path) if part]
         wanted = _CONTENT + "_".join(names)
         return next((one for one in self.fields if one == wanted or one.startswith(f"{wanted}_")), wanted)
 
-    def blame(self, error: AppError) -> None:
-        """Each error of the stage at its field, else above the form."""
-        for detail in error.detail:
-            head, _dot, rest = (detail.field or "").partition(".")
-            name = self._field_of(rest) if head == "content" else head
-            if name == f"{_CONTENT}parts" or (name == "body" and "body" not in self.fields):
-                name = f"{_PART}0"
-            self.add_error(name if name in self.fields else None, detail.message)
+    def field_of(self, path: str) -> str:
+        head, _dot, rest = path.partition(".")
+        name = self._content_field(rest) if head == "content" else head
+        if name == f"{_CONTENT}parts" or (name == "body" and "body" not in self.fields):
+            return f"{_PART}0"
+        return name
 
 
 def _is_described(asset: Asset) -> bool:

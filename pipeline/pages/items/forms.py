@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.pages.feedback import changed_meanwhile
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
@@ -108,8 +109,9 @@ class VersionedForm(forms.Form):
 
     version = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def show(self, version: int) -> None:
+    def take_newest(self, version: int) -> None:
         """Of a form that was overtaken: what was typed stays, for another look at the newer version."""
+        self.add_error(None, changed_meanwhile())
         sent: Any = self.data
         again = sent.copy()
         again["version"] = str(version)

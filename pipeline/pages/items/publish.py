@@ -9,7 +9,8 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -19,7 +20,6 @@ from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.pages.items import labels, outlet_fit
-from pipeline.pages.items.actions import changed_meanwhile
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.review.actions import note_of
@@ -54,10 +54,9 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
                 return _publish(request, place, row, form)
         except Overtaken:
             row = find_item(place, gen)
-            form.add_error(None, changed_meanwhile())
-            form.show(row.version)
+            form.take_newest(row.version)
         except AppError as error:
-            form_recovery.blame(form, error)
+            show_at_fields(form, error)
     context = {
         **head(place, row),
         "form": form,
@@ -130,5 +129,5 @@ def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: Publi
     if clock is not None:
         said = f"{said} {shift_of(clock)}".rstrip()
     fields = {"undo": note_of(place, done), "item": encode("gen", row.pk)}
-    undo.offer(request, said, place.address("review_undo"), fields)
+    offer_undo(request, said, place.address("review_undo"), fields)
     return redirect(place.address("item_page", gen=row.pk))

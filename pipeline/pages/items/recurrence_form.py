@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
@@ -19,7 +19,6 @@ from config.core.errors import AppError
 from config.core.states import Overtaken
 from pipeline.ingest import push
 from pipeline.models import Recurrence, RecurrenceStatus
-from pipeline.pages.items.actions import changed_meanwhile, tell
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import VersionedForm, version_in
 from pipeline.schedule import recurring
@@ -68,11 +67,10 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
             _keep(request, place, row, there, form.values())
         except Overtaken:
             form_recovery.sent_in_vain(request)
-            form.add_error(None, changed_meanwhile())
-            form.show(Recurrence.objects.of(place.workspace).get(item=row).version)
+            form.take_newest(Recurrence.objects.of(place.workspace).get(item=row).version)
         except AppError as error:
             form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
+            show_at_fields(form, error)
         else:
             return redirect(place.address("item_page", gen=gen))
     context = {
@@ -101,13 +99,13 @@ def _keep(
     if there is None or there.status == RecurrenceStatus.STOPPED:
         made = recurring.begin(item, **given, by=by, now=now)
         fields = {"version": str(made.version)}
-        undo.offer(request, _said(made), place.address("item_recurring_stop", gen=item.pk), fields)
+        offer_undo(request, _said(made), place.address("item_recurring_stop", gen=item.pk), fields)
         return
     former = {"every_days": str(there.every_days), "time": there.time}
     expected = version_in(request.POST)
     changed = recurring.change(there, given, by=by, now=now, expected_version=expected)
     fields = {**former, "version": str(changed.version)}
-    undo.offer(request, _said(changed), place.address("item_recurring", gen=item.pk), fields)
+    offer_undo(request, _said(changed), place.address("item_recurring", gen=item.pk), fields)
 
 
 def _said(row: Recurrence) -> str:
@@ -120,10 +118,8 @@ def _said(row: Recurrence) -> str:
 def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Stops it, and lets it go on with `on=yes`."""
     item, is_on = find_item(place, gen), request.POST.get("on") == "yes"
-    row = Recurrence.objects.of(place.workspace).filter(item=item).first()
-    if row is None:
-        raise Http404
-    try:
+    row = get_object_or_404(Recurrence.objects.of(place.workspace), item=item)
+    with report_errors(request):
         changed = recurring.change(
             row,
             {"status": "active" if is_on else "stopped"},
@@ -131,13 +127,10 @@ def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpRe
             now=utc_now(),
             expected_version=version_in(request.POST),
         )
-    except AppError as error:
-        tell(request, error)
-    else:
         if is_on:
             messages.success(request, _said(changed))
         else:
             said = _("It doesn’t come back any more; what it has made stays.")
             fields = {"on": "yes", "version": str(changed.version)}
-            undo.offer(request, said, place.address("item_recurring_stop", gen=gen), fields)
+            offer_undo(request, said, place.address("item_recurring_stop", gen=gen), fields)
     return redirect(place.address("item_page", gen=gen))

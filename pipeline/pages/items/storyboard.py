@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -49,7 +50,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
             form = StoryboardForm(form.data, board=kept.board, version=row.version)
             form.take_over()
         except AppError as error:
-            form.blame(error)
+            show_at_fields(form, error)
     context = {
         **head(place, row),
         "form": form,

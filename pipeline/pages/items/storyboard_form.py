@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from django.forms import BoundField
 
-    from config.core.errors import AppError
     from pipeline.pages.items.scenes import SceneSeen
     from pipeline.render.video.storyboard import Storyboard
     from pipeline.render.video.storyboard_edits import Text
@@ -195,24 +194,17 @@ class StoryboardForm(VersionedForm):
                 wanted.append((at + (0.5 if at > place + 1 else -0.5 if at < place + 1 else 0.0), place))
         return [place for _at, place in sorted(wanted)]
 
-    def blame(self, error: AppError) -> None:
-        """Each fault at the scene, the words or the caption that it is of; else above them all."""
-        for detail in error.detail:
-            self.add_error(self._field_of(detail.field or ""), detail.message)
-
-    def _field_of(self, field: str) -> str | None:
-        found = _PLACED.match(field)
+    def field_of(self, path: str) -> str | None:
+        """The scene, the words or the caption that a fault is of."""
+        found = _PLACED.match(path)
         if found is None or self._made is None:
             return None
         kind, number = found[1], int(found[2])
-        name: str | None = None
         if kind == "scenes" and number < len(self._order):
-            name = f"seconds_{self._order[number]}"
-        elif kind == "captions":
-            name = f"caption_{number}"
-        elif kind == "overlays":
-            name = self._text_at(number)
-        return name if name in self.fields else None
+            return f"seconds_{self._order[number]}"
+        if kind == "captions":
+            return f"caption_{number}"
+        return self._text_at(number) if kind == "overlays" else None
 
     def _text_at(self, number: int) -> str | None:
         made = self._made

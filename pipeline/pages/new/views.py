@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.conf import settings
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import look_again
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError, Invalid
+from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from config.core.middleware import body_limit
 from pipeline.ingest import pasted_address, push
@@ -54,11 +55,8 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
     files = {"files": request.FILES} if request.method == "POST" else {}
     form = form_recovery.form_for(request, PasteForm, **files)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             taken = _take(place, form)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             return _show(request, place, _fresh_form(place, taken), taken.notes)
     return render(request, "pages/new/page.html", {"place": place, "form": form})
 
@@ -117,7 +115,7 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
     values = form.cleaned_data
     workspace, now = place.workspace, utc_now()
     defaults = WorkspaceDefaults.objects.of(workspace).select_related("push_source").get()
-    try:
+    with report_errors(request, form):
         content = _content(request, place, values)
         plan = push.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
         if not plan.engines:
@@ -125,8 +123,6 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
         elif request.POST["make"] == "yes" and plan.price == values["price"]:
             pushed = push.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
             return redirect(place.address("made", raw=pushed.raw_item.pk))
-    except AppError as error:
-        form_recovery.blame(form, error)
     return _show(request, place, form)
 
 
@@ -197,9 +193,7 @@ def _upload(place: Place, public_id: str) -> Upload | None:
 
 @page("look", methods=("GET",))
 def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
-    row = RawItem.objects.of(place.workspace).filter(pk=raw, deleted_at=None, test=False).first()
-    if row is None:
-        raise Http404
+    row = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, deleted_at=None, test=False)
     seen = outcome.of(place.workspace, row)
     part = look_again(
         request,

@@ -8,16 +8,16 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.db.models import Count
-from django.http import Http404, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.http import StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from config.core.ids import decode, encode
 from pipeline import mailing as stage
 from pipeline.mailing import subscribers as subscribing
@@ -64,14 +64,12 @@ class ImportForm(forms.Form):
 
 
 def _outlet(place: Place, out: UUID) -> Outlet:
-    found: Outlet | None = (
-        Outlet.objects.of(place.workspace)
-        .select_related("workspace")
-        .filter(pk=out, platform=subscribing.KIND, deleted_at=None)
-        .first()
+    found: Outlet = get_object_or_404(
+        Outlet.objects.of(place.workspace).select_related("workspace"),
+        pk=out,
+        platform=subscribing.KIND,
+        deleted_at=None,
     )
-    if found is None:
-        raise Http404
     return found
 
 
@@ -148,11 +146,8 @@ def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
     if request.method != "POST":
         return _back(place, out)
     if form.is_valid():
-        try:
+        with report_errors(request, form):
             subscribing.add(outlet, form.cleaned_data["email"], by=place.user.email, now=utc_now())
-        except AppError as error:
-            form.add_error("email", error.detail[0].message)
-        else:
             messages.success(request, _("Unless they are on the list, they are asked for confirmation."))
             return _back(place, out)
     return render(
@@ -171,15 +166,13 @@ def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpRes
     form = ImportForm(request.POST, request.FILES)
     if form.is_valid():
         file = form.cleaned_data["file"]
-        try:
-            if file.size > limits.SUBSCRIBERS_IMPORT_BYTES:
-                form.add_error("file", _("The file is too large; split it."))
-            else:
+        if file.size > limits.SUBSCRIBERS_IMPORT_BYTES:
+            form.add_error("file", _("The file is too large; split it."))
+        else:
+            with report_errors(request, form):
                 done = subscribing.import_file(outlet, file.read(), by=place.user.email, now=utc_now())
                 messages.success(request, _told(done))
                 return _back(place, out)
-        except AppError as error:
-            form.add_error("file", error.detail[0].message)
     return render(
         request,
         "pages/newsletters/subscribers.html",
@@ -224,11 +217,9 @@ def subscribers_export(request: HttpRequest, place: Place, out: UUID) -> Streami
 @page("edit", methods=("POST",))
 def subscriber_remove(request: HttpRequest, place: Place, out: UUID, sub: UUID) -> HttpResponse:
     outlet = _outlet(place, out)
-    found = (
-        Subscriber.objects.of(place.workspace).filter(outlet=outlet, pk=sub).select_related("outlet").first()
+    found = get_object_or_404(
+        Subscriber.objects.of(place.workspace).filter(outlet=outlet, pk=sub).select_related("outlet")
     )
-    if found is None:
-        raise Http404
     subscribing.remove(found, by=place.user.email)
     messages.success(request, _("%(email)s was removed.") % {"email": found.email})
     return _back(place, out)
@@ -246,11 +237,7 @@ def mailing_resume(request: HttpRequest, place: Place, out: UUID, mlg: UUID) -> 
 
 def _turn(request: HttpRequest, place: Place, out: UUID, mlg: UUID, act: Any) -> HttpResponse:
     outlet = _outlet(place, out)
-    found = Mailing.objects.of(place.workspace).filter(outlet=outlet, pk=mlg).first()
-    if found is None:
-        raise Http404
-    try:
+    found = get_object_or_404(Mailing.objects.of(place.workspace), outlet=outlet, pk=mlg)
+    with report_errors(request):
         act(found, by=place.user.email, now=utc_now())
-    except AppError as error:
-        messages.error(request, error.detail[0].message)
     return _back(place, out)

@@ -10,10 +10,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.pages import undo
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from pipeline import outlets
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets.detail import find_outlet, head
@@ -31,19 +30,14 @@ def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
     row = find_outlet(place, out)
     is_on = request.POST.get("on") == "yes"
     by, now = place.user.email, utc_now()
-    try:
+    with report_errors(request):
         if is_on:
             outlets.switch_on(row, by=by, now=now)
-        else:
-            outlets.switch_off(row, by=by, now=now)
-    except AppError as error:
-        messages.error(request, str(error))
-    else:
-        if is_on:
             messages.success(request, _("%(name)s is on again.") % {"name": row.name})
         else:
+            outlets.switch_off(row, by=by, now=now)
             said = _("%(name)s is switched off. What is due there fails and says so.") % {"name": row.name}
-            undo.offer(request, said, place.address("outlet_switch", out=out), {"on": "yes"})
+            offer_undo(request, said, place.address("outlet_switch", out=out), {"on": "yes"})
     return redirect(place.address("outlet_page", out=out))
 
 
@@ -52,11 +46,8 @@ def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
     """One of the workspace's defaults with `default=yes`, else not."""
     row = find_outlet(place, out)
     is_default = request.POST.get("default") == "yes"
-    try:
+    with report_errors(request):
         outlets.set_default(row, is_default, by=place.user.email, now=utc_now())
-    except AppError as error:
-        messages.error(request, str(error))
-    else:
         said = (
             _("What names no outlet goes to %(name)s too.")
             if is_default
@@ -73,20 +64,18 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
     if not platform_of(row.platform).is_connectable:
         raise Http404
     if request.method == "POST":
-        try:
+        with report_errors(request):
             cancelled = disconnection.disconnect(row, by=place.user.email, now=utc_now())
-        except AppError as error:
-            messages.error(request, str(error))
-            return redirect(place.address("outlet_page", out=out))
-        said = _("%(name)s is disconnected and its secrets are erased.") % {"name": row.name}
-        if cancelled:
-            told = ngettext(
-                "%(count)d scheduled publication was cancelled.",
-                "%(count)d scheduled publications were cancelled.",
-                cancelled,
-            )
-            said += " " + told % {"count": cancelled}
-        messages.success(request, said)
-        return redirect(place.address("outlets_page"))
+            said = _("%(name)s is disconnected and its secrets are erased.") % {"name": row.name}
+            if cancelled:
+                told = ngettext(
+                    "%(count)d scheduled publication was cancelled.",
+                    "%(count)d scheduled publications were cancelled.",
+                    cancelled,
+                )
+                said += " " + told % {"count": cancelled}
+            messages.success(request, said)
+            return redirect(place.address("outlets_page"))
+        return redirect(place.address("outlet_page", out=out))
     context = {**head(place, row, "disconnect"), "hit": disconnection.hit_by_disconnecting(row)}
     return render(request, "pages/outlets/disconnect.html", context)

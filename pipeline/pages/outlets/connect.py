@@ -12,9 +12,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.pages import form_recovery, shown_once
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from config.core.ids import encode
 from pipeline import outlets, plugins
 from pipeline.outlets import oauth
@@ -41,7 +41,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("outlets_page"))
-        try:
+        with report_errors(request, form):
             made = outlets.connect_outlet(
                 place.workspace,
                 kind,
@@ -51,10 +51,6 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
                 by=place.user.email,
                 now=utc_now(),
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form.blame(error)
-        else:
             messages.success(request, _("%(name)s is connected.") % {"name": made.name})
             return _led_on(request, place, made, form)
     context = {
@@ -77,7 +73,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("outlet_page", out=out))
-        try:
+        with report_errors(request, form):
             again = outlets.reconnect(
                 row,
                 config=form.config(),
@@ -85,10 +81,6 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
                 by=place.user.email,
                 now=utc_now(),
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form.blame(error)
-        else:
             said = _("%(name)s is connected again. What waited for it goes on.")
             messages.success(request, said % {"name": row.name})
             return _led_on(request, place, again, form)

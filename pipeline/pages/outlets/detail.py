@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
-from django.http import Http404
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from pipeline import outlets
 from pipeline.mailing import subscribers
 from pipeline.models import (
@@ -40,9 +39,7 @@ ROWS: Final = 20
 
 def find_outlet(place: Place, out: UUID) -> Outlet:
     rows = Outlet.objects.of(place.workspace).select_related("workspace").filter(deleted_at=None)
-    found: Outlet | None = rows.filter(pk=out).first()
-    if found is None:
-        raise Http404
+    found: Outlet = get_object_or_404(rows, pk=out)
     return found
 
 
@@ -73,7 +70,7 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     form = form_recovery.form_for(request, EditForm, outlet=row, platform=platform_of(row.platform))
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
-        try:
+        with report_errors(request, form):
             outlets.change(
                 row,
                 name=given["name"],
@@ -85,9 +82,6 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
                 by=place.user.email,
                 now=utc_now(),
             )
-        except AppError as error:
-            form.blame(error)
-        else:
             messages.success(request, _("Saved. What is published from now on follows it."))
             return redirect(place.address("outlet_page", out=out))
     return render(request, "pages/outlets/edit.html", {**head(place, row, "settings"), "form": form})

@@ -16,7 +16,6 @@ from pipeline.outlets.update import GAP_MOST, PER_DAY_MOST
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from config.core.errors import AppError
     from pipeline.models import Outlet
     from pipeline.platforms.base import Platform, Setting
 
@@ -47,13 +46,10 @@ class SettingsForm(forms.Form):
             if name.startswith(prefix)
         }
 
-    def blame(self, error: AppError) -> None:
-        """Each error of the layer below at the field that it names, else above the form."""
-        for detail in error.detail:
-            head, _dot, rest = (detail.field or "").partition(".")
-            prefix = {"config": _CONFIG, "credentials": _SECRET}.get(head)
-            name = f"{prefix}{rest.split('.')[0]}" if prefix else head
-            self.add_error(name if name in self.fields else None, detail.message)
+    def field_of(self, path: str) -> str:
+        head, _dot, rest = path.partition(".")
+        prefix = {"config": _CONFIG, "credentials": _SECRET}.get(head)
+        return f"{prefix}{rest.split('.')[0]}" if prefix else head
 
 
 class ConnectForm(SettingsForm):

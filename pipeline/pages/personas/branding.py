@@ -5,21 +5,24 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode
 from config.core.middleware import body_limit
+from config.core.states import Overtaken
 from pipeline.media import uploads
 from pipeline.models import Upload
-from pipeline.pages.personas.editor import offer_undo
+from pipeline.pages.personas.editor import offer_way_back
 from pipeline.pages.personas.forms import LookForm, TryForm
-from pipeline.pages.personas.parts import find_persona, head, tell
+from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
 from pipeline.personas import branding as stage
 from pipeline.personas import preview
 
@@ -102,20 +105,14 @@ def _save(request: HttpRequest, place: Place, row: Persona, form: LookForm) -> P
             now=utc_now(),
             expected_version=given["version"],
         )
+    except Overtaken:
+        messages.error(request, CHANGED_MEANWHILE)
+        return row
     except AppError as error:
-        if error.code == "version_conflict":
-            tell(request, error)
-            return row
-        for detail in error.detail:
-            head_of = (detail.field or "").removeprefix("brand.")
-            form.add_error("portrait" if head_of == "file" else _field(form, head_of), detail.message)
+        show_at_fields(form, error)
         return None
-    offer_undo(request, place, changed, row.version)
+    offer_way_back(request, place, changed, row.version)
     return changed
-
-
-def _field(form: LookForm, name: str) -> str | None:
-    return name if name in form.fields else None
 
 
 def _portrait(place: Place, row: Persona) -> str:

@@ -11,13 +11,15 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import asks_for, look_again
+from accounts.pages.feedback import report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
+from config.core.states import Overtaken
 from pipeline.models import PersonaDraft, PersonaDraftStatus
-from pipeline.pages.personas.editor import blame_structure, offer_undo
+from pipeline.pages.personas.editor import offer_way_back
 from pipeline.pages.personas.forms import DraftForm, PersonaForm, values_of_draft
-from pipeline.pages.personas.parts import find_persona, tell
+from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona
 from pipeline.personas import crud as stage
 from pipeline.personas import drafts
 from pipeline.states import OPEN_DRAFTS
@@ -49,7 +51,7 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
         if not form_recovery.is_first(request):
             return redirect(place.address("personas"))
         given = form.cleaned_data
-        try:
+        with report_errors(request, form):
             draft = drafts.request(
                 place.workspace,
                 persona=persona,
@@ -58,10 +60,6 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
                 by=place.user.email,
                 now=utc_now(),
             )
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             return redirect(place.address("persona_draft", pdr=draft.pk))
     return render(
         request, "pages/personas/draft_ask.html", {"place": place, "form": form, "persona": persona}
@@ -110,13 +108,14 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
         else:
             expected = form.cleaned_data["version"]
             saved = stage.change(row, form.values(), by=by, now=now, expected_version=expected)
-            offer_undo(request, place, saved, row.version)
+            offer_way_back(request, place, saved, row.version)
+    except Overtaken:
+        form_recovery.sent_in_vain(request)
+        messages.error(request, CHANGED_MEANWHILE)
+        return redirect(place.address("persona_draft", pdr=draft.pk))
     except AppError as error:
         form_recovery.sent_in_vain(request)
-        if error.code == "version_conflict":
-            tell(request, error)
-            return redirect(place.address("persona_draft", pdr=draft.pk))
-        blame_structure(form, error)
+        show_at_fields(form, error)
         return None
     return redirect(place.address("persona", per=saved.pk))
 
@@ -124,10 +123,8 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
 @page("edit", methods=("POST",))
 def persona_draft_retry(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
     draft = _find(place, pdr)
-    try:
+    with report_errors(request):
         drafts.retry(draft, now=utc_now())
-    except AppError as error:
-        tell(request, error)
     return redirect(place.address("persona_draft", pdr=pdr))
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
+from config.core.states import Overtaken
 from pipeline.models.persona import CONTENT
 from pipeline.pages.personas.forms import PersonaForm, values_of
-from pipeline.pages.personas.parts import find_persona, head, tell
+from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
 from pipeline.personas import crud as stage
 
 if TYPE_CHECKING:
@@ -52,34 +55,23 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
                 now=utc_now(),
                 expected_version=form.cleaned_data["version"],
             )
+        except Overtaken:
+            messages.error(request, CHANGED_MEANWHILE)
+            return redirect(place.address("persona", per=per))
         except AppError as error:
-            if error.code == "version_conflict":
-                tell(request, error)
-                return redirect(place.address("persona", per=per))
-            blame_structure(form, error)
+            show_at_fields(form, error)
         else:
-            offer_undo(request, place, changed, row.version)
+            offer_way_back(request, place, changed, row.version)
             return redirect(place.address("persona", per=per))
     return render(request, "pages/personas/detail.html", {**head(place, row, "editor"), "form": form})
 
 
-def blame_structure(form: PersonaForm, error: AppError) -> None:
-    """A fault of one structure stands at its own field."""
-    structures = form.values()["required_structures"]
-    for detail in error.detail:
-        field = (detail.field or "").split("[")[0].split(".")[0]
-        if field == "required_structures" and "[" in (detail.field or ""):
-            number = int((detail.field or "").split("[")[1].split("]")[0])
-            field = structures[number]["kind"]
-        form.add_error(field if field in form.fields else None, detail.message)
-
-
-def offer_undo(request: HttpRequest, place: Place, row: Persona, before: int) -> None:
+def offer_way_back(request: HttpRequest, place: Place, row: Persona, before: int) -> None:
     if row.version == before:
         return
     said = _("Saved as version %(number)d. What is made from now on follows it.") % {"number": row.version}
     fields = {"number": str(before), "version": str(row.version)}
-    undo.offer(request, said, place.address("persona_back", per=row.pk), fields)
+    offer_undo(request, said, place.address("persona_back", per=row.pk), fields)
 
 
 @page("edit", methods=("GET",))
@@ -105,12 +97,9 @@ def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     row = find_persona(place, per)
     number, version = (request.POST.get(name, "") for name in ("number", "version"))
     if number.isdecimal() and version.isdecimal():
-        try:
+        with report_errors(request, overtaken=CHANGED_MEANWHILE):
             changed = stage.go_back_to(
                 row, int(number), by=place.user.email, now=utc_now(), expected_version=int(version)
             )
-        except AppError as error:
-            tell(request, error)
-        else:
-            offer_undo(request, place, changed, row.version)
+            offer_way_back(request, place, changed, row.version)
     return redirect(place.address("persona_versions", per=per))

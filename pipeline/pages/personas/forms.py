@@ -91,6 +91,13 @@ class PersonaForm(forms.Form):
             "required_structures": self._structures(given),
         }
 
+    def field_of(self, path: str) -> str:
+        """The field of a fault; one of a structure is at that structure's own."""
+        name, _bracket, rest = path.partition(".")[0].partition("[")
+        if name == "required_structures" and rest:
+            return str(self.values()[name][int(rest.partition("]")[0])]["kind"])
+        return name
+
     def _structures(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         if given["ends_with_question"]:
@@ -189,6 +196,10 @@ class LookForm(forms.Form):
         help_text=_("From 0, low, to 100, high; 50 where it is empty."),
     )
     version = forms.IntegerField(widget=forms.HiddenInput)
+
+    def field_of(self, path: str) -> str:
+        name = path.removeprefix("brand.")
+        return "portrait" if name == "file" else name
 
 
 class TryForm(forms.Form):

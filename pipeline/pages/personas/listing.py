@@ -8,13 +8,13 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from pipeline.models import Persona, WorkspaceDefaults
 from pipeline.pages.personas.forms import NewPersonaForm
-from pipeline.pages.personas.parts import find_persona, tell
+from pipeline.pages.personas.parts import find_persona
 from pipeline.personas import crud as stage
 
 if TYPE_CHECKING:
@@ -41,12 +41,8 @@ def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("personas"))
-        try:
+        with report_errors(request, form):
             made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("%(name)s is there. Say who it is.") % {"name": made.name})
             return redirect(place.address("persona", per=made.pk))
     return render(request, "pages/personas/create.html", {"place": place, "form": form})
@@ -55,23 +51,18 @@ def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
 @page("edit", methods=("POST",))
 def persona_delete(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     persona = find_persona(place, per)
-    try:
+    with report_errors(request):
         stage.delete(persona, by=place.user.email, now=utc_now())
-    except AppError as error:
-        tell(request, error)
-        return redirect(place.address("persona", per=per))
-    said = _("%(name)s is deleted. What was made with it stays.") % {"name": persona.name}
-    undo.offer(request, said, place.address("persona_restore", per=per))
-    return redirect(place.address("personas"))
+        said = _("%(name)s is deleted. What was made with it stays.") % {"name": persona.name}
+        offer_undo(request, said, place.address("persona_restore", per=per))
+        return redirect(place.address("personas"))
+    return redirect(place.address("persona", per=per))
 
 
 @page("edit", methods=("POST",))
 def persona_restore(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     persona = find_persona(place, per, deleted=True)
-    try:
+    with report_errors(request):
         stage.restore(persona, by=place.user.email, now=utc_now())
-    except AppError as error:
-        tell(request, error)
-    else:
         messages.success(request, _("%(name)s is there again.") % {"name": persona.name})
     return redirect(place.address("persona", per=per))

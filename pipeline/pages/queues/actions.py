@@ -9,9 +9,8 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import undo
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core.errors import AppError
 from pipeline import publish
 from pipeline.models import Publication
 from pipeline.pages.queues.listing import find_queue, outlets_of, users_of
@@ -35,17 +34,14 @@ def queue_begin(request: HttpRequest, place: Place) -> HttpResponse:
 def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     """Pauses, and goes on with `on=yes`."""
     row, is_on = find_queue(place, que), request.POST.get("on") == "yes"
-    try:
+    with report_errors(request):
         queues.change(row, {"is_paused": not is_on}, by=place.user.email)
-    except AppError as error:
-        messages.error(request, str(error))
-        return redirect(place.address("queues_page"))
-    if is_on:
-        said = _("%(name)s goes on. What waited for it goes out at each outlet's own pace.")
-        messages.success(request, said % {"name": row.name})
-    else:
-        said = _("%(name)s is paused. What was promised by it waits.") % {"name": row.name}
-        undo.offer(request, said, place.address("queue_pause", que=que), {"on": "yes"})
+        if is_on:
+            said = _("%(name)s goes on. What waited for it goes out at each outlet's own pace.")
+            messages.success(request, said % {"name": row.name})
+        else:
+            said = _("%(name)s is paused. What was promised by it waits.") % {"name": row.name}
+            offer_undo(request, said, place.address("queue_pause", que=que), {"on": "yes"})
     return redirect(place.address("queues_page"))
 
 
@@ -54,11 +50,8 @@ def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     """Asks first, and says what becomes of what was promised by it: nothing tells afterwards which that was."""
     row = find_queue(place, que)
     if request.method == "POST":
-        try:
+        with report_errors(request):
             queues.delete(row, by=place.user.email)
-        except AppError as error:
-            messages.error(request, str(error))
-        else:
             messages.success(request, _("%(name)s is deleted.") % {"name": row.name})
         return redirect(place.address("queues_page"))
     if row.is_default:

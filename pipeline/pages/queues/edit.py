@@ -10,9 +10,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
+from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import Publication, PublishQueue
 from pipeline.pages.queues.forms import QueueForm, fresh_values, values_of
@@ -37,12 +39,8 @@ def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("queues_page"))
-        try:
+        with report_errors(request, form):
             made = queues.create(place.workspace, form.values(), by=place.user.email)
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form.blame(error)
-        else:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("queues_page"))
     fresh = PublishQueue(workspace=place.workspace)
@@ -60,11 +58,10 @@ def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
         try:
             expected = form.cleaned_data["version"]
             queues.change(row, form.values(), by=place.user.email, expected_version=expected)
+        except Overtaken:
+            form.take_newest(find_queue(place, que).version)
         except AppError as error:
-            if error.code == "version_conflict":
-                form.take_newest(find_queue(place, que).version)
-            else:
-                form.blame(error)
+            show_at_fields(form, error)
         else:
             said = _("Saved. What is promised already keeps its time; what comes follows the new slots.")
             messages.success(request, said)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from django.forms import BoundField
 
     from accounts.models import Workspace
-    from config.core.errors import AppError
 
 _DAY: Final = "day_"
 _DAY_CHARACTERS: Final = 2000
@@ -157,11 +156,9 @@ class QueueForm(forms.Form):
         )
         self.add_error(None, message)
 
-    def blame(self, error: AppError) -> None:
-        """Each error of the stage at its field; one of the slots at the week's first day."""
-        for detail in error.detail:
-            field = f"{_DAY}0" if detail.field == "slots" else detail.field
-            self.add_error(field if field in self.fields else None, detail.message)
+    def field_of(self, path: str) -> str:
+        """The field of a fault; one of the slots is at the week's first day."""
+        return f"{_DAY}0" if path == "slots" else path
 
 
 class HoldForm(forms.Form):

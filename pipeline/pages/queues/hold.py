@@ -9,9 +9,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError, NotFound
+from config.core.errors import NotFound
 from pipeline.pages.queues import labels
 from pipeline.pages.queues.forms import HoldForm
 from pipeline.publish import workspace_hold
@@ -27,11 +28,8 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     initial = {"reason": hold.reason if hold else ""}
     form = form_recovery.form_for(request, HoldForm, initial=initial)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             workspace_hold.hold(place.workspace, reason=form.cleaned_data["reason"], by=place.user.email)
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             said = _("All publishing is on hold. What is under way comes to its end.")
             messages.success(request, said)
             return redirect(place.address("queues_page"))

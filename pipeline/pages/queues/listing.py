@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from django.http import Http404
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
@@ -27,11 +26,9 @@ SLOTS_SHOWN: Final = 3
 
 
 def find_queue(place: Place, que: UUID) -> PublishQueue:
-    found: PublishQueue | None = (
-        PublishQueue.objects.of(place.workspace).select_related("workspace").filter(pk=que).first()
+    found: PublishQueue = get_object_or_404(
+        PublishQueue.objects.of(place.workspace).select_related("workspace"), pk=que
     )
-    if found is None:
-        raise Http404
     return found
 
 

@@ -15,7 +15,8 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
@@ -145,7 +146,7 @@ def undo_all(place: Place, notes: Sequence[str]) -> tuple[list[GeneratedItem], l
 
 def offer(request: HttpRequest, place: Place, said: str, notes: Sequence[str], query: str) -> None:
     """Say it, with a button that takes it back."""
-    undo.offer(request, said, place.address("review_undo"), {"undo": " ".join(notes), "query": query})
+    offer_undo(request, said, place.address("review_undo"), {"undo": " ".join(notes), "query": query})
 
 
 def note_of(place: Place, found: bulk_review.Decided) -> str:

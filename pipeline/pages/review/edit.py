@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
@@ -94,7 +95,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             form = CardForm(form.data, item=row, assets=files_of(place, row))
             form.take_over()
         except AppError as error:
-            form.blame(error)
+            show_at_fields(form, error)
             status = error.status
     elif request.method == "POST":
         status = 400

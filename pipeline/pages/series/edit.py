@@ -9,9 +9,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
+from config.core.states import Overtaken
 from pipeline.pages.series.forms import SeriesForm, values_of
 from pipeline.pages.series.listing import find_series
 from pipeline.schedule import series
@@ -29,13 +31,9 @@ def series_add(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("series_page"))
-        try:
+        with report_errors(request, form):
             by = place.user.email
             made = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            form.blame(error)
-        else:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("series_one", ser=made.pk))
     return render(request, "pages/series/edit.html", {"place": place, "form": form})
@@ -56,11 +54,10 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
                 by=place.user.email,
                 expected_version=form.cleaned_data["version"],
             )
+        except Overtaken:
+            form.take_newest(find_series(place, ser).version)
         except AppError as error:
-            if error.code == "version_conflict":
-                form.take_newest(find_series(place, ser).version)
-            else:
-                form.blame(error)
+            show_at_fields(form, error)
         else:
             messages.success(request, _("Saved."))
             return redirect(place.address("series_one", ser=ser))

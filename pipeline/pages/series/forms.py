@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from accounts.models import Workspace
-    from config.core.errors import AppError
     from pipeline.models import Series
 
 SOURCES_OFFERED = 200
@@ -119,11 +118,8 @@ class SeriesForm(QueueForm):
         )
         self.add_error(None, message)
 
-    def blame(self, error: AppError) -> None:
-        for detail in error.detail:
-            name = (detail.field or "").partition("[")[0]
-            field = "day_0" if name == "slots" else name
-            self.add_error(field if field in self.fields else None, detail.message)
+    def field_of(self, path: str) -> str:
+        return super().field_of(path.partition("[")[0])
 
 
 def _others(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from django.http import Http404
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
@@ -32,9 +31,7 @@ DECISIONS: Final = {value: (_TONES[value], label) for value, label in SeriesIssu
 
 def find_series(place: Place, ser: UUID) -> Series:
     rows = Series.objects.of(place.workspace).filter(test=False, deleted_at=None)
-    found: Series | None = rows.select_related("workspace", "persona").filter(pk=ser).first()
-    if found is None:
-        raise Http404
+    found: Series = get_object_or_404(rows.select_related("workspace", "persona"), pk=ser)
     return found
 
 

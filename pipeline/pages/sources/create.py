@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
@@ -28,11 +29,8 @@ if TYPE_CHECKING:
 def source_add(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AddressForm)
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(request, form):
             found = find(form.cleaned_data["address"], now=utc_now())
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             return _choose(request, place, found, _fresh(place, found))
     return render(request, "pages/sources/add.html", {"place": place, "form": form})
 
@@ -54,12 +52,8 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
     if form.is_valid() and "save" in request.POST:
         if not form_recovery.is_first(request):
             return redirect(place.address("sources_page"))
-        try:
+        with report_errors(request, form):
             made = collect.register(place.workspace, _settings(form, found), now=utc_now())
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            _blame(form, error)
-        else:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("source_page", src=made.pk))
     return _choose(request, place, found, form)
@@ -72,13 +66,6 @@ def _fresh(place: Place, found: list[Found]) -> ChooseForm:
 def _settings(form: ChooseForm, found: list[Found]) -> collect.SourceSettings:
     chosen = found[int(form.cleaned_data["kind"])]
     return collect.SourceSettings(type=chosen.type, config=chosen.config, **form.values())
-
-
-def _blame(form: ChooseForm, error: AppError) -> None:
-    for detail in error.detail:
-        field = (detail.field or "").split(".")[0].split("[")[0]
-        field = "kind" if field in {"config", "type"} else field
-        form.add_error(field if field in form.fields else None, detail.message)
 
 
 def _choose(request: HttpRequest, place: Place, found: list[Found], form: ChooseForm) -> HttpResponse:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.http import Http404
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.workspace_view import Place, page
 from config.core.ids import decode, encode
@@ -25,9 +24,7 @@ ENTRIES: Final = 50
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
     rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
-    found: Source | None = (rows if deleted else rows.filter(deleted_at=None)).first()
-    if found is None:
-        raise Http404
+    found: Source = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
     return found
 
 

@@ -9,9 +9,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from pipeline import personas
 from pipeline.ingest import collect
 from pipeline.pages.sources import lanes
@@ -34,11 +34,8 @@ def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
         values = form.values()
         if not values["name"]:
             del values["name"]
-        try:
+        with report_errors(request, form):
             collect.change(row, values, workspace=place.workspace, now=utc_now())
-        except AppError as error:
-            form_recovery.blame(form, error)
-        else:
             messages.success(request, _("Saved. What comes from now on follows it."))
             return redirect(place.address("source_page", src=src))
     return render(request, "pages/sources/edit.html", {**head(place, row, "settings"), "form": form})

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.pages.feedback import first_part
 from config.core import limits
 from config.core.ids import decode, encode
 from pipeline.ingest.detect_source import Found
@@ -153,6 +154,10 @@ class ChooseForm(SettingsForm):
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         fields["kind"].choices = [(str(number), _kind(one)) for number, one in enumerate(found)]
+
+    def field_of(self, path: str) -> str:
+        name = first_part(path)
+        return "kind" if name in {"config", "type"} else name
 
 
 def _kind(found: Found) -> str:

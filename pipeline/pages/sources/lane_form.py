@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
+from accounts.pages.feedback import first_part
 from config.core.ids import encode
 from pipeline.models import Topic
 from pipeline.pages import choices
@@ -99,6 +100,13 @@ class LaneForm(BasicsForm):
         elif given.get("rhythm") == "hours" and not given.get("hours") and "hours" not in self.errors:
             self.add_error("hours", _("Say after how many hours."))
         return given
+
+    def field_of(self, path: str) -> str:
+        if path.startswith("config.pool"):
+            return "topics"
+        if path.startswith("config.cadence"):
+            return "timezone" if path.endswith("timezone") else "times"
+        return first_part(path)
 
     def values(self) -> dict[str, Any]:
         return {**super().values(), "config": self._config()}

@@ -9,9 +9,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
 from pipeline import personas
 from pipeline.ingest import collect
 from pipeline.models import Persona, Source, WorkspaceDefaults
@@ -35,13 +35,9 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("sources_page"))
-        try:
+        with report_errors(request, form):
             settings = collect.SourceSettings(type=personas.KIND, **form.values())
             made = collect.register(place.workspace, settings, now=utc_now())
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            _blame(form, error)
-        else:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("source_page", src=made.pk))
     fresh = Source(workspace=place.workspace, type=personas.KIND)
@@ -59,11 +55,8 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
         values = form.values()
         if not values["name"]:
             del values["name"]
-        try:
+        with report_errors(request, form):
             collect.change(row, values, workspace=place.workspace, now=utc_now())
-        except AppError as error:
-            _blame(form, error)
-        else:
             messages.success(request, _("Saved. What comes from now on follows it."))
             return redirect(place.address("source_page", src=row.pk))
     context = {**head(place, row, "settings"), "form": form, **_outlook(form, row)}
@@ -100,15 +93,3 @@ def _set(row: Source, values: Mapping[str, Any]) -> None:
     """As the form says, on the row in memory alone."""
     for name in ("config", "engines", "persona_id"):
         setattr(row, name, values[name])
-
-
-def _blame(form: LaneForm, error: AppError) -> None:
-    for detail in error.detail:
-        field = detail.field or ""
-        if field.startswith("config.pool"):
-            field = "topics"
-        elif field.startswith("config.cadence"):
-            field = "timezone" if field.endswith("timezone") else "times"
-        else:
-            field = field.split(".")[0].split("[")[0]
-        form.add_error(field if field in form.fields else None, detail.message)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from accounts.pages.feedback import first_part
 from config.core import limits
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ class TopicForm(forms.Form):
     everybody = forms.BooleanField(label=_("Every persona of the workspace may speak of it"), required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     """What was shown; a new topic has none."""
+
+    def field_of(self, path: str) -> str:
+        return first_part(path.replace("season.", "season_"))
 
     def changes(self, persona: Persona, topic: Topic) -> dict[str, Any]:
         """As the stage takes them; evidence whose line stayed as it was shown is left as it is."""

@@ -7,16 +7,17 @@ from zoneinfo import ZoneInfo
 
 from django.contrib import messages
 from django.db.models import Q
-from django.http import Http404
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery, undo
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
+from config.core.states import Overtaken
 from pipeline.models import Topic
-from pipeline.pages.personas.parts import find_persona, head, tell
+from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
 from pipeline.pages.topics.forms import TopicForm, values_of
 from pipeline.personas import topics as stage
 from pipeline.sources.brand import is_in_season
@@ -37,9 +38,7 @@ def _of(place: Place, persona: Persona) -> Any:
 
 def _find(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -> Topic:
     rows = _of(place, persona).filter(pk=top)
-    found: Topic | None = (rows if deleted else rows.filter(deleted_at=None)).first()
-    if found is None:
-        raise Http404
+    found: Topic = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
     return found
 
 
@@ -70,12 +69,8 @@ def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("topics", per=per))
-        try:
+        with report_errors(request, form):
             made = stage.create(place.workspace, form.values(persona), now=utc_now())
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            _blame(form, error)
-        else:
             messages.success(request, _("%(title)s is in the pool.") % {"title": made.title})
             return redirect(place.address("topics", per=per))
     return render(request, "pages/topics/detail.html", {**head(place, persona, "topics"), "form": form})
@@ -94,11 +89,11 @@ def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpRespo
                 now=utc_now(),
                 expected_version=form.cleaned_data["version"],
             )
+        except Overtaken:
+            messages.error(request, CHANGED_MEANWHILE)
+            return redirect(place.address("topic", per=per, top=top))
         except AppError as error:
-            if error.code == "version_conflict":
-                tell(request, error)
-                return redirect(place.address("topic", per=per, top=top))
-            _blame(form, error)
+            show_at_fields(form, error)
         else:
             messages.success(request, _("Saved."))
             return redirect(place.address("topics", per=per))
@@ -106,23 +101,13 @@ def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpRespo
     return render(request, "pages/topics/detail.html", context)
 
 
-def _blame(form: TopicForm, error: AppError) -> None:
-    for detail in error.detail:
-        field = (detail.field or "").replace("season.", "season_")
-        field = field.split("[")[0].split(".")[0]
-        form.add_error(field if field in form.fields else None, detail.message)
-
-
 @page("edit", methods=("POST",))
 def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     """Pauses one that is in the pool, and puts a paused one back."""
     row = _find(place, find_persona(place, per), top)
     is_active = request.POST.get("active") == "yes"
-    try:
+    with report_errors(request):
         stage.change(row, {"is_active": is_active}, now=utc_now())
-    except AppError as error:
-        tell(request, error)
-    else:
         said = _("%(title)s is in the pool again.") if is_active else _("%(title)s is paused.")
         messages.success(request, said % {"title": row.title})
     return redirect(place.address("topics", per=per))
@@ -131,13 +116,10 @@ def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Htt
 @page("edit", methods=("POST",))
 def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     row = _find(place, find_persona(place, per), top)
-    try:
+    with report_errors(request):
         stage.delete(row, now=utc_now())
-    except AppError as error:
-        tell(request, error)
-    else:
         said = _("%(title)s is deleted. What was made of it stays.") % {"title": row.title}
-        undo.offer(request, said, place.address("topic_restore", per=per, top=top))
+        offer_undo(request, said, place.address("topic_restore", per=per, top=top))
     return redirect(place.address("topics", per=per))
 
 

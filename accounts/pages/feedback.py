@@ -1,0 +1,72 @@
+"""What a page says of an act: that it worked, with an undo where there is one, or why it didn't."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from accounts.pages import form_recovery
+from config.core.errors import AppError
+from config.core.states import Overtaken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from django.forms import BaseForm
+    from django.http import HttpRequest
+
+
+@contextmanager
+def report_errors(
+    request: HttpRequest, form: BaseForm | None = None, *, overtaken: str = ""
+) -> Iterator[None]:
+    """Show an error of the block in a message or, with a form, at its fields; the page goes on behind the block.
+
+    What the block does after its call is done only if the call worked: say so, and redirect. `overtaken` is the sentence
+    for an act on a row that has changed since the page was opened.
+    """
+    try:
+        yield
+    except AppError as error:
+        form_recovery.sent_in_vain(request)
+        if form is not None:
+            show_at_fields(form, error)
+        elif isinstance(error, Overtaken):
+            messages.error(request, overtaken or changed_meanwhile())
+        else:
+            messages.error(request, str(error))
+
+
+def show_at_fields(form: BaseForm, error: AppError) -> None:
+    """Add each detail of an error to the field that it names, or else to the whole form.
+
+    A form whose fields aren't called as the API calls them has a method `field_of`.
+    """
+    field_of = getattr(form, "field_of", first_part)
+    for detail in error.detail:
+        name = field_of(detail.field or "")
+        form.add_error(name if name in form.fields else None, detail.message)
+
+
+def first_part(path: str) -> str:
+    """The field itself of a path such as `media[0].url`."""
+    return path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
+
+
+def changed_meanwhile() -> str:
+    return _(
+        "Somebody or something changed it meanwhile. This is how it is now: look at it, then do it again."
+    )
+
+
+def offer_undo(
+    request: HttpRequest, said: str, address: str, fields: Mapping[str, str] | None = None
+) -> None:
+    """Say that it worked, with a button that posts the fields to the address."""
+    context = {"said": said, "address": address, "fields": dict(fields or {})}
+    text = render_to_string("components/undo.html", context, request=request)
+    messages.success(request, text, extra_tags="lasting")
