@@ -104,20 +104,20 @@ def _own_address(request: HttpRequest) -> str:
 def nothing_here(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Also what belongs to somebody else: the two can't be told apart."""
     del exception
-    return render(request, "pages/404.html", status=404)
+    return render(request, "pages/errors/404.html", status=404)
 
 
 def too_often(request: HttpRequest) -> HttpResponse:
     """A log-in, a sign-up or a code that was asked for again and again: ACCOUNT_RATE_LIMITS."""
-    return render(request, "pages/429.html", status=429)
+    return render(request, "pages/errors/429.html", status=429)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
     """It asks the database nothing: that may be what is broken."""
-    return render(request, "pages/500.html", {"request_id": request_id()}, status=500)
+    return render(request, "pages/errors/500.html", {"request_id": request_id()}, status=500)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form that was open too long, or in a browser that keeps no cookies."""
     del reason
-    return render(request, "pages/csrf.html", status=403)
+    return render(request, "pages/errors/csrf.html", status=403)

@@ -143,7 +143,7 @@ def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
         if samples.remove(place.workspace, actor=place.user.email):
             messages.success(request, _("The sample data is being removed."))
         return redirect(place.address("home"))
-    return render(request, "pages/samples_remove.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/samples_remove.html", {"place": place, "form": form})
 
 
 @page("manage", methods=("POST",))

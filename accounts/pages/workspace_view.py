@@ -104,7 +104,7 @@ def page(
                 raise Http404
             request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
             if not place.may(act):
-                return render(request, "pages/not_yours.html", {"owners": _owners(place)}, status=403)
+                return render(request, "pages/errors/not_yours.html", {"owners": _owners(place)}, status=403)
             if request.session.get(_LAST_WORKSPACE) != str(ws):
                 request.session[_LAST_WORKSPACE] = str(ws)
             response = view(request, place, **arguments)
@@ -173,7 +173,7 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpResponse:
-    answer = render(request, "pages/405.html", status=405)
+    answer = render(request, "pages/errors/405.html", status=405)
     answer["Allow"] = ", ".join(methods)
     return answer
 

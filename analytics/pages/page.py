@@ -33,7 +33,7 @@ def analytics(request: HttpRequest, place: Place) -> HttpResponse:
     form = _form(request, place)
     context: dict[str, Any] = {"place": place, "filter": form, "kept": request.GET.urlencode()}
     if not form.is_valid():
-        return render(request, "pages/analytics.html", context)
+        return render(request, "pages/analytics/page.html", context)
     question = form.question()
     found = report(question, form.cleaned_data["metric"], now=form.now)
     of_a_post = _OF_A_POST if found.metric in {"published", "failed"} else found.metric
@@ -64,7 +64,7 @@ def analytics(request: HttpRequest, place: Place) -> HttpResponse:
         "zone": question.period.zone.key,
         "is_filtered": bool(request.GET),
     }
-    return render(request, "pages/analytics.html", context)
+    return render(request, "pages/analytics/page.html", context)
 
 
 @page("look", methods=("GET",))

@@ -60,7 +60,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
     seen = flow(place.workspace, span=span, now=now)
     context: dict[str, Any] = {"place": place, "flow": seen, "span": label, "public_url": settings.PUBLIC_URL}
     part = look_again(
-        request, _PART, "pages/pipeline/stages.html", context, css="stack", seconds=_LIVE_SECONDS
+        request, _PART, "pages/analytics/stages.html", context, css="stack", seconds=_LIVE_SECONDS
     )
     if isinstance(part, HttpResponse):
         return part
@@ -70,7 +70,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
         "chosen": chosen,
         "rates": _rates(place, span) if seen.has_content else None,
     }
-    return render(request, "pages/pipeline/page.html", context)
+    return render(request, "pages/analytics/pipeline.html", context)
 
 
 def _rates(place: Place, span: timedelta) -> Rates:

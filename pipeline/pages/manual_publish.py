@@ -61,7 +61,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
             messages.success(request, said)
         return redirect(place.address("package", pub=pub))
     context = {**_shown(row), "row": row, "form": form, "is_open": publish.is_handed_over(row)}
-    return render(request, "pages/package.html", context)
+    return render(request, "pages/manual_publish.html", context)
 
 
 def _find(place: Place, pub: UUID) -> Publication:

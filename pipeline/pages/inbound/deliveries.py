@@ -42,11 +42,11 @@ def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResp
     ]
     context = {**_context(place, source), "rows": listed}
     part = look_again(
-        request, "deliveries", "pages/sources/deliveries_list.html", context, seconds=_LOOKED_AT_SECONDS
+        request, "deliveries", "pages/inbound/deliveries_list.html", context, seconds=_LOOKED_AT_SECONDS
     )
     if isinstance(part, HttpResponse):
         return part
-    return render(request, "pages/sources/deliveries.html", {**context, "log": part})
+    return render(request, "pages/inbound/deliveries.html", {**context, "log": part})
 
 
 @page("look", methods=("GET",))
@@ -64,7 +64,7 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
         "is_cut": row.body_bytes > limits.INBOUND_EXCERPT,
         "made": None if row.made is None else _as_text(row.made),
     }
-    return render(request, "pages/sources/delivery.html", context)
+    return render(request, "pages/inbound/delivery.html", context)
 
 
 @page("edit", methods=("POST",))
@@ -112,7 +112,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
         "result": labels.RESULTS[trial.outcome] if trial else None,
         "made": _as_text(dict(trial.fields)) if trial and trial.fields is not None else None,
     }
-    return render(request, "pages/sources/dry_run.html", context)
+    return render(request, "pages/inbound/dry_run.html", context)
 
 
 def find_source(place: Place, src: UUID) -> Source:

@@ -29,7 +29,7 @@ def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
     source = find_source(place, src)
     secret = shown_once.take(request, encode("src", src))
     context = {"place": place, "source": source, "secret": secret}
-    answer = render(request, "pages/sources/secret.html", context)
+    answer = render(request, "pages/inbound/secret.html", context)
     if secret:
         answer["Cache-Control"] = "no-store"
     return answer
@@ -54,5 +54,5 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
             shown_once.keep(request, encode("src", src), made)
             return redirect(place.address("source_secret", src=src))
     return render(
-        request, "pages/sources/secret_rotate.html", {"place": place, "source": source, "form": form}
+        request, "pages/inbound/secret_rotate.html", {"place": place, "source": source, "form": form}
     )

@@ -64,7 +64,7 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         "samples": [_shown(one) for one in preview.try_out(row, words)] if words else [],
         "portrait": _portrait(place, row),
     }
-    return render(request, "pages/personas/look.html", context)
+    return render(request, "pages/personas/branding.html", context)
 
 
 def _look_form(request: HttpRequest, row: Persona) -> LookForm:
