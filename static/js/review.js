@@ -2,8 +2,8 @@
 // Every act is a plain form; without this script each is sent as one.
 
 import { ahead, bringTab, cards } from "./review/cards.js";
-import { chosen } from "./review/deciding.js";
-import { click, key, submit, touchEnd, touchStart } from "./review/hands.js";
+import { chosen } from "./review/decisions.js";
+import { click, key, submit, touchEnd, touchStart } from "./review/input.js";
 import { lookAgain } from "./review/news.js";
 import { here, isUnsaved, list, place, root } from "./review/page.js";
 

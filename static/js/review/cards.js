@@ -1,8 +1,8 @@
 // Cards and the list of stories: which is shown, which comes next, and what is fetched before anybody asks for it.
 
-import { made, read } from "./asking.js";
+import { made, read } from "./requests.js";
 import { here, isOffline, isUnsaved, list, live, place, root, rowOf, rows, say, withQuery } from "./page.js";
-import { tell } from "./telling.js";
+import { tell } from "./messages.js";
 
 const AHEAD = 2;
 

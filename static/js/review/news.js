@@ -2,7 +2,7 @@
 
 import { cardOf, cards, gone, itemsOf, open, show } from "./cards.js";
 import { here, isEditing, list, live, rowOf, rows, say, withQuery } from "./page.js";
-import { alertIn, tell } from "./telling.js";
+import { alertIn, tell } from "./messages.js";
 
 function mark(row, item, version, waits) {
   row.dataset.items = itemsOf(row).map((one) => (one.startsWith(`${item}:`) ? `${item}:${version}` : one)).join(",");

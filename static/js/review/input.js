@@ -1,8 +1,8 @@
 // Keys, swipes, clicks and forms.
 
 import { further, open, step, turn } from "./cards.js";
-import { chosen, decide, several, undo, undoLast } from "./deciding.js";
-import { edit, leave, move, save } from "./editing.js";
+import { chosen, decide, several, undo, undoLast } from "./decisions.js";
+import { edit, leave, move, save } from "./edit.js";
 import { here, isEditing, list, live, place, root, rowOf, say, withQuery } from "./page.js";
 
 function press(selector) {

@@ -1,6 +1,6 @@
 // What is said to the person: beside the card, or in a toast.
 
-import { made } from "./asking.js";
+import { made } from "./requests.js";
 
 export function alertIn(node, text) {
   const box = node.querySelector("[data-alert]");

@@ -1,10 +1,10 @@
 // Decisions on one story or on several, sent while the next card is already there, and their undo.
 
-import { post } from "./asking.js";
+import { post } from "./requests.js";
 import { cards, itemsOf, next, open, show, tabs } from "./cards.js";
 import { lookAgain, refresh } from "./news.js";
 import { here, isEditing, list, live, rowOf, rows, say } from "./page.js";
-import { alertIn, quiet, release, tell, toasted, withdrawToasts } from "./telling.js";
+import { alertIn, quiet, release, tell, toasted, withdrawToasts } from "./messages.js";
 
 export const notes = []; // what takes decisions back, the newest last
 

@@ -1,10 +1,10 @@
 // Editing on the card: what was typed outlives every failure.
 
-import { made, post, read } from "./asking.js";
+import { made, post, read } from "./requests.js";
 import { cards, closePanels, gone, next, open } from "./cards.js";
-import { notes } from "./deciding.js";
+import { notes } from "./decisions.js";
 import { here, isOffline, live, place, say } from "./page.js";
-import { alertIn, quiet, release, tell, toasted } from "./telling.js";
+import { alertIn, quiet, release, tell, toasted } from "./messages.js";
 
 export async function edit(link) {
   const node = here();
