@@ -27,7 +27,7 @@ from pipeline.dashboard.counts import (
 )
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items import labels
+from pipeline.pages.items import summary
 from pipeline.review.explanation import blockers_of, explain
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class _Reading:
         # One statement for each status, so that the index by status gives its first row.
         rows = [
             self._in_making(status).select_related("generation", "raw_item").order_by("id").first()
-            for status in sorted(labels.UNDER_WAY)
+            for status in sorted(summary.UNDER_WAY)
         ]
         item = min((row for row in rows if row is not None), key=lambda row: row.pk, default=None)
         if item is None:
@@ -322,7 +322,7 @@ class _Reading:
         run = item.generation
         is_queued = item.status == GeneratedItemStatus.QUEUED
         waits_for = (run.error or {}).get("message", "")
-        said = [waits_for, _("It waits its turn.")] if is_queued else [labels.stage_of(item)]
+        said = [waits_for, _("It waits its turn.")] if is_queued else [summary.stage_of(item)]
         if run.batch_until is not None and run.batch_until > self.now:
             said.append(_("It may wait for an answer at half the price."))
         return " ".join(filter(None, said))

@@ -28,7 +28,7 @@ from pipeline.models import (
     Source,
     WorkspaceDefaults,
 )
-from pipeline.pages.failures import labels, rows
+from pipeline.pages.failures import display, rows
 from pipeline.publish import workspace_hold
 from pipeline.review import decisions
 from pipeline.schedule import bulk_recovery, queues
@@ -313,7 +313,7 @@ def copies(row, count):
 def test_its_statements_have_a_bound(editor, newsroom, stage, monkeypatch):
     copies(failed(newsroom, stage), 20)
     copies(late(newsroom, make_stage(newsroom, name="Other")), 20)
-    monkeypatch.setattr(labels, "EXPLAINED", 3)
+    monkeypatch.setattr(display, "EXPLAINED", 3)
 
     def cost():
         with CaptureQueriesContext(connection) as asked:

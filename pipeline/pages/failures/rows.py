@@ -28,7 +28,7 @@ from pipeline.models import (
     RawItemStatus,
     Source,
 )
-from pipeline.pages.failures import forms, labels
+from pipeline.pages.failures import display, forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ class Section:
     label: str
     said: str
     count: Count
-    rows: Sequence[labels.Row]
+    rows: Sequence[display.Row]
     is_cut: bool
 
 
@@ -65,7 +65,7 @@ class Kind:
     causes: Mapping[str, Q]
     field: str
     order: str
-    tell: Callable[[Place, Sequence[Any], datetime], list[labels.Row]]
+    tell: Callable[[Place, Sequence[Any], datetime], list[display.Row]]
     outlet: str = ""
     """The column by which it is narrowed to an outlet; empty where it has nothing to do with one."""
 
@@ -191,7 +191,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.LATE: ~_BY_HAND, forms.BY_HAND: _BY_HAND},
         "due_at",
         "due_at",
-        labels.late,
+        display.late,
         outlet="outlet_id",
     ),
     "outlets": Kind(
@@ -202,7 +202,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.ACCOUNT: _ANY},
         "updated_at",
         "-updated_at",
-        labels.outlets,
+        display.outlets,
         outlet="id",
     ),
     "failed": Kind(
@@ -218,7 +218,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         },
         "updated_at",
         "-updated_at",
-        labels.failed,
+        display.failed,
         outlet="outlet_id",
     ),
     "mailings": Kind(
@@ -229,7 +229,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.STOPPED: _ANY},
         "updated_at",
         "-updated_at",
-        labels.mailings,
+        display.mailings,
         outlet="outlet_id",
     ),
     "making": Kind(
@@ -240,7 +240,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.LATE: _ANY},
         "created_at",
         "id",
-        labels.long_made,
+        display.long_made,
     ),
     "items": Kind(
         "items",
@@ -252,7 +252,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: _ANY},
         "updated_at",
         "-updated_at",
-        labels.not_made,
+        display.not_made,
     ),
     "raw": Kind(
         "raw",
@@ -262,7 +262,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: Q(status=RawItemStatus.FAILED), forms.CREDITS: Q(status=RawItemStatus.WAITING_QUOTA)},
         "updated_at",
         "-updated_at",
-        labels.raw,
+        display.raw,
     ),
     "sources": Kind(
         "sources",
@@ -272,7 +272,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.FETCHING: _ANY},
         "failing_since",
         "-failing_since",
-        labels.sources,
+        display.sources,
     ),
     "deliveries": Kind(
         "deliveries",
@@ -282,7 +282,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: _ANY},
         "created_at",
         "-id",
-        labels.deliveries,
+        display.deliveries,
     ),
     "drafts": Kind(
         "drafts",
@@ -292,6 +292,6 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         {forms.MAKING: _ANY},
         "created_at",
         "-created_at",
-        labels.drafts,
+        display.drafts,
     ),
 }

@@ -13,7 +13,7 @@ from config.core.clock import utc_now
 from pipeline.dashboard.counts import FLAGS, HOLDS
 from pipeline.generate import retry_rules
 from pipeline.models import Asset, FlagReason, GeneratedItem, GeneratedItemStatus, Publication, Revision
-from pipeline.pages.items import claims, labels, next_actions, preview, publications
+from pipeline.pages.items import claims, next_actions, preview, publications, summary
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.items.scenes import scenes_of
@@ -67,16 +67,16 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         **head(place, row),
         "look": preview.look_of(row, there, claims.numbered(row)),
         "scenes": scenes,
-        "fits": fits.fits_of(row, now=now) if row.body and row.status not in labels.UNDER_WAY else (),
+        "fits": fits.fits_of(row, now=now) if row.body and row.status not in summary.UNDER_WAY else (),
         "map": claims.map_of(row),
-        "checks": labels.checks_of(row),
+        "checks": summary.checks_of(row),
         "siblings": siblings,
         "sent": sent,
         "sent_leads": any(one.needs_somebody for one in sent),
         "returns": returns.returns_of(place, row),
         "obstacles": next_actions.obstacles_of(place, row, now=now) if sent or row.held else (),
         "revisions": _revisions(place, row),
-        "angle": labels.angle_of(row),
+        "angle": summary.angle_of(row),
         "has_source_page": row.source is not None
         and row.source.deleted_at is None
         and not row.source.is_push,
@@ -85,27 +85,27 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """What every page of an item begins with."""
-    tone, icon, label = labels.state_of(row)
-    if row.status in labels.SPREADING:
+    tone, icon, label = summary.state_of(row)
+    if row.status in summary.SPREADING:
         spread = publications.spread_of(place.workspace, [(row.pk, row.status)])
-        tone, icon, label = labels.state_of_spread(row.status, spread[row.pk])
+        tone, icon, label = summary.state_of_spread(row.status, spread[row.pk])
     failure = retry_rules.current_error(place.workspace, row)
     return {
         "place": place,
         "item": row,
-        "title": labels.title_of(row),
+        "title": summary.title_of(row),
         "bucket": row.get_bucket_display(),
         "tone": tone,
         "icon": icon,
         "label": label,
-        "made_by": labels.made_by(row),
+        "made_by": summary.made_by(row),
         "failure": failure,
-        "error": labels.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
+        "error": summary.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
         "can_differ": retry_rules.can_variant_differ(failure),
         "hold": HOLDS.get(row.held, row.held),
         "flag": FLAGS.get(row.flagged, ""),
         "variant": row.variant_index + 1 if row.variant_index else 0,
-        "is_under_way": row.status in labels.UNDER_WAY,
+        "is_under_way": row.status in summary.UNDER_WAY,
         "is_editable": row.status in EDITABLE,
         "is_publishable": row.status in PUBLISHABLE,
         "needs_approval": _needs_approval(row),
@@ -134,12 +134,12 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
             .values("outlet__name", "status", "next_attempt_at")
         )
         sent = [one for one in sent if one["next_attempt_at"] is None or one["next_attempt_at"] <= now]
-    is_moving = row.status in labels.UNDER_WAY or (bool(sent) and not row.held)
+    is_moving = row.status in summary.UNDER_WAY or (bool(sent) and not row.held)
     if not is_moving:
         return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
     context = {
         "item": row,
-        "stage": labels.stage_of(row),
+        "stage": summary.stage_of(row),
         "outlets": [one["outlet__name"] for one in sent],
     }
     return look_again(
@@ -165,8 +165,8 @@ def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
         {
             "item": one,
             "is_this": one.pk == row.pk,
-            "state": labels.STATES[one.status],
-            "angle": labels.angle_of(one),
+            "state": summary.STATES[one.status],
+            "angle": summary.angle_of(one),
             "picture": first.get(one.pk),
             "number": one.variant_index + 1,
         }

@@ -12,8 +12,8 @@ from config.core.datetimes import read_moment
 from pipeline import publish
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items import labels
-from pipeline.pages.outlets import labels as outlet_words
+from pipeline.pages.items import summary
+from pipeline.pages.outlets import account
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,7 +76,7 @@ def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mappin
     `by_hand` what waits for a person. `items` are ids with statuses; no statement where none is of that kind.
     """
     found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
-    keys = [key for key, status in items if status in labels.SPREADING]
+    keys = [key for key, status in items if status in summary.SPREADING]
     if keys:
         rows = (
             Publication.objects.of(workspace)
@@ -102,7 +102,7 @@ def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
 
 def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     platform = platform_if_known(row.platform)
-    tone, label = outlet_words.status_of(row.status)
+    tone, label = account.status_of(row.status)
     is_by_hand = publish.is_handed_over(row)
     if is_by_hand:
         tone, label = "warn", _("Yours to post")
@@ -115,7 +115,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         link="" if row.status == PublicationStatus.REMOVED else _safe(row.url),
         error=str(error.get("message", "")),
         advice=str(error.get("action") or ""),
-        whose=outlet_words.class_of(error),
+        whose=account.class_of(error),
         waits=str((row.waits_for or {}).get("message", "")),
         calls=tuple(_call(one) for one in calls),
         metrics=tuple((name, value) for name, value in (row.metrics or {}).items() if isinstance(value, int)),
@@ -147,7 +147,7 @@ _CALLS: Final[Mapping[str, str]] = {
 
 
 def _call(attempt: Attempt) -> Call:
-    tone, label = outlet_words.status_of(_CALLS[attempt.status])
+    tone, label = account.status_of(_CALLS[attempt.status])
     late = attempt.late_answer
     return Call(
         attempt,

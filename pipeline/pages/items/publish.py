@@ -19,7 +19,7 @@ from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, Publication
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import labels, outlet_fit
+from pipeline.pages.items import outlet_fit, summary
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import AT, NEXT, NOW, PublishForm, version_in
 from pipeline.pages.review.actions import note_of
@@ -62,7 +62,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "form": form,
         "has_outlets": bool(outlets),
         "rehearsed": rehearsed,
-        "checks": labels.checks_of(row),
+        "checks": summary.checks_of(row),
     }
     return render(request, "pages/items/publish.html", context)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import OuterRef, Subquery
 
 from pipeline.models import Recurrence, RecurrenceDecision, RecurrenceTurn
-from pipeline.pages.items import labels
+from pipeline.pages.items import summary
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def returns_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
     turn = turns.select_related("recurrence__item").first()
     if turn is not None:
         origin = turn.recurrence.item
-        return {"origin": origin, "origin_title": labels.title_of(origin)}
+        return {"origin": origin, "origin_title": summary.title_of(origin)}
     can_begin = place.may_edit and item.status in PUBLISHABLE
     return {"row": None} if can_begin else None
 
@@ -61,7 +61,7 @@ def listed(place: Place) -> list[dict[str, Any]]:
     return [
         {
             "row": row,
-            "title": labels.title_of(row.item),
+            "title": summary.title_of(row.item),
             "is_erased": row.item.deleted_at is not None,
             "last": _turn(turns[row.last_turn]) if row.last_turn in turns else None,
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.pages.items.labels import scene_name
+from pipeline.pages.items.summary import scene_name
 from pipeline.render.typography.phrases import joined
 from pipeline.render.video import storyboard_edits
 

@@ -11,7 +11,7 @@ from django import forms
 from django.utils.translation import gettext as _
 
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.pages.items.labels import scene_name
+from pipeline.pages.items.summary import scene_name
 from pipeline.render.typography.phrases import joined
 from pipeline.render.video import storyboard_edits
 from pipeline.render.video.storyboard import LONGEST

@@ -11,7 +11,7 @@ from config.core.ids import encode
 from pipeline.dashboard.counts import FLAGS, HOLDS, Call, looked_at
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
-from pipeline.pages.items import labels as words
+from pipeline.pages.items import summary
 from pipeline.text.normalization import plain_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Seen:
 
     @property
     def is_under_way(self) -> bool:
-        return self.item.status in words.UNDER_WAY
+        return self.item.status in summary.UNDER_WAY
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Outcome:
     @property
     def ready(self) -> int:
         return sum(
-            one.item.status not in {*words.UNDER_WAY, GeneratedItemStatus.FAILED} and not one.hold
+            one.item.status not in {*summary.UNDER_WAY, GeneratedItemStatus.FAILED} and not one.hold
             for one in self.items
         )
 
@@ -122,14 +122,14 @@ def _left_out(raw: RawItem) -> tuple[LeftOut, ...]:
 
 
 def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[Picture, ...]) -> Seen:
-    tone, icon, label = words.state_of(item)
+    tone, icon, label = summary.state_of(item)
     return Seen(
         item=item,
         tone=tone,
         icon=icon,
         label=label,
         words=plain_text(item.body, item.body_format),
-        error=words.without_ids(str((item.error or {}).get("message", ""))),
+        error=summary.without_ids(str((item.error or {}).get("message", ""))),
         pictures=tuple(one for one in pictures if one.kind == "image"),
         documents=tuple(one for one in pictures if one.kind == "document"),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",

@@ -19,7 +19,7 @@ from config.core.ids import encode
 from pipeline import outlets, plugins
 from pipeline.outlets import oauth
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages.outlets import labels
+from pipeline.pages.outlets import account
 from pipeline.pages.outlets.detail import find_outlet, head
 from pipeline.pages.outlets.forms import ConnectForm, ReconnectForm
 
@@ -56,7 +56,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
     context = {
         "place": place,
         "platform": platform,
-        "takes": labels.takes(platform),
+        "takes": account.takes(platform),
         "form": form,
         "oauth": platform.oauth is not None,
         "oauth_address": oauth_address(place, platform),

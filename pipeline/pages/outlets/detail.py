@@ -24,7 +24,7 @@ from pipeline.models import (
     SubscriberStatus,
 )
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages.outlets import labels
+from pipeline.pages.outlets import account
 from pipeline.pages.outlets.forms import EditForm
 from pipeline.payloads import feed_addresses
 
@@ -47,13 +47,13 @@ def find_outlet(place: Place, out: UUID) -> Outlet:
 def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     row = find_outlet(place, out)
     waiting = Publication.objects.of(place.workspace).open().filter(outlet=row).select_related("item")
-    per_day, gap = labels.pace_of(row)
+    per_day, gap = account.pace_of(row)
     context = {
         **head(place, row, "look"),
-        "notes": labels.notes_of(row),
+        "notes": account.notes_of(row),
         "readers": _readers(place, row),
         "queue": _queue(place, row),
-        "limits": labels.limits_of(row),
+        "limits": account.limits_of(row),
         "per_day": per_day,
         "gap": gap,
         "waiting": [_waits(one) for one in waiting.order_by("due_at", "id")[:ROWS]],
@@ -96,9 +96,9 @@ def head(place: Place, row: Outlet, tab: str) -> dict[str, Any]:
         "tab": tab,
         "has_subscribers": row.platform == subscribers.KIND,
         "platform": platform,
-        "account": labels.account_of(row),
+        "account": account.account_of(row),
         "address": _web_address(row.profile),
-        "health": labels.health_of(row, now),
+        "health": account.health_of(row, now),
         "rests_until": row.rests_until if row.rests_until and row.rests_until > now else None,
     }
 
@@ -128,7 +128,7 @@ def _waits(one: Publication) -> dict[str, Any]:
         "publication": one,
         "title": one.item.title or one.item.excerpt,
         "item": _shown_item(one),
-        "status": labels.status_of(one.status),
+        "status": account.status_of(one.status),
         "error": one.error or {},
     }
 
@@ -175,5 +175,5 @@ def _failure(at: Any, publication: Publication, error: Mapping[str, Any]) -> dic
         "title": publication.item.title or publication.item.excerpt,
         "item": _shown_item(publication),
         "error": error,
-        "class": labels.class_of(error),
+        "class": account.class_of(error),
     }

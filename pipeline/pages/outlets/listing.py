@@ -11,7 +11,7 @@ from config.core.clock import utc_now
 from pipeline import plugins
 from pipeline.models import Outlet
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages.outlets import labels
+from pipeline.pages.outlets import account
 from pipeline.platforms.base import Platform
 from pipeline.switches import availability
 
@@ -28,8 +28,8 @@ def outlets(request: HttpRequest, place: Place) -> HttpResponse:
         {
             "outlet": one,
             "platform": platform_of(one.platform).label,
-            "account": labels.account_of(one),
-            "health": labels.health_of(one, now),
+            "account": account.account_of(one),
+            "health": account.health_of(one, now),
             "rests_until": one.rests_until if one.rests_until and one.rests_until > now else None,
         }
         for one in there
@@ -41,7 +41,7 @@ def outlets(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage", methods=("GET",))
 def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
     kinds = [
-        {"kind": one.kind, "label": one.label, "summary": one.summary, "takes": labels.takes(one)}
+        {"kind": one.kind, "label": one.label, "summary": one.summary, "takes": account.takes(one)}
         for one in plugins.every("platforms", Platform)
         if one.is_connectable and availability.of_platform(one) is None
     ]

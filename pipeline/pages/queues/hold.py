@@ -13,7 +13,7 @@ from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import NotFound
-from pipeline.pages.queues import labels
+from pipeline.pages.queues import outlook
 from pipeline.pages.queues.forms import HoldForm
 from pipeline.publish import workspace_hold
 
@@ -38,7 +38,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
         "place": place,
         "form": form,
         "hold": hold,
-        "rows": [labels.later_of(one) for one in coming],
+        "rows": [outlook.later_of(one) for one in coming],
         "has_more": has_more,
     }
     return render(request, "pages/queues/hold.html", context)
@@ -63,8 +63,8 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "place": place,
         "hold": hold,
-        "rows": [labels.then_of(one) for one in coming],
-        "counts": labels.counts_of(coming),
+        "rows": [outlook.then_of(one) for one in coming],
+        "counts": outlook.counts_of(coming),
         "has_more": has_more,
     }
     return render(request, "pages/queues/release.html", context)

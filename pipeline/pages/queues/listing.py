@@ -11,7 +11,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from pipeline import publish
 from pipeline.models import Outlet, PublishQueue
-from pipeline.pages.queues import labels
+from pipeline.pages.queues import outlook
 from pipeline.publish import workspace_hold
 from pipeline.text.wall_clock import UnknownZone
 
@@ -52,7 +52,7 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
         "place": place,
         "rows": [_shown(one, outlets, now) for one in there],
         "hold": hold,
-        "counts": labels.counts_of(coming),
+        "counts": outlook.counts_of(coming),
         "has_more": has_more,
     }
     return render(request, "pages/queues/list.html", context)
@@ -61,7 +61,7 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
 def _shown(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
     return {
         "queue": queue,
-        "week": labels.week_of(queue),
+        "week": outlook.week_of(queue),
         "next": _next(queue, now),
         "outlets": users_of(queue, outlets),
     }

@@ -24,9 +24,9 @@ from config.core.errors import AppError, Invalid
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline.pages.items.forms import NEXT, NOW, REASON_CHARACTERS, WhenForm
-from pipeline.pages.review import labels, stories
-from pipeline.pages.review.labels import meanwhile
+from pipeline.pages.review import refusals, stories
 from pipeline.pages.review.page import asked_in, versions_in
+from pipeline.pages.review.refusals import meanwhile
 from pipeline.review import bulk_review
 from pipeline.review import undo as undoing
 
@@ -196,7 +196,7 @@ def _told(
 ) -> HttpResponse:
     done = [one for one in found if one.error is None]
     refused = [one for one in found if one.error is not None]
-    failures = labels.refusals([(one.item, _why(place, one)) for one in refused], of=len(found))
+    failures = refusals.refusals([(one.item, _why(place, one)) for one in refused], of=len(found))
     if missing:
         failures.append(_("What was deleted meanwhile was left out."))
     said = _said(asked, len(done)) if done else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.core.clock import utc_now
 from pipeline.models import Asset
-from pipeline.pages.items import claims, labels, preview
+from pipeline.pages.items import claims, preview, summary
 from pipeline.pages.items.detail import head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
@@ -27,7 +27,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     this = next(one for one in story.items if one.id == row.pk)
     siblings = story.among(this)
     rest = [one for one in story.firsts if one.group != row.variant_group]
-    is_shown = bool(row.revision) and row.status not in labels.UNDER_WAY
+    is_shown = bool(row.revision) and row.status not in summary.UNDER_WAY
     return {
         **head(place, row),
         "story": story,
@@ -43,8 +43,8 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "previews": previews.previews_of(row, look, now=now) if is_shown and row.body else (),
         "stands_whole": row.bucket not in previews.POSTED or _needs_whole(look),
         "map": claims.map_of(row),
-        "checks": labels.checks_of(row),
-        "angle": labels.angle_of(row),
+        "checks": summary.checks_of(row),
+        "angle": summary.angle_of(row),
         "reasons": REASONS,
         "has_order": bool(asset_order.movable(there)),
         "zone": place.workspace.timezone,

@@ -24,7 +24,7 @@ from pipeline.pages.items.edit_form import EditForm
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.review.actions import is_part, note_of, offer, toast
 from pipeline.pages.review.card import files_of
-from pipeline.pages.review.labels import meanwhile
+from pipeline.pages.review.refusals import meanwhile
 from pipeline.review import asset_order, bulk_review
 
 if TYPE_CHECKING:

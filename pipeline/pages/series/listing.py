@@ -11,7 +11,7 @@ from config.core import limits
 from config.core.clock import utc_now
 from pipeline.models import GeneratedItem, Series, SeriesIssueDecision
 from pipeline.pages.items import recurrences as returns
-from pipeline.pages.queues.labels import week_of
+from pipeline.pages.queues.outlook import week_of
 from pipeline.schedule import series
 from pipeline.text.wall_clock import UnknownZone
 

@@ -18,7 +18,7 @@ from pipeline.ingest import collect
 from pipeline.ingest.detect_source import Found, find
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
-from pipeline.pages.sources import labels
+from pipeline.pages.sources import health
 from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _previewed(place: Place, settings: collect.SourceSettings) -> dict[str, Any]
     entries = [
         {
             "entry": one.entry,
-            "decision": labels.decision_of(one.decision),
+            "decision": health.decision_of(one.decision),
             "by": DecidedBy(one.decided_by).label,
             "message": one.message,
         }

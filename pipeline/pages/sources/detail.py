@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from accounts.pages.workspace_view import Place, page
 from config.core.ids import decode, encode
 from pipeline.models import RawItemStatus, Source, SourceEntry, SourceStatus
-from pipeline.pages.sources import labels, lane_log
+from pipeline.pages.sources import health, lane_log
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -34,14 +34,14 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     if row.type == "brand":
         return _lane(request, place, row)
     chosen = request.GET.get("decision", "")
-    chosen = chosen if chosen in labels.DECISIONS else ""
+    chosen = chosen if chosen in health.DECISIONS else ""
     entries, older = _entries(request, place, row, chosen)
     context = {
         **head(place, row, "log"),
         "entries": entries,
         "older": older,
         "is_first_page": "before" not in request.GET,
-        "decisions": {name: told for name, (_tone, told) in labels.DECISIONS.items()},
+        "decisions": {name: told for name, (_tone, told) in health.DECISIONS.items()},
         "chosen": chosen,
     }
     return render(request, "pages/sources/detail.html", context)
@@ -57,7 +57,7 @@ def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 
 def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
-    kind = labels.kind_of(row)
+    kind = health.kind_of(row)
     is_at_work = row.status in {SourceStatus.ACTIVE, SourceStatus.FAILING}
     is_lane = row.type == "brand"
     token = row.inbound_token
@@ -67,8 +67,8 @@ def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
         "tab": tab,
         "kind": kind.label,
         "fetches": kind.fetches,
-        "where": labels.place_of(row),
-        "health": labels.health_of(row),
+        "where": health.place_of(row),
+        "health": health.health_of(row),
         "is_lane": is_lane,
         "is_polled": is_at_work and kind.fetches,
         "is_run": is_at_work and (kind.fetches or is_lane),
@@ -97,7 +97,7 @@ def _entry(one: SourceEntry) -> dict[str, Any]:
     kept = raw if raw is not None and raw.deleted_at is None else None
     return {
         "entry": one,
-        "decision": labels.decision_of(one.decision),
+        "decision": health.decision_of(one.decision),
         "by": one.get_decided_by_display(),
         "raw": kept,
         "may_admit": kept is not None and _is_left_aside(kept),
@@ -106,4 +106,4 @@ def _entry(one: SourceEntry) -> dict[str, Any]:
 
 def _is_left_aside(raw: RawItem) -> bool:
     """As the raw item says it: what was decided last of the entry may be that its words have changed since."""
-    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in labels.ADMITTED
+    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in health.ADMITTED

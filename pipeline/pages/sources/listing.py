@@ -8,7 +8,7 @@ from django.shortcuts import render
 
 from accounts.pages.workspace_view import Place, page
 from pipeline.models import Source, SourceStatus
-from pipeline.pages.sources import labels
+from pipeline.pages.sources import health
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,9 +22,9 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
     rows = [
         {
             "source": one,
-            "kind": labels.kind_of(one).label,
-            "health": labels.health_of(one),
-            "where": labels.place_of(one),
+            "kind": health.kind_of(one).label,
+            "health": health.health_of(one),
+            "where": health.place_of(one),
             "next": _next_of(one),
         }
         for one in there.order_by("name", "id")

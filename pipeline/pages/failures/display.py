@@ -14,9 +14,9 @@ from pipeline.dashboard.counts import Call
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items import labels, next_actions
+from pipeline.pages.items import next_actions, summary
 from pipeline.pages.items.next_actions import Way
-from pipeline.pages.outlets import labels as outlet_words
+from pipeline.pages.outlets import account
 from pipeline.review import explanation
 from pipeline.schedule import bulk_recovery
 from pipeline.states import EDITABLE
@@ -71,9 +71,7 @@ class Row:
 
     @property
     def retry_said(self) -> str:
-        return (
-            _("Look it up now") if self.label == str(outlet_words.STATUSES["unknown"][1]) else _("Try again")
-        )
+        return _("Look it up now") if self.label == str(account.STATUSES["unknown"][1]) else _("Try again")
 
 
 _TIMED: Final = frozenset({bulk_recovery.NEXT, bulk_recovery.AT, bulk_recovery.CANCEL})
@@ -89,7 +87,7 @@ def _by_api(method: str, path: str, body: Mapping[str, object] | None = None) ->
 
 
 def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
-    return labels.without_ids(str((error or {}).get("message", ""))) or otherwise
+    return summary.without_ids(str((error or {}).get("message", ""))) or otherwise
 
 
 def _what_helps(error: Mapping[str, Any] | None) -> str:
@@ -181,11 +179,11 @@ def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row
 
 
 def _failed(place: Place, row: Publication) -> Row:
-    tone, label = outlet_words.status_of(row.status)
+    tone, label = account.status_of(row.status)
     error: Mapping[str, Any] = row.error or {}
     is_unknown = row.status == PublicationStatus.UNKNOWN
     name = encode("pub", row.pk)
-    whose = ("", "") if is_unknown else outlet_words.class_of(error)
+    whose = ("", "") if is_unknown else account.class_of(error)
     return Row(
         title=_title(row.item),
         at=row.updated_at,
@@ -223,10 +221,10 @@ def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
 
 
 def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Row:
-    tone, _icon, label = labels.STATES["failed"]
+    tone, _icon, label = summary.STATES["failed"]
     is_final = retry_rules.is_final(error)
     return Row(
-        title=labels.title_of(row),
+        title=summary.title_of(row),
         at=row.updated_at,
         tone=tone,
         label=str(label),
@@ -248,10 +246,10 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
     del now
     return [
         Row(
-            title=labels.title_of(row),
+            title=summary.title_of(row),
             at=row.created_at,
             tone="warn",
-            label=str(labels.STATES[row.status][2]),
+            label=str(summary.STATES[row.status][2]),
             why=_said(row.generation.error, _("It waits its turn.")),
             link=place.address("item_page", gen=row.pk),
             about=row.engine_output,

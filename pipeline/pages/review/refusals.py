@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from accounts.access import tokens
 from pipeline.models import GeneratedItem, GeneratedItemStatus
-from pipeline.pages.items import labels
+from pipeline.pages.items import summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def refusals(refused: Sequence[tuple[GeneratedItem, str]], *, of: int) -> list[s
 
 
 def _named(items: Sequence[GeneratedItem]) -> str:
-    titles = [Truncator(labels.title_of(one)).chars(_TITLE_CHARACTERS) for one in items[:NAMED_MOST]]
+    titles = [Truncator(summary.title_of(one)).chars(_TITLE_CHARACTERS) for one in items[:NAMED_MOST]]
     said = ", ".join(f"“{title}” ({item.engine_output})" for title, item in zip(titles, items, strict=False))
     more = len(items) - len(titles)
     if not more:
@@ -64,7 +64,7 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
         said = _("%(who)s approved it meanwhile.") % {"who": tokens.called(row.approved_by)}
     elif row.status != GeneratedItemStatus.READY:
         said = _("It was changed meanwhile: %(status)s.") % {
-            "status": str(labels.STATES[row.status][2]).lower()
+            "status": str(summary.STATES[row.status][2]).lower()
         }
     else:
         said = _("Somebody or something changed it meanwhile.")
