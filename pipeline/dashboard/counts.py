@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import ApiToken, Workspace
 from config.core.ids import encode
+from pipeline import labels
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -114,47 +115,11 @@ class Row:
 
     @property
     def badge(self) -> str:
-        label = _BADGES.get(self.status)
-        return str(label[0]) if label else ""
+        return str(labels.DASHBOARD.get(self.status, labels.NO_BADGE).label)
 
     @property
     def tone(self) -> str:
-        label = _BADGES.get(self.status)
-        return label[1] if label else ""
-
-
-# A status that needs no word, such as that of what waits for review under that heading, isn't here.
-_BADGES: Final[Mapping[str, tuple[Any, str]]] = {
-    "queued": (_("Queued"), ""),
-    "processing": (_("Being made"), "info"),
-    "waiting_quota": (_("Waits for credits"), "warn"),
-    "skipped": (_("Skipped"), ""),
-    "failed": (_("Failed"), "bad"),
-    "deleted": (_("Deleted"), ""),
-    "unknown": (_("Outcome unknown"), "warn"),
-    "publishing": (_("Being published"), "info"),
-    "failing": (_("Fails"), "warn"),
-    "gone": (_("Gone"), "bad"),
-}
-HOLDS: Final[Mapping[str, Any]] = {
-    "approval_stale": _("It was edited after it was approved; approve it again."),
-    "source_changed": _("Its source has changed since it was made; look at it again."),
-    "source_withdrawn": _("Its source was withdrawn; approve it to publish it all the same."),
-    "instructions_in_source": _("Its source gives orders to a machine; read it, then approve it."),
-}
-"""Why an item is held back, in words, by what holds it."""
-
-FLAGS: Final[Mapping[str, Any]] = {
-    "source_changed": _(
-        "Its source was edited after it was published. Compare the two, correct the post where it stands if it is wrong, "
-        "then approve the item: the mark goes."
-    ),
-    "source_withdrawn": _(
-        "Its source took the entry back after it was published. Decide whether the post may stay, and remove it where it "
-        "stands if not. The mark goes when the source lists the entry again."
-    ),
-}
-"""What is to be done about what is published, in words, by what befell its source."""
+        return labels.DASHBOARD.get(self.status, labels.NO_BADGE).tone
 
 
 @dataclass(frozen=True)
@@ -301,7 +266,7 @@ def _for_review(waiting: QuerySet[Any]) -> list[Row]:
             title=row["title"] or row["excerpt"],
             at=row["ready_at"],
             about=row["engine_output"],
-            reason=str(HOLDS.get(row["held"], row["held"])),
+            reason=str(labels.HOLDS.get(row["held"], row["held"])),
             call=Call(
                 _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
             ),
@@ -406,7 +371,7 @@ def _flagged(workspace_id: UUID) -> list[Row]:
             title=row["title"] or row["excerpt"],
             at=row["published_at"],
             about=row["engine_output"],
-            reason=str(FLAGS[row["flagged"]]),
+            reason=str(labels.FLAGS[row["flagged"]]),
             call=looked_at(row["id"], row["flagged"]),
             link=page_of(row["id"]),
         )

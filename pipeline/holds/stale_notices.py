@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts import notices
-from pipeline.dashboard.counts import FLAGS
+from pipeline import labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def tell_flagged(row: RawItem, reason: str, items: Sequence[GeneratedItem], now:
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{reason}:{version}",
         title=_TITLES[reason] % {"title": title[:_TITLE_CHARACTERS] or _("Untitled")},
-        text=f"{count}\n{FLAGS[reason]}",
+        text=f"{count}\n{labels.FLAGS[reason]}",
         path="#flagged",
         now=now,
     )

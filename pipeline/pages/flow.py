@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from config.core.ids import encode
+from pipeline import labels
 from pipeline.dashboard.counts import (
     Call,
     Count,
@@ -185,7 +186,7 @@ class _Reading:
         # One statement for each status, so that the index by status gives its first row.
         rows = [
             self._in_making(status).select_related("generation", "raw_item").order_by("id").first()
-            for status in sorted(summary.UNDER_WAY)
+            for status in sorted(labels.UNDER_WAY)
         ]
         item = min((row for row in rows if row is not None), key=lambda row: row.pk, default=None)
         if item is None:

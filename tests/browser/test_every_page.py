@@ -13,8 +13,8 @@ from config.core import dispatch
 from pipeline import plugins
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive, secrets
+from pipeline.labels import SOURCE_ENTRIES
 from pipeline.models import Mailing, Outlet, Publication, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
-from pipeline.pages.sources import health
 from pipeline.personas import drafts, topics
 from pipeline.platforms.base import Platform
 from pipeline.publish import workspace_hold
@@ -150,7 +150,7 @@ def _draft(workspace):
 
 def _log_entries(source):
     """An entry of each decision; whatever its kind, a source's page shows them."""
-    for decision in health.DECISIONS:
+    for decision in SOURCE_ENTRIES:
         SourceEntry.everywhere.create(
             workspace_id=source.workspace_id, source=source, key=decision, title=f"Tram {decision}",
             decision=decision, decided_by="url", message="Said so.",

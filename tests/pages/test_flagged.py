@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from config.core.ids import encode
-from pipeline.dashboard.counts import FLAGS
+from pipeline.labels import FLAGS
 from pipeline.models import GeneratedItem
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, push_raw

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from pipeline import publish
+from pipeline import labels, publish
 from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
 from pipeline.pages.calendar.date_range import DAY, MONTH, Span
 from pipeline.review import explanation
@@ -50,7 +50,6 @@ _COLUMNS: Final = (
     "item__held",
     "item__is_sample",
 )
-_TONES: Final = {"published": "good", "failed": "bad", "unknown": "warn", "publishing": "info"}
 
 
 @dataclass(frozen=True)
@@ -191,27 +190,12 @@ def _moment(row: Mapping[str, Any]) -> datetime:
 
 def _card(row: Mapping[str, Any], span: Span, now: datetime, names: Mapping[UUID, str]) -> Card:
     moment = _moment(row)
-    is_late = row["status"] == PublicationStatus.SCHEDULED and moment < now - LATE
-    tone, label = _TONES.get(row["status"], ""), _label(row, is_late=is_late)
-    if is_late or (row["status"] == PublicationStatus.SCHEDULED and row["item__held"]):
-        tone = "warn"
-    return Card(
-        row, moment, moment.astimezone(span.zone), tone, label, is_late, names.get(row["outlet_id"], "")
-    )
-
-
-def _label(row: Mapping[str, Any], *, is_late: bool) -> str:
-    if row["status"] == PublicationStatus.SCHEDULED and row["item__held"]:
-        return _("Held")
-    if is_late:
-        return _("Late")
-    return {
-        "scheduled": _("Scheduled"),
-        "publishing": _("Going out"),
-        "published": _("Published"),
-        "failed": _("Failed"),
-        "unknown": _("Unknown"),
-    }[row["status"]]
+    is_scheduled = row["status"] == PublicationStatus.SCHEDULED
+    is_late = is_scheduled and moment < now - LATE
+    is_held = is_scheduled and row["item__held"]
+    tone, _icon, label = labels.CALENDAR["held" if is_held else "late" if is_late else row["status"]]
+    local, outlet = moment.astimezone(span.zone), names.get(row["outlet_id"], "")
+    return Card(row, moment, local, tone, str(label), is_late, outlet)
 
 
 def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQueue | None:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 
 from config.core.ids import encode
-from pipeline import publish
+from pipeline import labels, publish
 from pipeline.dashboard.counts import Call
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import next_actions, summary
 from pipeline.pages.items.next_actions import Way
-from pipeline.pages.outlets import account
 from pipeline.review import explanation
 from pipeline.schedule import bulk_recovery
 from pipeline.states import EDITABLE
@@ -46,8 +45,8 @@ class Row:
     link: str = ""
     about: str = ""
     advice: str = ""
-    whose: tuple[str, str] = ("", "")
-    """Tone and words of whose a failure is."""
+    whose: labels.Badge = labels.NO_BADGE
+    """Whose a failure is."""
     until: datetime | None = None
     token: str = ""
     acts: frozenset[str] = frozenset()
@@ -71,7 +70,9 @@ class Row:
 
     @property
     def retry_said(self) -> str:
-        return _("Look it up now") if self.label == str(account.STATUSES["unknown"][1]) else _("Try again")
+        return (
+            _("Look it up now") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Try again")
+        )
 
 
 _TIMED: Final = frozenset({bulk_recovery.NEXT, bulk_recovery.AT, bulk_recovery.CANCEL})
@@ -179,11 +180,11 @@ def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row
 
 
 def _failed(place: Place, row: Publication) -> Row:
-    tone, label = account.status_of(row.status)
+    tone, _icon, label = labels.PUBLICATIONS[row.status]
     error: Mapping[str, Any] = row.error or {}
     is_unknown = row.status == PublicationStatus.UNKNOWN
     name = encode("pub", row.pk)
-    whose = ("", "") if is_unknown else account.class_of(error)
+    whose = str(error.get("class", ""))
     return Row(
         title=_title(row.item),
         at=row.updated_at,
@@ -193,11 +194,13 @@ def _failed(place: Place, row: Publication) -> Row:
         link=place.address("item_page", gen=row.item_id),
         about=row.outlet.name,
         advice=str(error.get("action") or ""),
-        whose=("", "") if error.get("class") == "retry" else whose,
+        whose=labels.NO_BADGE
+        if is_unknown or whose == "retry"
+        else labels.FAILURE_CLASSES.get(whose, labels.NO_BADGE),
         until=row.next_attempt_at if is_unknown else None,
         token=_token("pub", row.pk, row.version),
         acts=_AGAIN if is_unknown else _AGAIN | _TIMED,
-        way=_way_failed(place, row, str(error.get("class", ""))),
+        way=_way_failed(place, row, whose),
         call=_by_api("POST", f"/publications/{name}/{'reconcile' if is_unknown else 'retry'}"),
     )
 
@@ -221,7 +224,7 @@ def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
 
 
 def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Row:
-    tone, _icon, label = summary.STATES["failed"]
+    tone, _icon, label = labels.GENERATED_ITEMS["failed"]
     is_final = retry_rules.is_final(error)
     return Row(
         title=summary.title_of(row),
@@ -249,7 +252,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
             title=summary.title_of(row),
             at=row.created_at,
             tone="warn",
-            label=str(summary.STATES[row.status][2]),
+            label=str(labels.GENERATED_ITEMS[row.status].label),
             why=_said(row.generation.error, _("It waits its turn.")),
             link=place.address("item_page", gen=row.pk),
             about=row.engine_output,

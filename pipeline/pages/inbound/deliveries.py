@@ -18,9 +18,9 @@ from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
+from pipeline import labels
 from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, Source, Verification
-from pipeline.pages.inbound import labels
 from pipeline.pages.inbound.forms import TryForm
 from pipeline.payloads import row_of
 from pipeline.payloads import source as shown_source
@@ -38,7 +38,8 @@ def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResp
     source = find_source(place, src)
     rows = InboundDelivery.objects.of(place.workspace).filter(source=source).order_by("-id").defer("body")
     listed = [
-        {"delivery": row, "result": labels.RESULTS[row.status]} for row in rows[: limits.INBOUND_BODIES_KEPT]
+        {"delivery": row, "result": labels.INBOUND_DELIVERIES[row.status]}
+        for row in rows[: limits.INBOUND_BODIES_KEPT]
     ]
     context = {**_context(place, source), "rows": listed}
     part = look_again(
@@ -58,7 +59,7 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
         **_context(place, source),
         "delivery": row,
         "public_id": encode("ind", row.pk),
-        "result": labels.RESULTS[row.status],
+        "result": labels.INBOUND_DELIVERIES[row.status],
         "proof": row.get_verification_display(),
         "excerpt": None if excerpt is None else bytes(excerpt).decode(errors="replace"),
         "is_cut": row.body_bytes > limits.INBOUND_EXCERPT,
@@ -109,7 +110,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
         "delivery": delivery,
         "delivery_id": encode("ind", delivery.pk) if delivery else "",
         "trial": trial,
-        "result": labels.RESULTS[trial.outcome] if trial else None,
+        "result": labels.INBOUND_DELIVERIES[trial.outcome] if trial else None,
         "made": _as_text(dict(trial.fields)) if trial and trial.fields is not None else None,
     }
     return render(request, "pages/inbound/dry_run.html", context)

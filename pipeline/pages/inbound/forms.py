@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -11,10 +11,25 @@ from django.utils.translation import gettext_lazy as _
 from config.core import limits
 from config.core.api.jsonio import parse_json
 from config.core.errors import AppError
-from pipeline.pages.inbound.labels import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from django.utils.functional import _StrPromise
+
+FIELDS: Final[Mapping[str, _StrPromise]] = {
+    "title": _("Title"),
+    "body": _("Body"),
+    "url": _("Address"),
+    "external_id": _("The sender’s own id"),
+    "author": _("Author"),
+    "published_at": _("Published at"),
+    "language": _("Language"),
+    "media": _("Media"),
+    "tags": _("Tags"),
+    "metadata": _("Metadata"),
+    "body_format": _("Format of the body"),
+}
 
 
 class TryForm(forms.Form):

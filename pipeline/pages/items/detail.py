@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from accounts.pages.auto_refresh import asks_for, look_again
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from pipeline.dashboard.counts import FLAGS, HOLDS
+from pipeline import labels
 from pipeline.generate import retry_rules
 from pipeline.models import Asset, FlagReason, GeneratedItem, GeneratedItemStatus, Publication, Revision
 from pipeline.pages.items import claims, next_actions, preview, publications, summary
@@ -67,7 +67,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         **head(place, row),
         "look": preview.look_of(row, there, claims.numbered(row)),
         "scenes": scenes,
-        "fits": fits.fits_of(row, now=now) if row.body and row.status not in summary.UNDER_WAY else (),
+        "fits": fits.fits_of(row, now=now) if row.body and row.status not in labels.UNDER_WAY else (),
         "map": claims.map_of(row),
         "checks": summary.checks_of(row),
         "siblings": siblings,
@@ -85,27 +85,25 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """What every page of an item begins with."""
-    tone, icon, label = summary.state_of(row)
-    if row.status in summary.SPREADING:
+    badge = labels.of_item(row)
+    if row.status in labels.SPREADING:
         spread = publications.spread_of(place.workspace, [(row.pk, row.status)])
-        tone, icon, label = summary.state_of_spread(row.status, spread[row.pk])
+        badge = labels.of_spread(row.status, spread[row.pk])
     failure = retry_rules.current_error(place.workspace, row)
     return {
         "place": place,
         "item": row,
         "title": summary.title_of(row),
         "bucket": row.get_bucket_display(),
-        "tone": tone,
-        "icon": icon,
-        "label": label,
+        **badge._asdict(),
         "made_by": summary.made_by(row),
         "failure": failure,
         "error": summary.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
         "can_differ": retry_rules.can_variant_differ(failure),
-        "hold": HOLDS.get(row.held, row.held),
-        "flag": FLAGS.get(row.flagged, ""),
+        "hold": labels.HOLDS.get(row.held, row.held),
+        "flag": labels.FLAGS.get(row.flagged, ""),
         "variant": row.variant_index + 1 if row.variant_index else 0,
-        "is_under_way": row.status in summary.UNDER_WAY,
+        "is_under_way": row.status in labels.UNDER_WAY,
         "is_editable": row.status in EDITABLE,
         "is_publishable": row.status in PUBLISHABLE,
         "needs_approval": _needs_approval(row),
@@ -134,7 +132,7 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
             .values("outlet__name", "status", "next_attempt_at")
         )
         sent = [one for one in sent if one["next_attempt_at"] is None or one["next_attempt_at"] <= now]
-    is_moving = row.status in summary.UNDER_WAY or (bool(sent) and not row.held)
+    is_moving = row.status in labels.UNDER_WAY or (bool(sent) and not row.held)
     if not is_moving:
         return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
     context = {
@@ -165,7 +163,7 @@ def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
         {
             "item": one,
             "is_this": one.pk == row.pk,
-            "state": summary.STATES[one.status],
+            "state": labels.GENERATED_ITEMS[one.status],
             "angle": summary.angle_of(one),
             "picture": first.get(one.pk),
             "number": one.variant_index + 1,

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.ids import decode, encode
-from pipeline.dashboard.counts import HOLDS
+from pipeline import labels
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
 from pipeline.pages.items import publications, summary
 from pipeline.pages.items.forms import ItemFilter
@@ -98,7 +98,7 @@ def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
-    tone, icon, label = summary.state_of_spread(row["status"], spread)
+    tone, icon, label = labels.of_spread(row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
     is_out = row["status"] in {
         GeneratedItemStatus.PUBLISHED,
@@ -110,11 +110,11 @@ def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict
         "title": title,
         "excerpt": row["excerpt"] if row["excerpt"] != title else "",
         "picture": picture,
-        "bucket_icon": summary.ICONS[row["bucket"]],
+        "bucket_icon": labels.BUCKET_ICONS[row["bucket"]],
         "tone": tone,
         "icon": icon,
         "label": label,
-        "hold": HOLDS.get(row["held"], row["held"]),
+        "hold": labels.HOLDS.get(row["held"], row["held"]),
         "reason": summary.without_ids(str((row["error"] or {}).get("message", ""))),
         "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
         "at_is": "published" if is_out else "due" if row["publish_at"] else "made",

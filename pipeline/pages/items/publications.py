@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 
 from config.core.datetimes import read_moment
-from pipeline import publish
+from pipeline import labels, publish
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items import summary
-from pipeline.pages.outlets import account
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,8 +49,6 @@ class Sending:
     link: str
     error: str
     advice: str
-    whose: tuple[str, str]
-    """Tone and words of whose a failure is."""
     waits: str
     calls: tuple[Call, ...]
     metrics: tuple[tuple[str, int], ...]
@@ -76,7 +72,7 @@ def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mappin
     `by_hand` what waits for a person. `items` are ids with statuses; no statement where none is of that kind.
     """
     found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
-    keys = [key for key, status in items if status in summary.SPREADING]
+    keys = [key for key, status in items if status in labels.SPREADING]
     if keys:
         rows = (
             Publication.objects.of(workspace)
@@ -102,7 +98,7 @@ def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
 
 def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     platform = platform_if_known(row.platform)
-    tone, label = account.status_of(row.status)
+    tone, _icon, label = labels.PUBLICATIONS[row.status]
     is_by_hand = publish.is_handed_over(row)
     if is_by_hand:
         tone, label = "warn", _("Yours to post")
@@ -111,11 +107,10 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         publication=row,
         platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
-        label=label,
+        label=str(label),
         link="" if row.status == PublicationStatus.REMOVED else _safe(row.url),
         error=str(error.get("message", "")),
         advice=str(error.get("action") or ""),
-        whose=account.class_of(error),
         waits=str((row.waits_for or {}).get("message", "")),
         calls=tuple(_call(one) for one in calls),
         metrics=tuple((name, value) for name, value in (row.metrics or {}).items() if isinstance(value, int)),
@@ -137,22 +132,13 @@ def _safe(url: str) -> str:
     return url if url.startswith(("https://", "http://")) else ""
 
 
-_CALLS: Final[Mapping[str, str]] = {
-    "started": "publishing",
-    "succeeded": "published",
-    "failed": "failed",
-    "unknown": "unknown",
-}
-"""What a call's status is called among those of publications."""
-
-
 def _call(attempt: Attempt) -> Call:
-    tone, label = account.status_of(_CALLS[attempt.status])
+    tone, _icon, label = labels.ATTEMPTS[attempt.status]
     late = attempt.late_answer
     return Call(
         attempt,
         tone,
-        label,
+        str(label),
         str((attempt.error or {}).get("message", "")),
         attempt.receipt,
         late,

@@ -6,26 +6,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import OuterRef, Subquery
 
-from pipeline.models import Recurrence, RecurrenceDecision, RecurrenceTurn
+from pipeline import labels
+from pipeline.models import Recurrence, RecurrenceTurn
 from pipeline.pages.items import summary
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from accounts.pages.workspace_view import Place
     from pipeline.models import GeneratedItem
 
 LISTED: Final = 250
 """All that may be active at once, and the newest of those that have stopped."""
 _TURNS: Final = 3
-_TONES: Final[Mapping[str, str]] = {
-    "made": "good",
-    "still_waiting": "warn",
-    "source_paused": "warn",
-    "no_credits": "bad",
-}
-DECISIONS: Final = {value: (_TONES[value], label) for value, label in RecurrenceDecision.choices}
 
 
 def returns_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
@@ -71,4 +63,4 @@ def listed(place: Place) -> list[dict[str, Any]]:
 
 def _turn(turn: RecurrenceTurn) -> dict[str, Any]:
     item = turn.item if turn.item is not None and turn.item.deleted_at is None else None
-    return {"turn": turn, "decision": DECISIONS[turn.decision], "item": item}
+    return {"turn": turn, "decision": labels.RECURRENCE_TURNS[turn.decision], "item": item}

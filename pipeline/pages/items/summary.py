@@ -1,4 +1,4 @@
-"""What people read about an item: its status, its checks, who wrote it, and for how much."""
+"""What people read about an item: how far it is, its checks, who wrote it, and for how much."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode
+from pipeline import labels
 from pipeline.models import Angle, GeneratedItemStatus, GenerationStage
 from pipeline.states import EDITABLE
 
@@ -24,93 +25,6 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
     from pipeline.models import GeneratedItem
-
-UNDER_WAY: Final = frozenset({"queued", "generating"})
-_LOOKS: Final[Mapping[str, tuple[str, str]]] = {
-    "queued": ("info", "clock"),
-    "generating": ("info", "zap"),
-    "ready": ("good", "circle-check"),
-    "failed": ("bad", "circle-alert"),
-    "rejected": ("", "x"),
-    "scheduled": ("info", "calendar"),
-    "publishing": ("info", "send"),
-    "published": ("good", "circle-check"),
-    "partially_published": ("warn", "circle-alert"),
-    "publish_failed": ("bad", "circle-alert"),
-    "removed": ("", "x"),
-}
-STATES: Final = {value: (*_LOOKS[value], label) for value, label in GeneratedItemStatus.choices}
-"""Tone, icon and words of each status."""
-WAITS: Final[tuple[str, str, _StrPromise]] = ("", "inbox", gettext_lazy("Waits for review"))
-APPROVED: Final[tuple[str, str, _StrPromise]] = ("good", "check", gettext_lazy("Approved"))
-"""What is ready, told apart by whether somebody has decided on it."""
-ICONS: Final[Mapping[str, str]] = {
-    "text": "type",
-    "image": "image",
-    "video": "video",
-    "blog": "file-text",
-    "newsletter": "mail",
-}
-"""By bucket."""
-STAGES: Final[Mapping[str, _StrPromise]] = {
-    GenerationStage.BRIEF: gettext_lazy("The source is read for what may be said."),
-    GenerationStage.DRAFT: gettext_lazy("The words are being written."),
-    GenerationStage.RENDER: gettext_lazy("The pictures are being made."),
-    GenerationStage.WRITE: gettext_lazy("It is put together."),
-}
-"""How far a run is, by its stage."""
-_CHECKS: Final[Mapping[str, _StrPromise]] = {
-    "numbers": gettext_lazy("Numbers"),
-    "quotations": gettext_lazy("Quotations"),
-    "names": gettext_lazy("Names"),
-    "claims": gettext_lazy("Claims"),
-    "content": gettext_lazy("Content"),
-    "length": gettext_lazy("Length"),
-    "characters": gettext_lazy("Characters"),
-    "link_origin": gettext_lazy("Links"),
-    "link_count": gettext_lazy("Number of links"),
-    "hashtags": gettext_lazy("Hashtags"),
-    "mentions": gettext_lazy("Mentions"),
-    "contacts": gettext_lazy("Contacts"),
-    "instructions": gettext_lazy("Orders in the source"),
-    "thread_mark": gettext_lazy("Thread sign"),
-    "banned_words": gettext_lazy("Banned words"),
-    "repetition": gettext_lazy("Repetition"),
-    "portrait": gettext_lazy("Portrait"),
-    "photo": gettext_lazy("Photo"),
-    "film": gettext_lazy("Film"),
-    "derived": gettext_lazy("Derived numbers"),
-    "attribution": gettext_lazy("Who said it"),
-    "support": gettext_lazy("Statements"),
-}
-
-
-def state_of(item: GeneratedItem) -> tuple[str, str, str]:
-    """Tone, icon and words of an item's status; of one that is being filmed with how far it is."""
-    tone, icon, label = STATES[item.status]
-    percent = item.generation.progress if item.status == GeneratedItemStatus.GENERATING else 0
-    return tone, icon, _("Is being made: %(percent)s %%") % {"percent": percent} if percent else str(label)
-
-
-SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
-"""Statuses of an item whose outlets may be at different points."""
-
-
-def state_of_spread(status: str, spread: Mapping[str, int]) -> tuple[str, str, str]:
-    """The same as `state_of` by how many of its outlets are how far; `spread` as `sendings.spread_of` gives it."""
-    tone, icon, label = STATES[status]
-    out, count = spread.get("published", 0), sum(spread.values())
-    needs_somebody = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
-    if status in SPREADING and 0 < out < count:
-        tone, icon = ("warn", "circle-alert") if needs_somebody else (tone, icon)
-        return tone, icon, _("Published to %(out)d of %(count)d") % {"out": out, "count": count}
-    if status == "publishing" and not spread.get("publishing") and needs_somebody:
-        return (
-            "warn",
-            "circle-alert",
-            _("Yours to post") if spread.get("by_hand") else _("Outcome not known"),
-        )
-    return tone, icon, str(label)
 
 
 def stage_of(item: GeneratedItem) -> str:
@@ -123,7 +37,7 @@ def stage_of(item: GeneratedItem) -> str:
         if run.progress:
             return _("The film is being made: %(percent)s %%.") % {"percent": run.progress}
         return waits_for or _("The film is begun in a moment.")
-    return " ".join(filter(None, (waits_for, str(STAGES.get(run.stage, "")))))
+    return " ".join(filter(None, (waits_for, str(labels.STAGES.get(run.stage, "")))))
 
 
 _ID: Final = re.compile(r"\bgen_[0-9a-z]{26}\b")
@@ -173,7 +87,7 @@ def checks_of(item: GeneratedItem) -> Checks:
     grouped: dict[str, list[CheckSeen]] = {"failed": [], "warning": [], "passed": []}
     for one in item.present_checks:
         code = str(one.get("code", ""))
-        label = str(_CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
+        label = str(labels.CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
         seen = CheckSeen(label, with_links(str(one.get("message", "")), item.workspace_id))
         grouped.setdefault(str(one.get("outcome")), []).append(seen)
     is_missing = item.revision > 0 and not item.is_checked

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 
 from config.core.ids import encode
-from pipeline.dashboard.counts import FLAGS, HOLDS, Call, looked_at
+from pipeline import labels
+from pipeline.dashboard.counts import Call, looked_at
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import summary
@@ -55,7 +56,7 @@ class Seen:
 
     @property
     def is_under_way(self) -> bool:
-        return self.item.status in summary.UNDER_WAY
+        return self.item.status in labels.UNDER_WAY
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Outcome:
     @property
     def ready(self) -> int:
         return sum(
-            one.item.status not in {*summary.UNDER_WAY, GeneratedItemStatus.FAILED} and not one.hold
+            one.item.status not in {*labels.UNDER_WAY, GeneratedItemStatus.FAILED} and not one.hold
             for one in self.items
         )
 
@@ -122,20 +123,20 @@ def _left_out(raw: RawItem) -> tuple[LeftOut, ...]:
 
 
 def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[Picture, ...]) -> Seen:
-    tone, icon, label = summary.state_of(item)
+    tone, icon, label = labels.of_item(item)
     return Seen(
         item=item,
         tone=tone,
         icon=icon,
-        label=label,
+        label=str(label),
         words=plain_text(item.body, item.body_format),
         error=summary.without_ids(str((item.error or {}).get("message", ""))),
         pictures=tuple(one for one in pictures if one.kind == "image"),
         documents=tuple(one for one in pictures if one.kind == "document"),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
         call=_call(item, error),
-        flag=str(FLAGS[item.flagged]) if item.flagged else "",
-        hold=str(HOLDS.get(item.held, item.held)),
+        flag=str(labels.FLAGS[item.flagged]) if item.flagged else "",
+        hold=str(labels.HOLDS.get(item.held, item.held)),
     )
 
 

@@ -19,34 +19,19 @@ from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
+from pipeline import labels
 from pipeline import mailing as stage
 from pipeline.mailing import subscribers as subscribing
-from pipeline.models import Mailing, MailingStatus, Outlet, Subscriber, SubscriberStatus
+from pipeline.models import Mailing, MailingStatus, Outlet, Subscriber
 from pipeline.pages.outlets.detail import head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = 50
 MAILINGS: Final = 10
-_TONES: Final[Mapping[str, str]] = {
-    "active": "good",
-    "pending": "",
-    "unsubscribed": "",
-    "bounced": "warn",
-    "complained": "bad",
-}
-STATUSES: Final = {value: (label, _TONES[value]) for value, label in SubscriberStatus.choices}
-_MAILING_TONES: Final[Mapping[str, str]] = {
-    "spreading": "accent",
-    "sending": "accent",
-    "stopped": "warn",
-    "done": "good",
-}
-MAILING_STATUSES: Final = {value: (label, _MAILING_TONES[value]) for value, label in MailingStatus.choices}
 
 
 class AddForm(forms.Form):
@@ -91,7 +76,7 @@ def _shown(
     there = Subscriber.objects.of(place.workspace).filter(outlet=outlet)
     counts = {one["status"]: one["n"] for one in there.values("status").annotate(n=Count("pk"))}
     wanted, words = request.GET.get("status", ""), request.GET.get("search", "").strip()[:254]
-    rows = there.filter(status=wanted) if wanted in STATUSES else there
+    rows = there.filter(status=wanted) if wanted in labels.SUBSCRIBERS else there
     rows = rows.filter(email__contains=words.lower()) if words else rows
     before = decode("sub", request.GET.get("before", ""))
     rows = rows.filter(pk__lt=before) if before is not None else rows
@@ -105,8 +90,8 @@ def _shown(
     base = settings.PUBLIC_URL.rstrip("/")
     return {
         **head(place, outlet, "subscribers"),
-        "rows": [{"subscriber": one, "state": STATUSES[one.status]} for one in found[:ROWS]],
-        "filters": [(key, label, counts.get(key, 0)) for key, (label, _tone) in STATUSES.items()],
+        "rows": [{"subscriber": one, "state": labels.SUBSCRIBERS[one.status]} for one in found[:ROWS]],
+        "filters": [(key, badge.label, counts.get(key, 0)) for key, badge in labels.SUBSCRIBERS.items()],
         "total": sum(counts.values()),
         "wanted": wanted,
         "search": words,
@@ -130,7 +115,7 @@ def _mailing(row: Mailing) -> dict[str, Any]:
     counts = stage.counts_of(row)
     return {
         "mailing": row,
-        "state": MAILING_STATUSES[row.status],
+        "state": labels.MAILINGS[row.status],
         "sent": counts.get("sent", 0),
         "failed": counts.get("failed", 0),
         "unknown": counts.get("unknown", 0),

@@ -1,4 +1,4 @@
-"""What people read about outlets: how they are doing, what they take, and what went wrong there."""
+"""What people read about an outlet: its account, how it is doing, what it takes."""
 
 from __future__ import annotations
 
@@ -7,55 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
-from pipeline import payloads
-from pipeline.models import OutletStatus, PublicationStatus
+from pipeline import labels, payloads
+from pipeline.labels import Health
+from pipeline.models import OutletStatus
 from pipeline.outlets.outlet_client import platform_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from django.utils.functional import _StrPromise
-
     from pipeline.models import Outlet
     from pipeline.platforms.base import Platform
 
-BUCKETS: Final[Mapping[str, _StrPromise]] = {
-    "video": gettext_lazy("Videos"),
-    "image": gettext_lazy("Images"),
-    "text": gettext_lazy("Short texts"),
-    "blog": gettext_lazy("Articles"),
-    "newsletter": gettext_lazy("Newsletters"),
-}
-CLASSES: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "retry": ("warn", gettext_lazy("Tried again by itself")),
-    "account": ("bad", gettext_lazy("The account")),
-    "content": ("bad", gettext_lazy("The content")),
-    "unknown": ("warn", gettext_lazy("Not known")),
-}
-"""Whose a failure is, by its `class`."""
-_TONES: Final[Mapping[str, str]] = {
-    "scheduled": "info",
-    "publishing": "info",
-    "published": "good",
-    "failed": "bad",
-    "unknown": "warn",
-    "cancelled": "",
-    "removed": "",
-}
-STATUSES: Final = {value: (_TONES[value], label) for value, label in PublicationStatus.choices}
 _RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
 """A note that ends with a TXT record, as a line of a zone file shows it."""
-
-
-@dataclass(frozen=True)
-class Health:
-    tone: str
-    icon: str
-    label: str
-    sentence: str
 
 
 def health_of(outlet: Outlet, now: datetime) -> Health:
@@ -81,7 +48,7 @@ def account_of(outlet: Outlet) -> str:
 
 
 def takes(platform: Platform) -> str:
-    return ", ".join(str(BUCKETS[bucket]) for bucket in platform.buckets)
+    return ", ".join(str(labels.BUCKETS[bucket]) for bucket in platform.buckets)
 
 
 @dataclass(frozen=True)
@@ -116,7 +83,7 @@ def limits_of(outlet: Outlet) -> list[Limit]:
     told = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
     rules: Mapping[str, Any] = told["buckets"]
     return [
-        Limit(str(BUCKETS[bucket]), _text(rules.get(bucket)), _files(rules.get(bucket)))
+        Limit(str(labels.BUCKETS[bucket]), _text(rules.get(bucket)), _files(rules.get(bucket)))
         for bucket in platform_of(outlet.platform).buckets
     ]
 
@@ -144,13 +111,3 @@ def _files(rule: Mapping[str, Any] | None) -> str:
     if video:
         told.append(ngettext("%(most)d video", "%(most)d videos", video["max"]) % {"most": video["max"]})
     return _(" or ").join(told)
-
-
-def class_of(error: Mapping[str, Any]) -> tuple[str, str]:
-    tone, label = CLASSES.get(str(error.get("class", "")), ("", ""))
-    return tone, str(label)
-
-
-def status_of(status: str) -> tuple[str, str]:
-    tone, label = STATUSES[status]
-    return tone, str(label)

@@ -12,7 +12,7 @@ from accounts.pages import form_recovery
 from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from pipeline import outlets
+from pipeline import labels, outlets
 from pipeline.mailing import subscribers
 from pipeline.models import (
     Attempt,
@@ -128,7 +128,7 @@ def _waits(one: Publication) -> dict[str, Any]:
         "publication": one,
         "title": one.item.title or one.item.excerpt,
         "item": _shown_item(one),
-        "status": account.status_of(one.status),
+        "status": labels.PUBLICATIONS[one.status],
         "error": one.error or {},
     }
 
@@ -175,5 +175,5 @@ def _failure(at: Any, publication: Publication, error: Mapping[str, Any]) -> dic
         "title": publication.item.title or publication.item.excerpt,
         "item": _shown_item(publication),
         "error": error,
-        "class": account.class_of(error),
+        "class": labels.FAILURE_CLASSES.get(str(error.get("class", "")), labels.NO_BADGE),
     }

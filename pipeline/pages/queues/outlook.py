@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
+from pipeline import labels
 from pipeline.pages.sources import cadence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from django.utils.functional import _StrPromise
 
@@ -20,19 +21,6 @@ if TYPE_CHECKING:
     from pipeline.publish.workspace_hold import Coming
 
 _DAYS: Final = tuple(cadence.DAYS)
-THEN: Final[Mapping[str, tuple[str, _StrPromise]]] = {
-    "publishes": ("info", gettext_lazy("Goes out at once")),
-    "waits": ("", gettext_lazy("Waits for its time")),
-    "next_slot": ("warn", gettext_lazy("Moves to a later slot")),
-    "held": ("warn", gettext_lazy("Stays back")),
-}
-"""What letting go does with a publication, by `Coming.what`."""
-_HELD: Final[Mapping[str, _StrPromise]] = {
-    "approval_stale": gettext_lazy("It was edited after its approval; approve it to send it."),
-    "source_changed": gettext_lazy("Its source has changed since; approve it to send it as it is."),
-    "source_withdrawn": gettext_lazy("Its source took it back; approve it to send it as it is."),
-    "instructions_in_source": gettext_lazy("Its source gives orders to a machine; read it, then approve it."),
-}
 
 
 def week_of(queue: PublishQueue | Series) -> str:
@@ -52,7 +40,7 @@ def week_of(queue: PublishQueue | Series) -> str:
 
 def then_of(coming: Coming) -> dict[str, Any]:
     """What letting go now does with it."""
-    tone, label = THEN[coming.what]
+    tone, _icon, label = labels.AT_RELEASE[coming.what]
     row = coming.publication
     return {
         **_item_of(row),
@@ -73,7 +61,11 @@ def later_of(coming: Coming) -> dict[str, Any]:
 def counts_of(coming: Sequence[Coming]) -> list[tuple[str, _StrPromise, int]]:
     """Tone, words and number of each thing that letting go does."""
     found = [one.what for one in coming]
-    return [(tone, label, found.count(what)) for what, (tone, label) in THEN.items() if what in found]
+    return [
+        (tone, label, found.count(what))
+        for what, (tone, _icon, label) in labels.AT_RELEASE.items()
+        if what in found
+    ]
 
 
 def _item_of(row: Publication) -> dict[str, Any]:
@@ -87,7 +79,9 @@ def _item_of(row: Publication) -> dict[str, Any]:
 
 def _why(row: Publication) -> str:
     if row.item.held:
-        return str(_HELD.get(row.item.held, _("It is held; approve it to send it as it is.")))
+        return str(
+            labels.HOLDS_AT_RELEASE.get(row.item.held, _("It is held; approve it to send it as it is."))
+        )
     if row.queue is not None and row.queue.is_paused:
         return _("Its queue, %(queue)s, is paused.") % {"queue": row.queue.name}
     return _("It is later than its late policy allows; give it another time, or cancel it.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.core.clock import utc_now
+from pipeline import labels
 from pipeline.models import Asset
 from pipeline.pages.items import claims, preview, summary
 from pipeline.pages.items.detail import head
@@ -27,7 +28,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     this = next(one for one in story.items if one.id == row.pk)
     siblings = story.among(this)
     rest = [one for one in story.firsts if one.group != row.variant_group]
-    is_shown = bool(row.revision) and row.status not in summary.UNDER_WAY
+    is_shown = bool(row.revision) and row.status not in labels.UNDER_WAY
     return {
         **head(place, row),
         "story": story,

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.access import tokens
+from pipeline import labels
 from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.pages.items import summary
 
@@ -64,7 +65,7 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
         said = _("%(who)s approved it meanwhile.") % {"who": tokens.called(row.approved_by)}
     elif row.status != GeneratedItemStatus.READY:
         said = _("It was changed meanwhile: %(status)s.") % {
-            "status": str(summary.STATES[row.status][2]).lower()
+            "status": str(labels.GENERATED_ITEMS[row.status].label).lower()
         }
     else:
         said = _("Somebody or something changed it meanwhile.")

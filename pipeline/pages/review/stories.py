@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Exists, OuterRef, Q
 
 from config.core.ids import encode
+from pipeline import labels
 from pipeline.dashboard.counts import COUNTED_MOST, Count
 from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import ChecksOutcome
-from pipeline.pages.items import summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +130,7 @@ class Story:
     @property
     def icons(self) -> list[tuple[str, str]]:
         """Icon and name of each format, once."""
-        return list(dict.fromkeys((summary.ICONS[one.bucket], one.label) for one in self.items))
+        return list(dict.fromkeys((labels.BUCKET_ICONS[one.bucket], one.label) for one in self.items))
 
 
 def token_of(chosen: Sequence[Stacked], beside: Sequence[Stacked]) -> str:
@@ -230,12 +230,12 @@ def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> Story:
 
 def stacked(row: dict[str, Any]) -> Stacked:
     """Of a row as `fields_of` gives it."""
-    tone, icon, state = summary.STATES[row["status"]]
+    tone, icon, state = labels.GENERATED_ITEMS[row["status"]]
     waits = row["status"] == GeneratedItemStatus.READY and (row["approved_at"] is None or bool(row["held"]))
     if row["status"] == GeneratedItemStatus.READY and not waits:
-        tone, icon, state = summary.APPROVED
+        tone, icon, state = labels.APPROVED
     elif waits:
-        tone, icon, state = summary.WAITS
+        tone, icon, state = labels.TO_REVIEW
     return Stacked(
         id=row["id"],
         version=row["version"],

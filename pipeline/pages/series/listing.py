@@ -9,14 +9,15 @@ from django.shortcuts import get_object_or_404, render
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from pipeline.models import GeneratedItem, Series, SeriesIssueDecision
+from pipeline import labels
+from pipeline.models import GeneratedItem, Series
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.queues.outlook import week_of
 from pipeline.schedule import series
 from pipeline.text.wall_clock import UnknownZone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pipeline.models import SeriesIssue
 
 SLOTS_SHOWN: Final = 5
-_TONES: Final[Mapping[str, str]] = {"made": "good", "too_few": "warn", "no_credits": "bad"}
-DECISIONS: Final = {value: (_TONES[value], label) for value, label in SeriesIssueDecision.choices}
 
 
 def find_series(place: Place, ser: UUID) -> Series:
@@ -51,7 +50,7 @@ def _row(row: Series, now: datetime) -> dict[str, Any]:
         "week": week_of(row),
         "next": next_times(row, now)[:1],
         "last": last,
-        "decision": DECISIONS[last.decision] if last is not None else None,
+        "decision": labels.SERIES_ISSUES[last.decision] if last is not None else None,
     }
 
 
@@ -86,6 +85,6 @@ def _issues(place: Place, rows: Sequence[SeriesIssue]) -> list[dict[str, Any]]:
         one.generation_id: one for one in made.order_by("-variant_index")
     }
     return [
-        {"issue": row, "decision": DECISIONS[row.decision], "item": digests.get(row.generation_id)}
+        {"issue": row, "decision": labels.SERIES_ISSUES[row.decision], "item": digests.get(row.generation_id)}
         for row in rows
     ]

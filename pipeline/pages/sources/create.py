@@ -14,11 +14,11 @@ from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
+from pipeline import labels
 from pipeline.ingest import collect
 from pipeline.ingest.detect_source import Found, find
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
-from pipeline.pages.sources import health
 from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _previewed(place: Place, settings: collect.SourceSettings) -> dict[str, Any]
     entries = [
         {
             "entry": one.entry,
-            "decision": health.decision_of(one.decision),
+            "decision": labels.SOURCE_ENTRIES[one.decision],
             "by": DecidedBy(one.decided_by).label,
             "message": one.message,
         }

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.workspace_view import Place, page
 from config.core.ids import decode, encode
+from pipeline import labels
 from pipeline.models import RawItemStatus, Source, SourceEntry, SourceStatus
 from pipeline.pages.sources import health, lane_log
 
@@ -34,14 +35,14 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     if row.type == "brand":
         return _lane(request, place, row)
     chosen = request.GET.get("decision", "")
-    chosen = chosen if chosen in health.DECISIONS else ""
+    chosen = chosen if chosen in labels.SOURCE_ENTRIES else ""
     entries, older = _entries(request, place, row, chosen)
     context = {
         **head(place, row, "log"),
         "entries": entries,
         "older": older,
         "is_first_page": "before" not in request.GET,
-        "decisions": {name: told for name, (_tone, told) in health.DECISIONS.items()},
+        "decisions": {name: badge.label for name, badge in labels.SOURCE_ENTRIES.items()},
         "chosen": chosen,
     }
     return render(request, "pages/sources/detail.html", context)
@@ -97,7 +98,7 @@ def _entry(one: SourceEntry) -> dict[str, Any]:
     kept = raw if raw is not None and raw.deleted_at is None else None
     return {
         "entry": one,
-        "decision": health.decision_of(one.decision),
+        "decision": labels.SOURCE_ENTRIES[one.decision],
         "by": one.get_decided_by_display(),
         "raw": kept,
         "may_admit": kept is not None and _is_left_aside(kept),

@@ -1,14 +1,14 @@
-"""What people read about sources: how they are doing, and what was done with each entry."""
+"""How a source is doing, and what it reads, in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.utils.translation import gettext as _
 
 from pipeline import plugins
-from pipeline.models import SourceEntryDecision, SourceStatus
+from pipeline.labels import Health
+from pipeline.models import SourceStatus
 from pipeline.pages.sources import cadence
 from pipeline.sources.base import Source as SourceKind
 
@@ -17,28 +17,8 @@ if TYPE_CHECKING:
 
     from pipeline.models import Source
 
-_TONES: Final[Mapping[str, str]] = {
-    "new": "good",
-    "revised": "info",
-    "unchanged": "",
-    "withdrawn": "warn",
-    "too_old": "",
-    "over_burst": "warn",
-    "before_first_poll": "",
-    "filtered": "",
-    "malformed": "bad",
-}
-DECISIONS: Final = {value: (_TONES[value], label) for value, label in SourceEntryDecision.choices}
 ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
 """Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
-
-
-@dataclass(frozen=True)
-class Health:
-    tone: str
-    icon: str
-    label: str
-    sentence: str
 
 
 def health_of(source: Source) -> Health:
@@ -86,8 +66,3 @@ def place_of(source: Source) -> str:
             return str(config[name])
     links = config.get("links") or ()
     return str(links[0]) if links else ""
-
-
-def decision_of(decision: str) -> tuple[str, str]:
-    tone, words = DECISIONS.get(decision, ("", decision))
-    return tone, str(words)

@@ -5,26 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core.ids import decode, encode
-from pipeline.models import BrandPickDecision, BrandSlotStatus
+from pipeline import labels
 from pipeline.personas.lane_log import log_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pipeline.models import BrandPick, Source
     from pipeline.personas.lane_log import Logged
 
 SLOTS: Final = 30
-_TONES: Final[Mapping[str, str]] = {
-    "waiting": "info",
-    "waiting_quota": "warn",
-    "picked": "good",
-    "empty": "warn",
-    "skipped": "",
-}
-STATUSES: Final = {value: (_TONES[value], label) for value, label in BrandSlotStatus.choices}
-_PICK_TONES: Final[Mapping[str, str]] = {"taken": "info", "used": "good", "too_near": "warn", "failed": "bad"}
-DECISIONS: Final = {value: (_PICK_TONES[value], label) for value, label in BrandPickDecision.choices}
 
 
 def read(source: Source, before: str) -> dict[str, Any]:
@@ -39,7 +27,7 @@ def read(source: Source, before: str) -> dict[str, Any]:
 def _slot(one: Logged) -> dict[str, Any]:
     return {
         "slot": one.slot,
-        "status": STATUSES[one.slot.status],
+        "status": labels.BRAND_SLOTS[one.slot.status],
         "message": str((one.slot.note or {}).get("message", "")),
         "picks": [_pick(pick) for pick in one.picks],
     }
@@ -49,7 +37,7 @@ def _pick(pick: BrandPick) -> dict[str, Any]:
     item = pick.item if pick.item is not None and pick.item.deleted_at is None else None
     return {
         "pick": pick,
-        "decision": DECISIONS[pick.decision],
+        "decision": labels.BRAND_PICKS[pick.decision],
         "reason": str((pick.reason or {}).get("message", "")),
         "item": item,
     }

@@ -16,6 +16,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
+from pipeline.labels import Badge
 from pipeline.models import Topic
 from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
 from pipeline.pages.topics.forms import TopicForm, values_of
@@ -53,13 +54,13 @@ def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     return render(request, "pages/topics/list.html", {**head(place, persona, "topics"), "rows": rows})
 
 
-def _state(topic: Topic, today: str) -> tuple[str, str]:
-    """Tone and words; `today` is month and day, where the workspace is."""
+def _state(topic: Topic, today: str) -> Badge:
+    """`today` is month and day, where the workspace is."""
     if not topic.is_active:
-        return "", _("Paused")
+        return Badge("", "", _("Paused"))
     if not is_in_season(today, topic.season_from, topic.season_to):
-        return "info", _("Out of season")
-    return "good", _("In the pool")
+        return Badge("info", "", _("Out of season"))
+    return Badge("good", "", _("In the pool"))
 
 
 @page("edit")

@@ -1,0 +1,303 @@
+"""What people read of a status, by model: tone, icon and words; the words are the choices' own where no page has others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from pipeline.models import (
+    BrandPickDecision,
+    BrandSlotStatus,
+    GeneratedItemStatus,
+    GenerationStage,
+    InboundDeliveryStatus,
+    MailingStatus,
+    PublicationStatus,
+    RecurrenceDecision,
+    SeriesIssueDecision,
+    SourceEntryDecision,
+    SubscriberStatus,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.db.models import TextChoices
+    from django.utils.functional import _StrOrPromise, _StrPromise
+
+    from pipeline.models import GeneratedItem
+
+
+class Badge(NamedTuple):
+    """`tone` is a class of `static/css/app.css`, `icon` a file of `static/icons/`; either may be empty."""
+
+    tone: str
+    icon: str
+    label: _StrOrPromise
+
+
+class Health(NamedTuple):
+    """A badge, and a sentence that says what is so or what to do."""
+
+    tone: str
+    icon: str
+    label: str
+    sentence: str
+
+
+def _badges(
+    choices: type[TextChoices], tones: Mapping[str, str], icons: Mapping[str, str] | None = None
+) -> Mapping[str, Badge]:
+    return {value: Badge(tones[value], (icons or {}).get(value, ""), text) for value, text in choices.choices}
+
+
+NO_BADGE: Final = Badge("", "", "")
+
+# --- Generated items -------------------------------------------------------------------------------------------------
+
+UNDER_WAY: Final = frozenset({"queued", "generating"})
+SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
+"""Statuses of an item whose outlets may be at different points."""
+GENERATED_ITEMS: Final = _badges(
+    GeneratedItemStatus,
+    {
+        "queued": "info",
+        "generating": "info",
+        "ready": "good",
+        "failed": "bad",
+        "rejected": "",
+        "scheduled": "info",
+        "publishing": "info",
+        "published": "good",
+        "partially_published": "warn",
+        "publish_failed": "bad",
+        "removed": "",
+    },
+    {
+        "queued": "clock",
+        "generating": "zap",
+        "ready": "circle-check",
+        "failed": "circle-alert",
+        "rejected": "x",
+        "scheduled": "calendar",
+        "publishing": "send",
+        "published": "circle-check",
+        "partially_published": "circle-alert",
+        "publish_failed": "circle-alert",
+        "removed": "x",
+    },
+)
+TO_REVIEW: Final = Badge("", "inbox", gettext_lazy("Waits for review"))
+APPROVED: Final = Badge("good", "check", gettext_lazy("Approved"))
+"""What is ready, told apart by whether somebody has decided on it."""
+
+
+def of_item(item: GeneratedItem) -> Badge:
+    """That of an item's status; of one that is being filmed with how far it is."""
+    badge = GENERATED_ITEMS[item.status]
+    percent = item.generation.progress if item.status == GeneratedItemStatus.GENERATING else 0
+    return (
+        badge._replace(label=_("Is being made: %(percent)s %%") % {"percent": percent}) if percent else badge
+    )
+
+
+def of_spread(status: str, spread: Mapping[str, int]) -> Badge:
+    """That of an item by how many of its outlets are how far; `spread` as `publications.spread_of` gives it."""
+    badge = GENERATED_ITEMS[status]
+    out, count = spread.get("published", 0), sum(spread.values())
+    needs_somebody = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
+    if status in SPREADING and 0 < out < count:
+        tone, icon = ("warn", "circle-alert") if needs_somebody else (badge.tone, badge.icon)
+        return Badge(tone, icon, _("Published to %(out)d of %(count)d") % {"out": out, "count": count})
+    if status == GeneratedItemStatus.PUBLISHING and not spread.get("publishing") and needs_somebody:
+        return Badge(
+            "warn",
+            "circle-alert",
+            _("Yours to post") if spread.get("by_hand") else _("Outcome not known"),
+        )
+    return badge
+
+
+HOLDS: Final[Mapping[str, _StrPromise]] = {
+    "approval_stale": gettext_lazy("It was edited after it was approved; approve it again."),
+    "source_changed": gettext_lazy("Its source has changed since it was made; look at it again."),
+    "source_withdrawn": gettext_lazy("Its source was withdrawn; approve it to publish it all the same."),
+    "instructions_in_source": gettext_lazy("Its source gives orders to a machine; read it, then approve it."),
+}
+"""Why an item is held back, in words, by what holds it."""
+
+FLAGS: Final[Mapping[str, _StrPromise]] = {
+    "source_changed": gettext_lazy(
+        "Its source was edited after it was published. Compare the two, correct the post where it stands if it is wrong, "
+        "then approve the item: the mark goes."
+    ),
+    "source_withdrawn": gettext_lazy(
+        "Its source took the entry back after it was published. Decide whether the post may stay, and remove it where it "
+        "stands if not. The mark goes when the source lists the entry again."
+    ),
+}
+"""What is to be done about what is published, in words, by what befell its source."""
+HOLDS_AT_RELEASE: Final[Mapping[str, _StrPromise]] = {
+    "approval_stale": gettext_lazy("It was edited after its approval; approve it to send it."),
+    "source_changed": gettext_lazy("Its source has changed since; approve it to send it as it is."),
+    "source_withdrawn": gettext_lazy("Its source took it back; approve it to send it as it is."),
+    "instructions_in_source": gettext_lazy("Its source gives orders to a machine; read it, then approve it."),
+}
+"""The same beside a publication that may go on."""
+BUCKET_ICONS: Final[Mapping[str, str]] = {
+    "text": "type",
+    "image": "image",
+    "video": "video",
+    "blog": "file-text",
+    "newsletter": "mail",
+}
+BUCKETS: Final[Mapping[str, _StrPromise]] = {
+    "video": gettext_lazy("Videos"),
+    "image": gettext_lazy("Images"),
+    "text": gettext_lazy("Short texts"),
+    "blog": gettext_lazy("Articles"),
+    "newsletter": gettext_lazy("Newsletters"),
+}
+"""Several of a bucket."""
+STAGES: Final[Mapping[str, _StrPromise]] = {
+    GenerationStage.BRIEF: gettext_lazy("The source is read for what may be said."),
+    GenerationStage.DRAFT: gettext_lazy("The words are being written."),
+    GenerationStage.RENDER: gettext_lazy("The pictures are being made."),
+    GenerationStage.WRITE: gettext_lazy("It is put together."),
+}
+"""How far a run is, by its stage."""
+CHECKS: Final[Mapping[str, _StrPromise]] = {
+    "numbers": gettext_lazy("Numbers"),
+    "quotations": gettext_lazy("Quotations"),
+    "names": gettext_lazy("Names"),
+    "claims": gettext_lazy("Claims"),
+    "content": gettext_lazy("Content"),
+    "length": gettext_lazy("Length"),
+    "characters": gettext_lazy("Characters"),
+    "link_origin": gettext_lazy("Links"),
+    "link_count": gettext_lazy("Number of links"),
+    "hashtags": gettext_lazy("Hashtags"),
+    "mentions": gettext_lazy("Mentions"),
+    "contacts": gettext_lazy("Contacts"),
+    "instructions": gettext_lazy("Orders in the source"),
+    "thread_mark": gettext_lazy("Thread sign"),
+    "banned_words": gettext_lazy("Banned words"),
+    "repetition": gettext_lazy("Repetition"),
+    "portrait": gettext_lazy("Portrait"),
+    "photo": gettext_lazy("Photo"),
+    "film": gettext_lazy("Film"),
+    "derived": gettext_lazy("Derived numbers"),
+    "attribution": gettext_lazy("Who said it"),
+    "support": gettext_lazy("Statements"),
+}
+"""By a check's code."""
+
+# --- Publications ----------------------------------------------------------------------------------------------------
+
+PUBLICATIONS: Final = _badges(
+    PublicationStatus,
+    {
+        "scheduled": "info",
+        "publishing": "info",
+        "published": "good",
+        "failed": "bad",
+        "unknown": "warn",
+        "cancelled": "",
+        "removed": "",
+    },
+)
+ATTEMPTS: Final[Mapping[str, Badge]] = {
+    "started": PUBLICATIONS["publishing"],
+    "succeeded": PUBLICATIONS["published"],
+    "failed": PUBLICATIONS["failed"],
+    "unknown": PUBLICATIONS["unknown"],
+}
+"""A call is called as a publication is that has come so far."""
+CALENDAR: Final[Mapping[str, Badge]] = {
+    "scheduled": Badge("", "", gettext_lazy("Scheduled")),
+    "publishing": Badge("info", "", gettext_lazy("Going out")),
+    "published": Badge("good", "", gettext_lazy("Published")),
+    "failed": Badge("bad", "", gettext_lazy("Failed")),
+    "unknown": Badge("warn", "", gettext_lazy("Unknown")),
+    "held": Badge("warn", "", gettext_lazy("Held")),
+    "late": Badge("warn", "", gettext_lazy("Late")),
+}
+"""Publications in the calendar, whose cards are narrow."""
+AT_RELEASE: Final[Mapping[str, Badge]] = {
+    "publishes": Badge("info", "", gettext_lazy("Goes out at once")),
+    "waits": Badge("", "", gettext_lazy("Waits for its time")),
+    "next_slot": Badge("warn", "", gettext_lazy("Moves to a later slot")),
+    "held": Badge("warn", "", gettext_lazy("Stays back")),
+}
+"""What the end of a workspace's hold does with a publication, by `Coming.what`."""
+FAILURE_CLASSES: Final[Mapping[str, Badge]] = {
+    "retry": Badge("warn", "", gettext_lazy("Tried again by itself")),
+    "account": Badge("bad", "", gettext_lazy("The account")),
+    "content": Badge("bad", "", gettext_lazy("The content")),
+    "unknown": Badge("warn", "", gettext_lazy("Not known")),
+}
+"""Whose a failure is, by its `class`."""
+
+# --- The rest --------------------------------------------------------------------------------------------------------
+
+SOURCE_ENTRIES: Final = _badges(
+    SourceEntryDecision,
+    {
+        "new": "good",
+        "revised": "info",
+        "unchanged": "",
+        "withdrawn": "warn",
+        "too_old": "",
+        "over_burst": "warn",
+        "before_first_poll": "",
+        "filtered": "",
+        "malformed": "bad",
+    },
+)
+INBOUND_DELIVERIES: Final = _badges(
+    InboundDeliveryStatus,
+    {"received": "", "taken": "good", "duplicate": "info", "ignored": "", "failed": "bad", "refused": "warn"},
+    {
+        "received": "clock",
+        "taken": "circle-check",
+        "duplicate": "copy",
+        "ignored": "info",
+        "failed": "circle-alert",
+        "refused": "lock",
+    },
+)
+BRAND_SLOTS: Final = _badges(
+    BrandSlotStatus,
+    {"waiting": "info", "waiting_quota": "warn", "picked": "good", "empty": "warn", "skipped": ""},
+)
+BRAND_PICKS: Final = _badges(
+    BrandPickDecision, {"taken": "info", "used": "good", "too_near": "warn", "failed": "bad"}
+)
+SERIES_ISSUES: Final = _badges(SeriesIssueDecision, {"made": "good", "too_few": "warn", "no_credits": "bad"})
+RECURRENCE_TURNS: Final = _badges(
+    RecurrenceDecision,
+    {"made": "good", "still_waiting": "warn", "source_paused": "warn", "no_credits": "bad"},
+)
+SUBSCRIBERS: Final = _badges(
+    SubscriberStatus,
+    {"active": "good", "pending": "", "unsubscribed": "", "bounced": "warn", "complained": "bad"},
+)
+MAILINGS: Final = _badges(
+    MailingStatus, {"spreading": "accent", "sending": "accent", "stopped": "warn", "done": "good"}
+)
+DASHBOARD: Final[Mapping[str, Badge]] = {
+    "queued": Badge("", "", gettext_lazy("Queued")),
+    "processing": Badge("info", "", gettext_lazy("Being made")),
+    "waiting_quota": Badge("warn", "", gettext_lazy("Waits for credits")),
+    "skipped": Badge("", "", gettext_lazy("Skipped")),
+    "failed": Badge("bad", "", gettext_lazy("Failed")),
+    "deleted": Badge("", "", gettext_lazy("Deleted")),
+    "unknown": Badge("warn", "", gettext_lazy("Outcome unknown")),
+    "publishing": Badge("info", "", gettext_lazy("Being published")),
+    "failing": Badge("warn", "", gettext_lazy("Fails")),
+    "gone": Badge("bad", "", gettext_lazy("Gone")),
+}
+"""On the first page, whatever the model; a status that needs no word, such as that of what waits for review under that
+heading, isn't here."""
