@@ -7,7 +7,7 @@ from django.urls import include, path, re_path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
-from accounts.pages.operators import way_to_log_in
+from accounts.pages.landing import operators_log_in
 from config import sample
 from config.admin_site.failures import failing_page
 from config.admin_site.mails import mail_as_html, mails_page
@@ -27,7 +27,7 @@ from pipeline.pages.websub import hub_calls
 
 # Only asked for when somebody wants it: in production its name is known after `collectstatic`.
 _mark = lazy(static, str)("brand/mark.svg")
-admin.site.login = way_to_log_in  # type: ignore[method-assign]
+admin.site.login = operators_log_in  # type: ignore[method-assign]
 withhold_log_ins()
 
 urlpatterns = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from allauth.account.decorators import secure_admin_login
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 _THEME_SECONDS: Final = 365 * 24 * 3600
+operators_log_in = secure_admin_login(admin.site.login)
+"""The operators' log-in is everybody's: with codes, a second factor and limits on guessing."""
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""What a person is told of a workspace, when, and by which channel; and a test of it."""
+"""What a person is told of a workspace, when, and by which channel; a test of it; and the way out in each mail."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from django.core.exceptions import PermissionDenied
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
 
 from accounts import notices
 from accounts.models import NoticeChannel, NoticeKind
@@ -171,3 +174,21 @@ def _choice(place: Place) -> Choice:
         # They left in this very moment.
         raise PermissionDenied
     return choice
+
+
+@csrf_exempt
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
+    """GET shows a button, because programs open links in advance. POST does it without cookies (RFC 8058)."""
+    way = notices.way_of(token)
+    if way is None:
+        answer = render(request, "pages/notices/off_over.html", status=404)
+    else:
+        if request.method == "POST":
+            notices.switch(way, is_on=request.POST.get("act") == "come_back")
+            way = notices.way_of(token) or way
+        context = {"way": way, "kind": KINDS[way.kind], "label": NoticeKind(way.kind).label}
+        answer = render(request, "pages/notices/off.html", context)
+    answer["X-Robots-Tag"] = "noindex, nofollow"
+    return answer

@@ -2,8 +2,8 @@
 
 from django.urls import path, re_path
 
-from accounts.pages import access, invitation, landing, members, notices, profile, unsubscribe, workspace
-from accounts.pages.keys import create, listing, revoke
+from accounts.pages import invitation, landing, members, notices, profile, workspace
+from accounts.pages.keys import views as keys
 from accounts.pages.workspace_view import page_path, register_ids
 
 register_ids("ws", "tok", "usr", "inv")
@@ -13,16 +13,16 @@ urlpatterns = [
     path("new", landing.create, name="workspace_create"),
     path("account/profile", profile.profile, name="profile"),
     re_path(r"^invitations/(?P<token>[A-Za-z0-9_-]{43})$", invitation.invitation, name="invitation"),
-    page_path("settings/access", access.access, "access"),
-    page_path("settings/keys", listing.keys, "keys"),
-    page_path("settings/keys/new", create.create, "key_create"),
-    page_path("settings/keys/revoke-all", revoke.revoke_all, "key_revoke_all"),
-    page_path("settings/keys/<tok:token_id>", listing.key, "key"),
-    page_path("settings/keys/<tok:token_id>/requests", listing.requests, "key_requests"),
-    page_path("settings/keys/<tok:token_id>/secret", create.secret, "key_secret"),
-    page_path("settings/keys/<tok:token_id>/rotate", create.rotate, "key_rotate"),
-    page_path("settings/keys/<tok:token_id>/revoke", revoke.revoke, "key_revoke"),
-    page_path("settings/keys/<tok:token_id>/undo", revoke.unrevoke, "key_unrevoke"),
+    page_path("settings/access", workspace.access, "access"),
+    page_path("settings/keys", keys.keys, "keys"),
+    page_path("settings/keys/new", keys.create, "key_create"),
+    page_path("settings/keys/revoke-all", keys.revoke_all, "key_revoke_all"),
+    page_path("settings/keys/<tok:token_id>", keys.key, "key"),
+    page_path("settings/keys/<tok:token_id>/requests", keys.requests, "key_requests"),
+    page_path("settings/keys/<tok:token_id>/secret", keys.secret, "key_secret"),
+    page_path("settings/keys/<tok:token_id>/rotate", keys.rotate, "key_rotate"),
+    page_path("settings/keys/<tok:token_id>/revoke", keys.revoke, "key_revoke"),
+    page_path("settings/keys/<tok:token_id>/undo", keys.unrevoke, "key_unrevoke"),
     page_path("settings/members", members.listed, "members"),
     page_path("settings/members/invite", members.invite, "member_invite"),
     page_path("settings/members/restore", members.restore, "member_restore"),
@@ -42,7 +42,7 @@ urlpatterns = [
     page_path("settings/workspace/keep", workspace.keep, "workspace_keep"),
     page_path("settings/notices", notices.notices_page, "notices"),
     page_path("settings/notices/test", notices.send_test, "notices_test"),
-    re_path(r"^notices/off/(?P<token>[A-Za-z0-9_:-]{20,500})$", unsubscribe.leave, name="notices_off"),
+    re_path(r"^notices/off/(?P<token>[A-Za-z0-9_:-]{20,500})$", notices.unsubscribe, name="notices_off"),
     path("theme", landing.theme, name="theme"),
     re_path(r"^settings(?:/(?P<rest>[a-z/-]*))?$", landing.settings_front, name="settings"),
 ]

@@ -1,4 +1,4 @@
-"""The workspace itself: name, time zone, approval, its own model key and cap, its export, its end."""
+"""The workspace itself: name, time zone, approval, access, its own model key and cap, its export, its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import erasure, export, samples, workspaces
+from accounts import erasure, export, samples, whitelist, workspaces
+from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
 from accounts.pages.feedback import report_errors
 from accounts.pages.members import SureForm
@@ -24,6 +25,7 @@ from config.core.clock import utc_now
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
+
 
 MICRO: Final = 1_000_000
 
@@ -181,3 +183,28 @@ def keep(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _dollars(micro: int | None) -> Decimal | None:
     return None if micro is None else (Decimal(micro) / MICRO).quantize(Decimal("0.01"))
+
+
+class AccessForm(forms.Form):
+    message = forms.CharField(
+        label=gettext_lazy("What do you want to use it for?"),
+        max_length=whitelist.MESSAGE_CHARACTERS,
+        help_text=gettext_lazy(
+            "A sentence or two help the operator to decide: your site, what you publish, where."
+        ),
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+
+@page("manage")
+def access(request: HttpRequest, place: Place) -> HttpResponse:
+    form = form_recovery.form_for(request, AccessForm)
+    if request.method == "POST" and form.is_valid():
+        with report_errors(request, form):
+            whitelist.ask(place.workspace, form.cleaned_data["message"], place.user.email)
+            messages.success(request, _("The operator has your request and answers by mail."))
+            return redirect(place.address("access"))
+    last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()
+    return render(
+        request, "pages/access.html", {"form": form, "last": last, "page_name": "access", "place": place}
+    )

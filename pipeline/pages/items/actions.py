@@ -1,11 +1,11 @@
-"""What is done with an item by a click: approve, reject, restore, try again, make another, choose one, cancel."""
+"""What is done with an item or one of its publications by a click: approve, reject, try again, look up, take back."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -18,6 +18,7 @@ from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.ingest import push
+from pipeline.models import Publication
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
 from pipeline.review import decisions, variants
@@ -140,3 +141,40 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         publish.cancel(row, now=utc_now(), expected_version=version_in(request.POST))
         messages.success(request, _("Cancelled: nothing of it goes out. Publish it again whenever you like."))
     return redirect(place.address("item_page", gen=gen))
+
+
+def _find_publication(place: Place, pub: UUID) -> Publication:
+    rows = Publication.objects.of(place.workspace).filter(test=False, item__deleted_at=None)
+    found: Publication = get_object_or_404(rows.select_related("item", "outlet"), pk=pub)
+    return found
+
+
+@page("edit", methods=("POST",))
+def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
+    row = _find_publication(place, pub)
+    with report_errors(request):
+        publish.retry(row, by=place.user.email, now=utc_now())
+        messages.success(request, _("%(outlet)s is tried again.") % {"outlet": row.outlet.name})
+    return redirect(place.address("item_page", gen=row.item_id))
+
+
+@page("edit", methods=("POST",))
+def publication_reconcile(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
+    row = _find_publication(place, pub)
+    with report_errors(request):
+        publish.reconcile_now(row, now=utc_now())
+        messages.success(request, _("%(outlet)s is asked whether it has it.") % {"outlet": row.outlet.name})
+    return redirect(place.address("item_page", gen=row.item_id))
+
+
+@page("edit")
+def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
+    """Asks first: a post that was deleted at its platform comes back as another one only."""
+    row = _find_publication(place, pub)
+    if request.method == "POST":
+        with report_errors(request):
+            publish.remove(row, now=utc_now())
+            said = _("It is taken back from %(outlet)s; until that has worked it stays published.")
+            messages.success(request, said % {"outlet": row.outlet.name})
+        return redirect(place.address("item_page", gen=row.item_id))
+    return render(request, "pages/items/remove.html", {"place": place, "publication": row, "item": row.item})

@@ -18,7 +18,7 @@ from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import Publication, PublishQueue
 from pipeline.pages.queues.forms import QueueForm, fresh_values, values_of
-from pipeline.pages.queues.listing import find_queue, outlets_of, users_of
+from pipeline.pages.queues.views import find_queue, outlets_of, users_of
 from pipeline.schedule import queues
 
 if TYPE_CHECKING:

@@ -1,8 +1,10 @@
-"""The form of a queue: a field of times for each day of the week; and that of the hold."""
+"""The form of a queue, with a field of times for each day of the week; and that of the hold."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -15,7 +17,6 @@ from accounts import workspaces
 from config.core.ids import decode, encode
 from pipeline.models import Outlet, OverlapChoice, PublishQueue, SlotGapChoice
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.pages.queues import blackouts as closing
 from pipeline.pages.sources import cadence
 from pipeline.publish import workspace_hold
 from pipeline.publish.timing import queue_slots
@@ -23,7 +24,7 @@ from pipeline.schedule import queues
 from pipeline.text.wall_clock import UnknownZone, zone_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from django.forms import BoundField
 
@@ -115,7 +116,7 @@ class QueueForm(forms.Form):
         return name
 
     def clean_blackouts(self) -> list[dict[str, str]]:
-        found = closing.read(self.cleaned_data["blackouts"])
+        found = read_blackouts(self.cleaned_data["blackouts"])
         if found is None:
             message = _("Write each line as 2027-12-24 to 2027-12-26 Holidays.")
             raise forms.ValidationError(message)
@@ -180,7 +181,7 @@ def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:
     return {
         **{name: getattr(queue, name) for name in ("name", "timezone", "on_gap", "on_overlap", "version")},
         **by_day(queue.slots),
-        "blackouts": closing.written(queue.blackouts),
+        "blackouts": write_blackouts(queue.blackouts),
         "outlets": [encode("out", one.pk) for one in outlets if one.queue_id == queue.pk],
     }
 
@@ -204,3 +205,42 @@ def _outlet(outlet: Outlet, queue: PublishQueue | None) -> str:
         now = _("uses %(queue)s now") % {"queue": outlet.queue.name}
         about = f"{about} · {now}"
     return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, about)
+
+
+_DATE: Final = r"(\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2}))?"
+_LINE: Final = re.compile(rf"{_DATE}(?: to {_DATE})?(?: (.*))?", re.ASCII)
+
+
+def read_blackouts(text: str) -> list[dict[str, str]] | None:
+    """As the stage takes them; a day without a time is meant whole, the last one too. None where a line is no stretch."""
+    found = []
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        match = _LINE.fullmatch(re.sub(r"\s+", " ", line))
+        if match is None:
+            return None
+        first, begins, last, ends, reason = match.groups()
+        try:
+            start = datetime.combine(date.fromisoformat(first), time.fromisoformat(begins or "00:00"))
+            end = datetime.combine(date.fromisoformat(last or first), time.fromisoformat(ends or "00:00"))
+            # A time alone closes the rest of its day.
+            until = end if ends else end + timedelta(days=1)
+        except (ValueError, OverflowError):
+            return None
+        found.append({"from": _local_text(start), "until": _local_text(until), "reason": reason or ""})
+    return found
+
+
+def write_blackouts(blackouts: Sequence[Mapping[str, str]]) -> str:
+    """As `read_blackouts` reads it again."""
+    return "\n".join(_blackout_line(one) for one in blackouts)
+
+
+def _blackout_line(one: Mapping[str, str]) -> str:
+    start, until = (datetime.fromisoformat(one[name]) for name in ("from", "until"))
+    first = f"{start:%Y-%m-%d}" if start.time() == time.min else f"{start:%Y-%m-%d %H:%M}"
+    last = f"{until - timedelta(days=1):%Y-%m-%d}" if until.time() == time.min else f"{until:%Y-%m-%d %H:%M}"
+    return " ".join(filter(None, (first if first == last else f"{first} to {last}", one.get("reason", ""))))
+
+
+def _local_text(moment: datetime) -> str:
+    return moment.isoformat(timespec="minutes")

@@ -1,19 +1,23 @@
-"""What is done with a source by a click: pause, resume, poll now, delete, take that back, admit one entry."""
+"""What is done with a source: pause, resume, poll now, delete, take that back, admit one entry, change its settings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
+from accounts.pages import form_recovery
 from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
+from pipeline import personas
 from pipeline.ingest import collect, push
 from pipeline.models import RawItem
-from pipeline.pages.sources.detail import find_source
+from pipeline.pages.sources import lanes
+from pipeline.pages.sources.forms import SettingsForm, values_of
+from pipeline.pages.sources.views import find_source, head
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -80,3 +84,20 @@ def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> Ht
         push.retry(kept, workspace=place.workspace, now=utc_now())
         return redirect(place.address("made", raw=raw))
     return redirect(place.address("source_page", src=src))
+
+
+@page("edit")
+def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    row = find_source(place, src)
+    if row.type == personas.KIND:
+        return lanes.edit(request, place, row)
+    form = form_recovery.form_for(request, SettingsForm, workspace=place.workspace, initial=values_of(row))
+    if request.method == "POST" and form.is_valid():
+        values = form.values()
+        if not values["name"]:
+            del values["name"]
+        with report_errors(request, form):
+            collect.change(row, values, workspace=place.workspace, now=utc_now())
+            messages.success(request, _("Saved. What comes from now on follows it."))
+            return redirect(place.address("source_page", src=src))
+    return render(request, "pages/sources/edit.html", {**head(place, row, "settings"), "form": form})

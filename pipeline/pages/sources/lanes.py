@@ -17,8 +17,8 @@ from pipeline.ingest import collect
 from pipeline.models import Persona, Source, WorkspaceDefaults
 from pipeline.pages import choices
 from pipeline.pages.sources import cadence
-from pipeline.pages.sources.detail import head
 from pipeline.pages.sources.lane_form import FRESH, LaneForm, values_of
+from pipeline.pages.sources.views import head
 from pipeline.personas.forecast import foresee
 
 if TYPE_CHECKING:

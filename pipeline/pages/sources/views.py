@@ -1,4 +1,4 @@
-"""One source: how it is doing, what it listed and what was done with that."""
+"""The sources of a workspace, and one of them: how it is doing, and what was done with its entries."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pipeline.models import RawItemStatus, Source, SourceEntry, SourceStatus
 from pipeline.pages.sources import health, lane_log
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
@@ -21,6 +22,29 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
 
 ENTRIES: Final = 50
+
+
+@page("look", methods=("GET",))
+def sources(request: HttpRequest, place: Place) -> HttpResponse:
+    there = Source.objects.of(place.workspace).filter(deleted_at=None, test=False, is_push=False)
+    rows = [
+        {
+            "source": one,
+            "kind": health.kind_of(one).label,
+            "health": health.health_of(one),
+            "where": health.place_of(one),
+            "next": _next_of(one),
+        }
+        for one in there.order_by("name", "id")
+    ]
+    return render(request, "pages/sources/list.html", {"place": place, "rows": rows})
+
+
+def _next_of(one: Source) -> datetime | None:
+    """When it is polled next; of a brand lane, when it makes something next."""
+    if one.status not in {SourceStatus.ACTIVE, SourceStatus.FAILING}:
+        return None
+    return one.due_at if one.type == "brand" else one.wake_at
 
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:

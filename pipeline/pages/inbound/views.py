@@ -1,8 +1,9 @@
-"""What came to a webhook source, what became of it, and trying and replaying it."""
+"""What came to a webhook source and what became of it, trying and replaying it, and the secret of its sender."""
 
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -11,17 +12,17 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import form_recovery, shown_once
 from accounts.pages.auto_refresh import look_again
 from accounts.pages.feedback import report_errors
-from accounts.pages.workspace_view import Place, page
+from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, Source, Verification
-from pipeline.pages.inbound.forms import TryForm
+from pipeline.pages.inbound.forms import RotateSecretForm, TryForm
 from pipeline.payloads import row_of
 from pipeline.payloads import source as shown_source
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from django.http import HttpRequest
+
 
 _LOOKED_AT_SECONDS: Final = 5
 
@@ -159,3 +161,37 @@ def _save(source: Source, form: TryForm, place: Place) -> None:
 
 def _as_text(fields: dict[str, Any]) -> str:
     return json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False, indent=2)
+
+
+@page("manage", methods=("GET",))
+def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    source = find_source(place, src)
+    secret = shown_once.take(request, encode("src", src))
+    context = {"place": place, "source": source, "secret": secret}
+    answer = render(request, "pages/inbound/secret.html", context)
+    if secret:
+        answer["Cache-Control"] = "no-store"
+    return answer
+
+
+@page("manage")
+@fresh_log_in_required
+def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    source = find_source(place, src)
+    form = form_recovery.form_for(request, RotateSecretForm)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return redirect(place.address("source_secret", src=src))
+        overlap = timedelta(0) if form.cleaned_data["stops_now"] else limits.TOKEN_OVERLAP_DEFAULT
+        with report_errors(request, form):
+            made = secrets.rotate(
+                source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=place.user.email
+            )
+            messages.success(request, _("There is a new secret."))
+            if made is None:
+                return redirect(place.address("source_deliveries", src=src))
+            shown_once.keep(request, encode("src", src), made)
+            return redirect(place.address("source_secret", src=src))
+    return render(
+        request, "pages/inbound/secret_rotate.html", {"place": place, "source": source, "form": form}
+    )

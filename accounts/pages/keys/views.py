@@ -1,0 +1,173 @@
+"""The keys of a workspace: see them, make one, show its text once, replace it, revoke it and take that back."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.cache import never_cache
+
+from accounts.access import recent_requests, tokens
+from accounts.pages import form_recovery, shown_once
+from accounts.pages.feedback import offer_undo, report_errors
+from accounts.pages.keys import labels
+from accounts.pages.keys.forms import KeyForm, RotateForm
+from accounts.pages.workspace_view import Place, fresh_log_in_required, page
+from config.core.clock import utc_now
+from config.core.ids import decode
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from django.http import HttpRequest
+
+
+@page("manage", methods=("GET",))
+def keys(request: HttpRequest, place: Place) -> HttpResponse:
+    now = utc_now()
+    is_with_ended = request.GET.get("ended") == "1"
+    ended = labels.count_ended(place, now)
+    context = {
+        "keys": labels.live(place, now),
+        "ended": labels.ended(place, now) if is_with_ended else [],
+        "ended_count": ended,
+        "is_with_ended": is_with_ended,
+        "ended_shown": labels.ENDED_SHOWN,
+    }
+    return render(request, "pages/keys/list.html", context)
+
+
+@page("manage", methods=("GET",))
+def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    found = labels.find(place, token_id)
+    context = {"key": found, "examples": labels.examples(found.token) if found.is_live else []}
+    return render(request, "pages/keys/detail.html", {**context, **_requests(found)})
+
+
+@page("manage", methods=("GET",))
+def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    """A part of a key's page, asked for again and again; 204 while there is nothing that the page doesn't show."""
+    found = labels.find(place, token_id)
+    context = _requests(found)
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)
+    return render(request, "pages/keys/requests.html", {"key": found, **context})
+
+
+def _requests(found: labels.Key) -> dict[str, Any]:
+    rows = recent_requests.of(found.token.pk)
+    seen = hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
+    return {"requests": rows, "seen": seen}
+
+
+@page("manage")
+@reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
+def create(request: HttpRequest, place: Place) -> HttpResponse:
+    form = form_recovery.form_for(request, KeyForm, timezone=place.workspace.timezone)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return _as_the_first_time(request, place)
+        with report_errors(request, form):
+            minted = tokens.mint(
+                place.workspace,
+                name=form.cleaned_data["name"],
+                scopes=form.chosen_scopes(),
+                is_test=form.cleaned_data["kind"] == "test",
+                expires_at=form.expires_at(),
+                created_by=place.user,
+            )
+            return _show(request, place, minted)
+    return render(request, "pages/keys/create.html", {"form": form})
+
+
+@page("manage")
+@reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
+def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    key = labels.find(place, token_id)
+    form = form_recovery.form_for(request, RotateForm)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return _as_the_first_time(request, place)
+        with report_errors(request, form):
+            minted = tokens.rotate(key.token, overlap=form.cleaned_data["overlap"], by=place.user)
+            return _show(request, place, minted)
+    return render(request, "pages/keys/rotate.html", {"form": form, "key": key})
+
+
+@page("manage", methods=("GET",))
+@never_cache
+def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    """The text of a new key, once; opened again, the page says that it is gone and what to do."""
+    key = labels.find(place, token_id)
+    # A HEAD shows nothing, so it must not use up the one time.
+    text = shown_once.take(request, tokens.public_id(key.token)) if request.method == "GET" else None
+    context = {
+        "key": key,
+        "secret": text,
+        "examples": labels.examples(key.token, text) if text and key.is_live else [],
+        "replaced": key.token.rotated_from,
+    }
+    return render(request, "pages/keys/secret.html", context)
+
+
+def _show(request: HttpRequest, place: Place, minted: tokens.Minted) -> HttpResponse:
+    shown_once.keep(request, tokens.public_id(minted.token), minted.secret)
+    return redirect(place.address("key_secret", token_id=minted.token.pk))
+
+
+def _as_the_first_time(request: HttpRequest, place: Place) -> HttpResponse:
+    made = shown_once.repeated(request)
+    token_id = decode("tok", made) if made else None
+    if token_id is not None:
+        return redirect(place.address("key_secret", token_id=token_id))
+    messages.info(
+        request, _("This form was sent before, so nothing more was made. Your keys are in the list.")
+    )
+    return redirect(place.address("keys"))
+
+
+@page("manage")
+def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    key = labels.find(place, token_id)
+    if request.method != "POST":
+        return render(request, "pages/keys/revoke.html", {"key": key})
+    if key.token.revoked_at is None:
+        tokens.revoke(key.token, place.user)
+        said = _("%(name)s was revoked.") % {"name": key.token.name}
+        offer_undo(request, said, place.address("key_unrevoke", token_id=token_id))
+    else:
+        messages.info(request, _("%(name)s had been revoked already.") % {"name": key.token.name})
+    return redirect(place.address("keys"))
+
+
+@page("manage", methods=("POST",))
+@fresh_log_in_required
+def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    key = labels.find(place, token_id)
+    with report_errors(request):
+        tokens.unrevoke(key.token, place.user)
+        messages.success(request, _("%(name)s works again.") % {"name": key.token.name})
+    return redirect(place.address("keys"))
+
+
+@page("manage")
+def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
+    if request.method != "POST":
+        return render(request, "pages/keys/revoke_all.html", {"keys": labels.live_now(place)})
+    revoked = tokens.revoke_all(place.workspace, place.user)
+    if revoked:
+        text = ngettext(
+            "%d key was revoked. Calls with it are refused from now on.",
+            "%d keys were revoked. Calls with them are refused from now on.",
+            revoked,
+        )
+        messages.success(request, text % revoked)
+    else:
+        messages.info(request, _("There was no key to revoke."))
+    return redirect(place.address("keys"))

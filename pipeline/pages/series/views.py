@@ -1,0 +1,199 @@
+"""The series of a workspace: the list, one with its next times, and making, changing, pausing and ending one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+
+from accounts.pages import form_recovery
+from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
+from accounts.pages.workspace_view import Place, page
+from config.core import limits
+from config.core.clock import utc_now
+from config.core.errors import AppError, NotFound
+from config.core.states import Overtaken
+from pipeline import labels
+from pipeline.models import GeneratedItem, Series
+from pipeline.pages.items import recurrences as returns
+from pipeline.pages.items.forms import version_in
+from pipeline.pages.queues.outlook import week_of
+from pipeline.pages.series.forms import SeriesForm, values_of
+from pipeline.schedule import series
+from pipeline.text.wall_clock import UnknownZone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.http import HttpRequest, HttpResponse
+
+    from pipeline.models import SeriesIssue
+
+SLOTS_SHOWN: Final = 5
+
+
+def find_series(place: Place, ser: UUID) -> Series:
+    rows = Series.objects.of(place.workspace).filter(test=False, deleted_at=None)
+    found: Series = get_object_or_404(rows.select_related("workspace", "persona"), pk=ser)
+    return found
+
+
+@page("look", methods=("GET",))
+def series_page(request: HttpRequest, place: Place) -> HttpResponse:
+    now = utc_now()
+    there = Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
+    rows = [_row(one, now) for one in there]
+    context = {"place": place, "rows": rows, "returns": returns.listed(place)}
+    return render(request, "pages/series/list.html", context)
+
+
+def _row(row: Series, now: datetime) -> dict[str, Any]:
+    last = row.issues.order_by("-id").first()
+    return {
+        "series": row,
+        "week": week_of(row),
+        "next": next_times(row, now)[:1],
+        "last": last,
+        "decision": labels.SERIES_ISSUES[last.decision] if last is not None else None,
+    }
+
+
+@page("look", methods=("GET",))
+def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    row, now = find_series(place, ser), utc_now()
+    choice = series.choose(row, now=now)
+    context = {
+        "place": place,
+        "series": row,
+        "week": week_of(row),
+        "next": next_times(row, now),
+        "choice": choice,
+        "is_enough": len(choice.raw_items) >= row.items_least,
+        "issues": _issues(place, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
+    }
+    return render(request, "pages/series/one.html", context)
+
+
+def next_times(row: Series, now: datetime) -> list[datetime]:
+    """None where it is paused, and where its time zone was dropped from the tables."""
+    try:
+        return [slot.moment for slot in series.next_slots(row, after=now, most=SLOTS_SHOWN)]
+    except UnknownZone:
+        return []
+
+
+def _issues(place: Place, rows: Sequence[SeriesIssue]) -> list[dict[str, Any]]:
+    runs = [row.generation_id for row in rows if row.generation_id is not None]
+    made = GeneratedItem.objects.of(place.workspace).filter(generation_id__in=runs, deleted_at=None)
+    digests: dict[UUID | None, GeneratedItem] = {
+        one.generation_id: one for one in made.order_by("-variant_index")
+    }
+    return [
+        {"issue": row, "decision": labels.SERIES_ISSUES[row.decision], "item": digests.get(row.generation_id)}
+        for row in rows
+    ]
+
+
+@page("edit")
+def series_add(request: HttpRequest, place: Place) -> HttpResponse:
+    initial = {"timezone": place.workspace.timezone, "day_4": "09:00"}
+    form = form_recovery.form_for(request, SeriesForm, workspace=place.workspace, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        if not form_recovery.is_first(request):
+            return redirect(place.address("series_page"))
+        with report_errors(request, form):
+            by = place.user.email
+            made = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
+            messages.success(request, _("%(name)s is saved.") % {"name": made.name})
+            return redirect(place.address("series_one", ser=made.pk))
+    return render(request, "pages/series/edit.html", {"place": place, "form": form})
+
+
+@page("edit")
+def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    row = find_series(place, ser)
+    form = form_recovery.form_for(
+        request, SeriesForm, workspace=place.workspace, series=row, initial=values_of(row)
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            series.change(
+                row,
+                form.changes(row),
+                now=utc_now(),
+                by=place.user.email,
+                expected_version=form.cleaned_data["version"],
+            )
+        except Overtaken:
+            form.take_newest(find_series(place, ser).version)
+        except AppError as error:
+            show_at_fields(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect(place.address("series_one", ser=ser))
+    return render(request, "pages/series/edit.html", {"place": place, "form": form, "series": row})
+
+
+@page("edit", methods=("POST",))
+def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    """Pauses, and goes on with `on=yes`."""
+    row, is_on = find_series(place, ser), request.POST.get("on") == "yes"
+    with report_errors(request):
+        changed = series.change(
+            row,
+            {"is_paused": not is_on},
+            now=utc_now(),
+            by=place.user.email,
+            expected_version=version_in(request.POST),
+        )
+        if is_on:
+            messages.success(request, _("%(name)s goes on at its next time.") % {"name": row.name})
+        else:
+            said = _("%(name)s is paused: nothing of it is made.") % {"name": row.name}
+            fields = {"on": "yes", "version": str(changed.version)}
+            offer_undo(request, said, place.address("series_pause", ser=ser), fields)
+    return redirect(place.address("series_one", ser=ser))
+
+
+@page("edit", methods=("POST",))
+def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    """Makes a digest beside those of its times; a double click makes one."""
+    row = find_series(place, ser)
+    if not form_recovery.is_first(request):
+        return redirect(place.address("series_one", ser=ser))
+    with report_errors(request):
+        series.make_now(row, by=place.user.email)
+        messages.success(request, _("A digest is being made."))
+    return redirect(place.address("series_one", ser=ser))
+
+
+@page("edit", methods=("POST",))
+def series_delete(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    row = find_series(place, ser)
+    with report_errors(request):
+        series.delete(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
+        said = _("%(name)s is deleted; what it has made stays.") % {"name": row.name}
+        offer_undo(request, said, place.address("series_restore", ser=ser))
+        return redirect(place.address("series_page"))
+    return redirect(place.address("series_one", ser=ser))
+
+
+@page("edit", methods=("POST",))
+def series_restore(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    row = Series.objects.of(place.workspace).filter(test=False, pk=ser).first()
+    if row is None or row.deleted_at is None:
+        # Taken back already, or never there: its page says which.
+        return redirect(place.address("series_one", ser=ser))
+    with report_errors(request):
+        try:
+            series.restore(row, by=place.user.email, now=utc_now())
+        except NotFound:
+            messages.error(request, _("It was deleted too long ago; begin a new one."))
+        else:
+            messages.success(request, _("%(name)s is back.") % {"name": row.name})
+            return redirect(place.address("series_one", ser=ser))
+    return redirect(place.address("series_page"))
