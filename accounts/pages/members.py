@@ -58,7 +58,6 @@ class SureForm(forms.Form):
 def listed(request: HttpRequest, place: Place) -> HttpResponse:
     people = members.people(place.workspace)
     context = {
-        "place": place,
         "people": people,
         "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
         "invitations": list(members.pending(place.workspace)),
@@ -79,7 +78,7 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
             members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
             messages.success(request, _("The invitation is on its way to %(email)s.") % {"email": email})
             return redirect(place.address("members"))
-    return render(request, "pages/members/invite.html", {"place": place, "form": form})
+    return render(request, "pages/members/invite.html", {"form": form})
 
 
 @page("manage", methods=("POST",))
@@ -121,7 +120,7 @@ def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
             told = roles.TOLD[Membership.Role(chosen)][0]
             messages.success(request, said % {"person": membership.user.email, "role": told})
             return redirect(place.address("members"))
-    return render(request, "pages/members/role.html", {"place": place, "form": form, "member": membership})
+    return render(request, "pages/members/role.html", {"form": form, "member": membership})
 
 
 @page("manage")
@@ -135,7 +134,7 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
                 said = _("%(person)s is out.") % {"person": membership.user.email}
                 offer_undo(request, said, place.address("member_restore"), {"removed": removed})
             return redirect(place.address("members"))
-    return render(request, "pages/members/remove.html", {"place": place, "form": form, "member": membership})
+    return render(request, "pages/members/remove.html", {"form": form, "member": membership})
 
 
 @page("manage", methods=("POST",))
@@ -157,9 +156,7 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
             messages.success(request, said)
             return redirect("front")
     is_last = members.is_last_owner(place.workspace, place.user.pk) and place.may_manage
-    return render(
-        request, "pages/members/leave.html", {"place": place, "form": form, "is_last_owner": is_last}
-    )
+    return render(request, "pages/members/leave.html", {"form": form, "is_last_owner": is_last})
 
 
 def _invitation(place: Place, invitation_id: UUID) -> Invitation:

@@ -141,7 +141,6 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
         return redirect(place.address("notices"))
     context = {
         "form": form,
-        "place": place,
         "choice": choice,
         "lately": notices.lately_told(place.workspace, place.user),
         "channels": dict(NoticeChannel.choices),

@@ -93,7 +93,6 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
     # Its key is left out of what a page of a workspace reads.
     last_four = row.model_key_last_four
     context = {
-        "place": place,
         "form": form,
         "last_four": last_four,
         "cap": _dollars(row.model_cap_micro_usd),
@@ -110,7 +109,7 @@ def model_key(request: HttpRequest, place: Place) -> HttpResponse:
             workspaces.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
             messages.success(request, _("The key is kept. The next run uses it."))
             return redirect(place.address("workspace"))
-    return render(request, "pages/workspace/key.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/key.html", {"form": form})
 
 
 @page("manage")
@@ -120,7 +119,7 @@ def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
         if workspaces.remove_model_key(place.workspace, place.user.email):
             messages.success(request, _("The key is removed."))
         return redirect(place.address("workspace"))
-    return render(request, "pages/workspace/key_remove.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/key_remove.html", {"form": form})
 
 
 @page("manage")
@@ -135,7 +134,7 @@ def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
         workspaces.change(row, ["model_cap_micro_usd"], place.user.email)
         messages.success(request, _("Saved."))
         return redirect(place.address("workspace"))
-    return render(request, "pages/workspace/cap.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/cap.html", {"form": form})
 
 
 @page("manage")
@@ -145,7 +144,7 @@ def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
         if samples.remove(place.workspace, actor=place.user.email):
             messages.success(request, _("The sample data is being removed."))
         return redirect(place.address("home"))
-    return render(request, "pages/workspace/samples_remove.html", {"place": place, "form": form})
+    return render(request, "pages/workspace/samples_remove.html", {"form": form})
 
 
 @page("manage", methods=("POST",))
@@ -168,7 +167,7 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             erasure.ask(place.workspace, form.cleaned_data["name"], by=place.user)
             return redirect(place.address("workspace"))
-    context = {"place": place, "form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
+    context = {"form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
     return render(request, "pages/workspace/delete.html", context)
 
 
@@ -205,6 +204,4 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
             messages.success(request, _("The operator has your request and answers by mail."))
             return redirect(place.address("access"))
     last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()
-    return render(
-        request, "pages/access.html", {"form": form, "last": last, "page_name": "access", "place": place}
-    )
+    return render(request, "pages/access.html", {"form": form, "last": last, "page_name": "access"})

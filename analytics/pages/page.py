@@ -31,7 +31,7 @@ _OF_A_POST: Final = "engagements"
 @page("look", methods=("GET",))
 def analytics(request: HttpRequest, place: Place) -> HttpResponse:
     form = _form(request, place)
-    context: dict[str, Any] = {"place": place, "filter": form, "kept": request.GET.urlencode()}
+    context: dict[str, Any] = {"filter": form, "kept": request.GET.urlencode()}
     if not form.is_valid():
         return render(request, "pages/analytics/page.html", context)
     question = form.question()

@@ -58,7 +58,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
     now = utc_now()
     label, span = SPANS[chosen]
     seen = flow(place.workspace, span=span, now=now)
-    context: dict[str, Any] = {"place": place, "flow": seen, "span": label, "public_url": settings.PUBLIC_URL}
+    context: dict[str, Any] = {"flow": seen, "span": label, "public_url": settings.PUBLIC_URL}
     part = look_again(
         request, _PART, "pages/analytics/stages.html", context, css="stack", seconds=_LIVE_SECONDS
     )

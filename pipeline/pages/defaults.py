@@ -87,7 +87,7 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
             stage.change(place.workspace, wanted, actor=place.user.email)
             messages.success(request, _("Saved. What is pushed from now on follows it."))
             return redirect(place.address("defaults"))
-    return render(request, "pages/defaults.html", {"place": place, "form": form})
+    return render(request, "pages/defaults.html", {"form": form})
 
 
 def _in_order(before: tuple[str, ...], chosen: list[str]) -> tuple[str, ...]:

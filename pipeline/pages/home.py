@@ -32,7 +32,6 @@ def home(request: HttpRequest, place: Place) -> HttpResponse:
     now = utc_now()
     seen = overview(place.workspace, since=now - SPANS[chosen][1], now=now)
     context = {
-        "place": place,
         "seen": seen,
         "spans": {name: label for name, (label, _span) in SPANS.items()},
         "chosen": chosen,

@@ -44,7 +44,6 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
     entries, older = _entries(request, place)
     cost = cost_report.model_cost(workspace, month)
     context = {
-        "place": place,
         "month": month,
         "report": report,
         "left": max(report.available, 0),

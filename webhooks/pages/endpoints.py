@@ -43,7 +43,7 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
         }
         for endpoint in own
     ]
-    return render(request, "pages/webhooks/list.html", {"place": place, "rows": rows})
+    return render(request, "pages/webhooks/list.html", {"rows": rows})
 
 
 @page("manage")
@@ -67,7 +67,7 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
             shown_once.keep(request, encode("whe", added.endpoint.pk), added.secret)
             sent = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
             return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + sent)
-    return render(request, "pages/webhooks/add.html", {"place": place, "form": form})
+    return render(request, "pages/webhooks/add.html", {"form": form})
 
 
 @page("manage", methods=("GET",))
@@ -80,7 +80,6 @@ def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     # First of all, for it may end here with a 404.
     outcome = None if dlv is None else outcome_part(request, place, endpoint, dlv)
     context = {
-        "place": place,
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "outcome": outcome,
@@ -110,7 +109,6 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
             messages.success(request, _("Saved. A test event is on its way to the new address."))
             return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
     context = {
-        "place": place,
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "state": labels.state_of(endpoint),
@@ -140,7 +138,6 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
             messages.success(request, _("There is a new secret."))
             return redirect(place.address("webhook_secret", whe=whe))
     context = {
-        "place": place,
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "form": form,
@@ -173,7 +170,7 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
             )
         return redirect(place.address("webhook", whe=whe))
     held = Delivery.objects.of(place.workspace).held().filter(endpoint=endpoint).count()
-    context = {"place": place, "endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
+    context = {"endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
     return render(request, "pages/webhooks/resume.html", {**context, "is_gone": gave_410(place, endpoint)})
 
 
@@ -198,5 +195,5 @@ def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
             messages.success(request, _("%(name)s is deleted and gets nothing more.") % {"name": name})
         return redirect(place.address("webhooks"))
     waiting = Delivery.objects.of(place.workspace).open().filter(endpoint=endpoint)
-    context = {"place": place, "endpoint": endpoint, "name": name, "waiting": waiting.count()}
+    context = {"endpoint": endpoint, "name": name, "waiting": waiting.count()}
     return render(request, "pages/webhooks/delete.html", context)

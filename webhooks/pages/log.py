@@ -75,12 +75,11 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     )
     if isinstance(part, HttpResponse):
         return part
-    progress = progress_part(request, place, endpoint)
+    progress = progress_part(request, endpoint)
     if isinstance(progress, HttpResponse):
         return progress
     state = labels.state_of(endpoint)
     context = {
-        "place": place,
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "state": state,
@@ -110,7 +109,6 @@ def _log(
     if len(rows) > len(shown):
         query["before"] = encode("dlv", shown[-1].pk)
     return {
-        "place": place,
         "endpoint": endpoint,
         "rows": [_row(delivery, now, place.workspace.timezone) for delivery in shown],
         "older": query.urlencode() if len(rows) > len(shown) else "",
@@ -176,8 +174,7 @@ def _seconds(outcome: labels.Outcome) -> int:
 
 def _find_delivery(place: Place, endpoint: Endpoint, dlv: UUID) -> Delivery:
     found = Delivery.objects.of(place.workspace).select_related("event").filter(endpoint=endpoint, pk=dlv)
-    delivery: Delivery = get_object_or_404(found)
-    return delivery
+    return get_object_or_404(found)
 
 
 def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
@@ -205,7 +202,6 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
     row = _row(delivery, utc_now(), place.workspace.timezone)
     body = delivery.event.body
     context = {
-        "place": place,
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "row": row,
@@ -246,7 +242,6 @@ def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UU
     row = _row(delivery, utc_now(), place.workspace.timezone)
     attempt = next(iter(_attempts(place, delivery)), None)
     context = {
-        "place": place,
         "endpoint": endpoint,
         "row": row,
         "delivery": delivery,

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 def find_endpoint(place: Place, whe: UUID) -> Endpoint:
     """One of this workspace's, without its secrets; 404 for everything else."""
     there = Endpoint.objects.of(place.workspace).defer("secret", "previous_secret")
-    endpoint: Endpoint = get_object_or_404(there, pk=whe, deleted_at=None)
-    return endpoint
+    return get_object_or_404(there, pk=whe, deleted_at=None)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,6 @@ def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpRespo
     asked = request.GET.get("language", "")
     language = asked if asked in LANGUAGES else next(iter(LANGUAGES))
     context = {
-        "place": place,
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "state": labels.state_of(endpoint),

@@ -54,7 +54,6 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
             )
             return redirect(place.address("webhook", whe=whe))
     context = {
-        "place": place,
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "form": form,
@@ -74,14 +73,14 @@ def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpR
     return redirect(place.address("webhook", whe=whe))
 
 
-def progress_part(request: HttpRequest, place: Place, endpoint: Endpoint) -> HttpResponse | str:
+def progress_part(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
     """How far the newest one is, for an hour after its end; empty where there is none."""
     newest = _newest(endpoint)
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTERWARDS:
         newest = None
     if newest is None:
         return HttpResponse(status=204) if asks_for(request, "recovery") else ""
-    context = {"place": place, "endpoint": endpoint, "recovery": newest}
+    context = {"endpoint": endpoint, "recovery": newest}
     is_running = newest.status == RecoveryStatus.RUNNING
     return look_again(
         request,

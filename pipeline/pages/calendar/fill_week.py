@@ -94,7 +94,7 @@ def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
         Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
     )
     form = FillForm(request.GET or {"days": planning.DAYS}, outlets=outlets)
-    context: dict[str, Any] = {"place": place, "form": form, "has_outlets": bool(outlets)}
+    context: dict[str, Any] = {"form": form, "has_outlets": bool(outlets)}
     if form.is_valid():
         with report_errors(request, form):
             found = planning.propose(place.workspace, form.asked(now), test=False, now=now)

@@ -89,7 +89,6 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
         row = _find(place, pub)
         form.data = {"local_time": request.POST.get("local_time", ""), "version": str(row.version)}
     context: dict[str, Any] = {
-        "place": place,
         "row": row,
         "form": form,
         "zone": place.workspace.timezone,
@@ -107,8 +106,7 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
 
 def _find(place: Place, pub: UUID) -> Publication:
     rows = Publication.objects.of(place.workspace).select_related("item", "outlet", "workspace", "queue")
-    found: Publication = get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
-    return found
+    return get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
 
 
 def _asked(request: HttpRequest, place: Place, form: MoveForm) -> tuple[datetime | None, WallClock | None]:

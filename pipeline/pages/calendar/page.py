@@ -32,7 +32,6 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
     board = boards.read(place.workspace, span, only=only, now=now)
     outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, is_simulated=False).order_by("id")
     context = {
-        "place": place,
         "span": span,
         "board": board,
         "weeks": _weeks(board) if span.view == MONTH else (),

@@ -31,7 +31,6 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
     now = utc_now()
     found = rows.sections(place, narrowed, alone=alone, now=now)
     context: dict[str, Any] = {
-        "place": place,
         "sections": found,
         "alone": alone,
         "query": query,

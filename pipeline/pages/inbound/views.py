@@ -43,7 +43,7 @@ def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResp
         {"delivery": row, "result": labels.INBOUND_DELIVERIES[row.status]}
         for row in rows[: limits.INBOUND_BODIES_KEPT]
     ]
-    context = {**_context(place, source), "rows": listed}
+    context = {**_context(source), "rows": listed}
     part = look_again(
         request, "deliveries", "pages/inbound/deliveries_list.html", context, seconds=_LOOKED_AT_SECONDS
     )
@@ -58,7 +58,7 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
     row = _find_delivery(place, source, ind)
     excerpt = row.excerpt
     context = {
-        **_context(place, source),
+        **_context(source),
         "delivery": row,
         "public_id": encode("ind", row.pk),
         "result": labels.INBOUND_DELIVERIES[row.status],
@@ -107,7 +107,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
                 now=utc_now(),
             )
     context = {
-        **_context(place, source),
+        **_context(source),
         "form": form,
         "delivery": delivery,
         "delivery_id": encode("ind", delivery.pk) if delivery else "",
@@ -121,14 +121,12 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
 def find_source(place: Place, src: UUID) -> Source:
     """One of this workspace's webhook sources with an address of its own; 404 for everything else."""
     there = Source.objects.of(place.workspace).filter(type="webhook", is_push=False, deleted_at=None)
-    source: Source = get_object_or_404(there, pk=src)
-    return source
+    return get_object_or_404(there, pk=src)
 
 
-def _context(place: Place, source: Source) -> dict[str, Any]:
+def _context(source: Source) -> dict[str, Any]:
     kind = secrets.kind_of(source)
     return {
-        "place": place,
         "source": source,
         "inbound_url": shown_source(row_of(source))["inbound_url"],
         "proof": Verification(kind).label,
@@ -167,7 +165,7 @@ def _as_text(fields: dict[str, Any]) -> str:
 def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     source = find_source(place, src)
     secret = shown_once.take(request, encode("src", src))
-    context = {"place": place, "source": source, "secret": secret}
+    context = {"source": source, "secret": secret}
     answer = render(request, "pages/inbound/secret.html", context)
     if secret:
         answer["Cache-Control"] = "no-store"
@@ -192,6 +190,4 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
                 return redirect(place.address("source_deliveries", src=src))
             shown_once.keep(request, encode("src", src), made)
             return redirect(place.address("source_secret", src=src))
-    return render(
-        request, "pages/inbound/secret_rotate.html", {"place": place, "source": source, "form": form}
-    )
+    return render(request, "pages/inbound/secret_rotate.html", {"source": source, "form": form})

@@ -145,8 +145,7 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 def _find_publication(place: Place, pub: UUID) -> Publication:
     rows = Publication.objects.of(place.workspace).filter(test=False, item__deleted_at=None)
-    found: Publication = get_object_or_404(rows.select_related("item", "outlet"), pk=pub)
-    return found
+    return get_object_or_404(rows.select_related("item", "outlet"), pk=pub)
 
 
 @page("edit", methods=("POST",))
@@ -177,4 +176,4 @@ def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpRes
             said = _("It is taken back from %(outlet)s; until that has worked it stays published.")
             messages.success(request, said % {"outlet": row.outlet.name})
         return redirect(place.address("item_page", gen=row.item_id))
-    return render(request, "pages/items/remove.html", {"place": place, "publication": row, "item": row.item})
+    return render(request, "pages/items/remove.html", {"publication": row, "item": row.item})

@@ -91,7 +91,6 @@ def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         badge = labels.of_spread(row.status, spread[row.pk])
     failure = retry_rules.current_error(place.workspace, row)
     return {
-        "place": place,
         "item": row,
         "title": summary.title_of(row),
         "bucket": row.get_bucket_display(),

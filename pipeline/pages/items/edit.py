@@ -40,7 +40,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     form = form_recovery.form_for(request, EditForm, item=row, assets=_assets(place, row))
     if asks_for(request, "counts"):
-        counted = {"place": place, "fits": fits.fits_of(as_typed(row, form), now=utc_now())}
+        counted = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counted)
     overtaken = False
     if request.method == "POST" and "save" in request.POST and form.is_valid():

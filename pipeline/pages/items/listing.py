@@ -59,7 +59,6 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     if len(found) > ROWS:
         query["before"] = encode("gen", shown[-1]["id"])
     context = {
-        "place": place,
         "filter": form,
         "rows": [_shown(row, pictures.get(row["id"], ""), spread.get(row["id"], {})) for row in shown],
         "older": query.urlencode() if len(found) > ROWS else "",

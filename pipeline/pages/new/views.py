@@ -58,7 +58,7 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             taken = _take(place, form)
             return _show(request, place, _fresh_form(place, taken), taken.notes)
-    return render(request, "pages/new/page.html", {"place": place, "form": form})
+    return render(request, "pages/new/page.html", {"form": form})
 
 
 def _take(place: Place, form: PasteForm) -> _Taken:
@@ -150,7 +150,6 @@ def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] |
     usage = credit_account.usage(place.workspace, utc_now())
     was_said = form.is_bound and values["price"] != ""
     context = {
-        "place": place,
         "form": form,
         "notes": notes or [],
         "price": choices.credits_told(price),
@@ -199,10 +198,10 @@ def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
         request,
         "made",
         "pages/new/made_items.html",
-        {"place": place, "raw": row, "seen": seen, "public_url": settings.PUBLIC_URL},
+        {"raw": row, "seen": seen, "public_url": settings.PUBLIC_URL},
         css="stack",
         seconds=0 if seen.is_done else _LIVE_SECONDS,
     )
     if isinstance(part, HttpResponse):
         return part
-    return render(request, "pages/new/made.html", {"place": place, "raw": row, "live": part})
+    return render(request, "pages/new/made.html", {"raw": row, "live": part})

@@ -49,13 +49,12 @@ class ImportForm(forms.Form):
 
 
 def _outlet(place: Place, out: UUID) -> Outlet:
-    found: Outlet = get_object_or_404(
+    return get_object_or_404(
         Outlet.objects.of(place.workspace).select_related("workspace"),
         pk=out,
         platform=subscribing.KIND,
         deleted_at=None,
     )
-    return found
 
 
 def _back(place: Place, out: UUID) -> HttpResponse:
@@ -89,7 +88,7 @@ def _shown(
     queue = stage.queue_of(outlet)
     base = settings.PUBLIC_URL.rstrip("/")
     return {
-        **head(place, outlet, "subscribers"),
+        **head(outlet, "subscribers"),
         "rows": [{"subscriber": one, "state": labels.SUBSCRIBERS[one.status]} for one in found[:ROWS]],
         "filters": [(key, badge.label, counts.get(key, 0)) for key, badge in labels.SUBSCRIBERS.items()],
         "total": sum(counts.values()),

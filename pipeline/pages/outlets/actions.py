@@ -77,5 +77,5 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
             messages.success(request, said)
             return redirect(place.address("outlets_page"))
         return redirect(place.address("outlet_page", out=out))
-    context = {**head(place, row, "disconnect"), "hit": disconnection.hit_by_disconnecting(row)}
+    context = {**head(row, "disconnect"), "hit": disconnection.hit_by_disconnecting(row)}
     return render(request, "pages/outlets/disconnect.html", context)

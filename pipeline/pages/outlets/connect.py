@@ -54,7 +54,6 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
             messages.success(request, _("%(name)s is connected.") % {"name": made.name})
             return _led_on(request, place, made, form)
     context = {
-        "place": place,
         "platform": platform,
         "takes": account.takes(platform),
         "form": form,
@@ -85,7 +84,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
             messages.success(request, said % {"name": row.name})
             return _led_on(request, place, again, form)
     context = {
-        **head(place, row, "reconnect"),
+        **head(row, "reconnect"),
         "form": form,
         "oauth": platform.oauth is not None,
         "oauth_address": oauth_address(place, platform),
@@ -100,7 +99,7 @@ def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
     row = find_outlet(place, out)
     # A HEAD shows nothing, so it must not use the one showing up.
     secret = shown_once.take(request, encode("out", out)) if request.method == "GET" else None
-    return render(request, "pages/outlets/secret.html", {"place": place, "outlet": row, "secret": secret})
+    return render(request, "pages/outlets/secret.html", {"outlet": row, "secret": secret})
 
 
 def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: SettingsForm) -> HttpResponse:

@@ -39,8 +39,7 @@ ROWS: Final = 20
 
 def find_outlet(place: Place, out: UUID) -> Outlet:
     rows = Outlet.objects.of(place.workspace).select_related("workspace").filter(deleted_at=None)
-    found: Outlet = get_object_or_404(rows, pk=out)
-    return found
+    return get_object_or_404(rows, pk=out)
 
 
 @page("look", methods=("GET",))
@@ -49,7 +48,7 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     waiting = Publication.objects.of(place.workspace).open().filter(outlet=row).select_related("item")
     per_day, gap = account.pace_of(row)
     context = {
-        **head(place, row, "look"),
+        **head(row, "look"),
         "notes": account.notes_of(row),
         "readers": _readers(place, row),
         "queue": _queue(place, row),
@@ -84,14 +83,13 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
             )
             messages.success(request, _("Saved. What is published from now on follows it."))
             return redirect(place.address("outlet_page", out=out))
-    return render(request, "pages/outlets/edit.html", {**head(place, row, "settings"), "form": form})
+    return render(request, "pages/outlets/edit.html", {**head(row, "settings"), "form": form})
 
 
-def head(place: Place, row: Outlet, tab: str) -> dict[str, Any]:
+def head(row: Outlet, tab: str) -> dict[str, Any]:
     now = utc_now()
     platform = platform_of(row.platform)
     return {
-        "place": place,
         "outlet": row,
         "tab": tab,
         "has_subscribers": row.platform == subscribers.KIND,

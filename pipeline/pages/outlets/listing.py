@@ -35,15 +35,16 @@ def outlets(request: HttpRequest, place: Place) -> HttpResponse:
         for one in there
     ]
     has_own = any(one.connected_at for one in there)
-    return render(request, "pages/outlets/list.html", {"place": place, "rows": rows, "has_own": has_own})
+    return render(request, "pages/outlets/list.html", {"rows": rows, "has_own": has_own})
 
 
 @page("manage", methods=("GET",))
 def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
+    del place
     kinds = [
         {"kind": one.kind, "label": one.label, "summary": one.summary, "takes": account.takes(one)}
         for one in plugins.every("platforms", Platform)
         if one.is_connectable and availability.of_platform(one) is None
     ]
     kinds.sort(key=lambda one: str(one["label"]).casefold())
-    return render(request, "pages/outlets/add.html", {"place": place, "kinds": kinds})
+    return render(request, "pages/outlets/add.html", {"kinds": kinds})

@@ -61,9 +61,7 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
                 now=utc_now(),
             )
             return redirect(place.address("persona_draft", pdr=draft.pk))
-    return render(
-        request, "pages/personas/draft_ask.html", {"place": place, "form": form, "persona": persona}
-    )
+    return render(request, "pages/personas/draft_ask.html", {"form": form, "persona": persona})
 
 
 @page("edit")
@@ -82,7 +80,7 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
             saved = _save(request, place, draft, form)
             if saved is not None:
                 return saved
-    context = {"place": place, "draft": draft, "persona": draft.persona, "form": form}
+    context = {"draft": draft, "persona": draft.persona, "form": form}
     part = look_again(
         request, _PART, "pages/personas/draft_state.html", context, seconds=_LIVE_SECONDS if is_open else 0
     )

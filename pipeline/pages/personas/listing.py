@@ -28,7 +28,6 @@ def personas(request: HttpRequest, place: Place) -> HttpResponse:
     rows = Persona.objects.of(place.workspace).filter(deleted_at=None).order_by("name", "id")
     defaults = WorkspaceDefaults.objects.of(place.workspace).first()
     context = {
-        "place": place,
         "rows": list(rows),
         "default": defaults.persona_id if defaults else None,
     }
@@ -45,7 +44,7 @@ def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
             made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())
             messages.success(request, _("%(name)s is there. Say who it is.") % {"name": made.name})
             return redirect(place.address("persona", per=made.pk))
-    return render(request, "pages/personas/create.html", {"place": place, "form": form})
+    return render(request, "pages/personas/create.html", {"form": form})
 
 
 @page("edit", methods=("POST",))

@@ -19,11 +19,10 @@ CHANGED_MEANWHILE: Final = gettext_lazy("Somebody else changed it meanwhile; loo
 
 def find_persona(place: Place, per: UUID, *, deleted: bool = False) -> Persona:
     rows = Persona.objects.of(place.workspace).filter(pk=per)
-    found: Persona = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
-    return found
+    return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
 
 
 def head(place: Place, persona: Persona, tab: str) -> dict[str, Any]:
     """What each tab of a persona shows above its own."""
     is_default = WorkspaceDefaults.objects.of(place.workspace).filter(persona=persona).exists()
-    return {"place": place, "persona": persona, "tab": tab, "is_default": is_default}
+    return {"persona": persona, "tab": tab, "is_default": is_default}

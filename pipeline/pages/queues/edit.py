@@ -44,7 +44,7 @@ def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("queues_page"))
     fresh = PublishQueue(workspace=place.workspace)
-    context = {"place": place, "form": form, **_outlook(place, form, fresh, [])}
+    context = {"form": form, **_outlook(place, form, fresh, [])}
     return render(request, "pages/queues/detail.html", context)
 
 
@@ -68,7 +68,6 @@ def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
             return redirect(place.address("queues_page"))
     users = users_of(row, outlets)
     context = {
-        "place": place,
         "form": form,
         "queue": row,
         "users": users,

@@ -35,7 +35,6 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("queues_page"))
     coming, has_more = workspace_hold.coming(place.workspace, test=False, now=utc_now())
     context = {
-        "place": place,
         "form": form,
         "hold": hold,
         "rows": [outlook.later_of(one) for one in coming],
@@ -61,7 +60,6 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
         return redirect(place.address("queues_page"))
     coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now)
     context = {
-        "place": place,
         "hold": hold,
         "rows": [outlook.then_of(one) for one in coming],
         "counts": outlook.counts_of(coming),

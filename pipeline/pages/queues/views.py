@@ -31,10 +31,7 @@ SLOTS_SHOWN: Final = 3
 
 
 def find_queue(place: Place, que: UUID) -> PublishQueue:
-    found: PublishQueue = get_object_or_404(
-        PublishQueue.objects.of(place.workspace).select_related("workspace"), pk=que
-    )
-    return found
+    return get_object_or_404(PublishQueue.objects.of(place.workspace).select_related("workspace"), pk=que)
 
 
 def outlets_of(place: Place) -> list[Outlet]:
@@ -54,7 +51,6 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
     hold = workspace_hold.read(place.workspace)
     coming, has_more = workspace_hold.coming(place.workspace, test=False, now=now) if hold else ([], False)
     context = {
-        "place": place,
         "rows": [_shown(one, outlets, now) for one in there],
         "hold": hold,
         "counts": outlook.counts_of(coming),
@@ -118,7 +114,6 @@ def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
         raise Http404
     promised = Publication.objects.of(place.workspace).scheduled().filter(test=False, queue=row)
     context = {
-        "place": place,
         "queue": row,
         "promised": promised.count(),
         "users": users_of(row, outlets_of(place)),

@@ -71,7 +71,7 @@ def review(request: HttpRequest, place: Place) -> HttpResponse:
         found, has_more = stories.stories(place, asked.narrowed)
     row = find_item(place, at or found[0].lead) if at or found else None
     context = {
-        **list_context(place, asked, found, has_more=has_more),
+        **list_context(asked, found, has_more=has_more),
         "filter": asked.narrowed,
         "is_filtered": bool(asked.query),
         "is_waiting": asked.narrowed.status_asked == WAITING,
@@ -87,7 +87,7 @@ def review_rows(request: HttpRequest, place: Place) -> HttpResponse:
     """Further stories of the list, for the page that is open."""
     asked = asked_in(place, request.GET)
     found, has_more = stories.stories(place, asked.narrowed, before=_key_in(request, "after"))
-    return render(request, "pages/review/rows.html", list_context(place, asked, found, has_more=has_more))
+    return render(request, "pages/review/rows.html", list_context(asked, found, has_more=has_more))
 
 
 @page("look", methods=("GET",))
@@ -95,7 +95,7 @@ def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """A card alone."""
     row = find_item(place, gen)
     shown = card_context(place, row, filters_in(request.GET))
-    return render(request, "pages/review/card.html", {"place": place, "card": shown})
+    return render(request, "pages/review/card.html", {"card": shown})
 
 
 @page("look", methods=("GET",))
@@ -130,9 +130,8 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-def list_context(place: Place, asked: Asked, found: list[stories.Story], *, has_more: bool) -> dict[str, Any]:
+def list_context(asked: Asked, found: list[stories.Story], *, has_more: bool) -> dict[str, Any]:
     return {
-        "place": place,
         "stories": found,
         "query": asked.query,
         "older": found[-1].public_id if has_more else "",

@@ -38,8 +38,7 @@ SLOTS_SHOWN: Final = 5
 
 def find_series(place: Place, ser: UUID) -> Series:
     rows = Series.objects.of(place.workspace).filter(test=False, deleted_at=None)
-    found: Series = get_object_or_404(rows.select_related("workspace", "persona"), pk=ser)
-    return found
+    return get_object_or_404(rows.select_related("workspace", "persona"), pk=ser)
 
 
 @page("look", methods=("GET",))
@@ -47,7 +46,7 @@ def series_page(request: HttpRequest, place: Place) -> HttpResponse:
     now = utc_now()
     there = Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     rows = [_row(one, now) for one in there]
-    context = {"place": place, "rows": rows, "returns": returns.listed(place)}
+    context = {"rows": rows, "returns": returns.listed(place)}
     return render(request, "pages/series/list.html", context)
 
 
@@ -67,7 +66,6 @@ def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     row, now = find_series(place, ser), utc_now()
     choice = series.choose(row, now=now)
     context = {
-        "place": place,
         "series": row,
         "week": week_of(row),
         "next": next_times(row, now),
@@ -110,7 +108,7 @@ def series_add(request: HttpRequest, place: Place) -> HttpResponse:
             made = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("series_one", ser=made.pk))
-    return render(request, "pages/series/edit.html", {"place": place, "form": form})
+    return render(request, "pages/series/edit.html", {"form": form})
 
 
 @page("edit")
@@ -135,7 +133,7 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
         else:
             messages.success(request, _("Saved."))
             return redirect(place.address("series_one", ser=ser))
-    return render(request, "pages/series/edit.html", {"place": place, "form": form, "series": row})
+    return render(request, "pages/series/edit.html", {"form": form, "series": row})
 
 
 @page("edit", methods=("POST",))

@@ -32,7 +32,7 @@ def source_add(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             found = find(form.cleaned_data["address"], now=utc_now())
             return _choose(request, place, found, _fresh(place, found))
-    return render(request, "pages/sources/add.html", {"place": place, "form": form})
+    return render(request, "pages/sources/add.html", {"form": form})
 
 
 @page("edit")
@@ -69,7 +69,7 @@ def _settings(form: ChooseForm, found: list[Found]) -> collect.SourceSettings:
 
 
 def _choose(request: HttpRequest, place: Place, found: list[Found], form: ChooseForm) -> HttpResponse:
-    context: dict[str, Any] = {"place": place, "form": form, "is_webhook": found[0].type == "webhook"}
+    context: dict[str, Any] = {"form": form, "is_webhook": found[0].type == "webhook"}
     if not form.is_bound:
         settings = collect.SourceSettings(
             type=found[0].type, config=found[0].config, first_poll={"newest": FRESH["newest"]}

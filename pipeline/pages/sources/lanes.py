@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @page("edit")
 def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
     if not Persona.objects.of(place.workspace).filter(deleted_at=None).exists():
-        return render(request, "pages/sources/lane_without_persona.html", {"place": place})
+        return render(request, "pages/sources/lane_without_persona.html")
     form = form_recovery.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         if not form_recovery.is_first(request):
@@ -41,9 +41,7 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect(place.address("source_page", src=made.pk))
     fresh = Source(workspace=place.workspace, type=personas.KIND)
-    return render(
-        request, "pages/sources/lane_add.html", {"place": place, "form": form, **_outlook(form, fresh)}
-    )
+    return render(request, "pages/sources/lane_add.html", {"form": form, **_outlook(form, fresh)})
 
 
 def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:

@@ -37,7 +37,7 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
         }
         for one in there.order_by("name", "id")
     ]
-    return render(request, "pages/sources/list.html", {"place": place, "rows": rows})
+    return render(request, "pages/sources/list.html", {"rows": rows})
 
 
 def _next_of(one: Source) -> datetime | None:
@@ -49,8 +49,7 @@ def _next_of(one: Source) -> datetime | None:
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
     rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
-    found: Source = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
-    return found
+    return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
 
 
 @page("look", methods=("GET",))
@@ -87,7 +86,6 @@ def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
     is_lane = row.type == "brand"
     token = row.inbound_token
     return {
-        "place": place,
         "source": row,
         "tab": tab,
         "kind": kind.label,

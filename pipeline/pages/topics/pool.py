@@ -39,8 +39,7 @@ def _of(place: Place, persona: Persona) -> Any:
 
 def _find(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -> Topic:
     rows = _of(place, persona).filter(pk=top)
-    found: Topic = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
-    return found
+    return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
 
 
 @page("edit", methods=("GET",))
