@@ -14,26 +14,33 @@ from config.core.errors import AppError
 from config.core.states import Overtaken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from django.forms import BaseForm
     from django.http import HttpRequest
+    from django.utils.functional import _StrOrPromise
 
 
 @contextmanager
 def report_errors(
-    request: HttpRequest, form: BaseForm | None = None, *, overtaken: str = ""
+    request: HttpRequest,
+    form: BaseForm | None = None,
+    *,
+    overtaken: _StrOrPromise = "",
+    on_overtaken: Callable[[], None] | None = None,
 ) -> Iterator[None]:
     """Show an error of the block in a message or, with a form, at its fields; the page goes on behind the block.
 
-    What the block does after its call is done only if the call worked: say so, and redirect. `overtaken` is the sentence
-    for an act on a row that has changed since the page was opened.
+    What the block does after its call is done only if the call worked: say so, and redirect. Of a row that has
+    changed since the page was opened `overtaken` is the sentence, or `on_overtaken` is called.
     """
     try:
         yield
     except AppError as error:
         form_recovery.sent_in_vain(request)
-        if form is not None:
+        if isinstance(error, Overtaken) and on_overtaken is not None:
+            on_overtaken()
+        elif form is not None:
             show_at_fields(form, error)
         elif isinstance(error, Overtaken):
             messages.error(request, overtaken or changed_meanwhile())

@@ -11,12 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages import form_recovery
-from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError
-from config.core.states import Overtaken
 from pipeline.ingest import push
 from pipeline.models import Recurrence, RecurrenceStatus
 from pipeline.pages.items.detail import find_item, head
@@ -63,15 +61,9 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("item_page", gen=gen))
-        try:
+        newest = Recurrence.objects.of(place.workspace).filter(item=row)
+        with report_errors(request, form, on_overtaken=lambda: form.take_newest(newest.get().version)):
             _keep(request, place, row, there, form.values())
-        except Overtaken:
-            form_recovery.sent_in_vain(request)
-            form.take_newest(Recurrence.objects.of(place.workspace).get(item=row).version)
-        except AppError as error:
-            form_recovery.sent_in_vain(request)
-            show_at_fields(form, error)
-        else:
             return redirect(place.address("item_page", gen=gen))
     context = {
         **head(place, row),

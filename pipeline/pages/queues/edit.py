@@ -10,11 +10,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
-from accounts.pages.feedback import report_errors, show_at_fields
+from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from config.core.errors import AppError
-from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import Publication, PublishQueue
 from pipeline.pages.queues.forms import QueueForm, fresh_values, values_of
@@ -55,14 +53,11 @@ def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
         request, QueueForm, workspace=place.workspace, queue=row, initial=values_of(row, outlets)
     )
     if request.method == "POST" and "save" in request.POST and form.is_valid():
-        try:
+        with report_errors(
+            request, form, on_overtaken=lambda: form.take_newest(find_queue(place, que).version)
+        ):
             expected = form.cleaned_data["version"]
             queues.change(row, form.values(), by=place.user.email, expected_version=expected)
-        except Overtaken:
-            form.take_newest(find_queue(place, que).version)
-        except AppError as error:
-            show_at_fields(form, error)
-        else:
             said = _("Saved. What is promised already keeps its time; what comes follows the new slots.")
             messages.success(request, said)
             return redirect(place.address("queues_page"))

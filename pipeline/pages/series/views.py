@@ -9,12 +9,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
-from accounts.pages.feedback import offer_undo, report_errors, show_at_fields
+from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core import limits
 from config.core.clock import utc_now
-from config.core.errors import AppError, NotFound
-from config.core.states import Overtaken
+from config.core.errors import NotFound
 from pipeline import labels
 from pipeline.models import GeneratedItem, Series
 from pipeline.pages.items import recurrences as returns
@@ -118,7 +117,9 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
         request, SeriesForm, workspace=place.workspace, series=row, initial=values_of(row)
     )
     if request.method == "POST" and form.is_valid():
-        try:
+        with report_errors(
+            request, form, on_overtaken=lambda: form.take_newest(find_series(place, ser).version)
+        ):
             series.change(
                 row,
                 form.changes(row),
@@ -126,11 +127,6 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
                 by=place.user.email,
                 expected_version=form.cleaned_data["version"],
             )
-        except Overtaken:
-            form.take_newest(find_series(place, ser).version)
-        except AppError as error:
-            show_at_fields(form, error)
-        else:
             messages.success(request, _("Saved."))
             return redirect(place.address("series_one", ser=ser))
     return render(request, "pages/series/edit.html", {"form": form, "series": row})
