@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import Asset, PublishQueue
     from pipeline.platforms.base import Payload
-    from pipeline.publish.timing.queue_slots import Slot
-    from pipeline.text.wall_clock import WallClock
+    from pipeline.text.wall_clock import Slot, WallClock
 
 
 @dataclass(frozen=True)

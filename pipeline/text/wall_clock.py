@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import date, time
 
 CLOCK_PATTERN: Final = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 """Hours and minutes, `09:30`."""
@@ -31,6 +35,12 @@ class WallClock:
         return self.local_time.isoformat(timespec="seconds")
 
 
+@dataclass(frozen=True)
+class Slot:
+    moment: datetime
+    clock: WallClock
+
+
 def zone_named(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
@@ -50,6 +60,28 @@ def moment_of(clock: WallClock) -> datetime:
     # With the offset from before the gap a skipped time moves on by the gap's length, whatever the other rule says.
     is_second = clock.on_overlap == "second" and not is_skipped(clock.local_time, zone)
     return clock.local_time.replace(tzinfo=zone, fold=int(is_second)).astimezone(UTC)
+
+
+def slots_on(
+    days: Iterable[date],
+    times: Sequence[tuple[int | None, time]],
+    timezone: str,
+    *,
+    on_gap: str = "shift",
+    on_overlap: str = "first",
+) -> Iterator[Slot]:
+    """What comes again on these days: each time with its weekday, 0 for Monday, or None for every one of the days.
+
+    With `on_gap` `skip` a time that the clocks skip is left out. Raises as `moment_of` does.
+    """
+    zone = zone_named(timezone)
+    for day in days:
+        for weekday, at in times:
+            local_time = datetime.combine(day, at)
+            if weekday not in {None, day.weekday()} or (on_gap == "skip" and is_skipped(local_time, zone)):
+                continue
+            clock = WallClock(local_time, timezone, on_gap="shift", on_overlap=on_overlap)
+            yield Slot(moment_of(clock), clock)
 
 
 def shift_of(clock: WallClock) -> str:

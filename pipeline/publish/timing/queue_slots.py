@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +12,7 @@ from django.utils.translation import gettext as _
 from config.core import limits
 from config.core.errors import Conflict
 from pipeline.models import Outlet, Publication, PublishQueue
-from pipeline.text.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
+from pipeline.text.wall_clock import Slot, UnknownZone, WallClock, moment_of, slots_on, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,12 +25,6 @@ STARTING_SLOTS: Final = tuple({"weekday": day, "time": at} for day in range(5) f
 LOOKED_AT_ONCE: Final = 100
 
 
-@dataclass(frozen=True)
-class Slot:
-    moment: datetime
-    clock: WallClock
-
-
 def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slot]:
     """The queue's slots later than that, in order, each moment once; as far ahead as anything can be scheduled."""
     zone = zone_named(queue.timezone)
@@ -39,11 +32,10 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
     last = after + limits.PUBLISH_AHEAD
     told: datetime = after
     closed = blackouts_of(queue) if isinstance(queue, PublishQueue) else ()
-    while queue.slots:
-        found = sorted(
-            (slot for slot in _of_day(queue, day) if slot.moment > told), key=lambda slot: slot.moment
-        )
-        for slot in found:
+    times = [(slot["weekday"], time.fromisoformat(slot["time"])) for slot in queue.slots]
+    while times:
+        found = slots_on([day], times, queue.timezone, on_gap=queue.on_gap, on_overlap=queue.on_overlap)
+        for slot in sorted(found, key=lambda slot: slot.moment):
             if slot.moment > last:
                 return
             if any(start <= slot.moment < end for start, end in closed):
@@ -55,18 +47,6 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
         day += timedelta(days=1)
         if datetime.combine(day, datetime.min.time(), tzinfo=zone) > last + timedelta(days=1):
             return
-
-
-def _of_day(queue: PublishQueue | Series, day: date) -> Iterator[Slot]:
-    zone = zone_named(queue.timezone)
-    for slot in queue.slots:
-        if slot["weekday"] != day.weekday():
-            continue
-        local_time = datetime.combine(day, time.fromisoformat(slot["time"]))
-        if queue.on_gap == "skip" and is_skipped(local_time, zone):
-            continue
-        clock = WallClock(local_time, queue.timezone, on_gap="shift", on_overlap=queue.on_overlap)
-        yield Slot(moment_of(clock), clock)
 
 
 def has_zone(queue: PublishQueue | Series) -> bool:

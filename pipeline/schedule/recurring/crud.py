@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, time, timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
@@ -17,7 +18,7 @@ from config.core.errors import Conflict, Invalid
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
 from pipeline.schedule.recurring.eligibility import why_over
 from pipeline.states import PUBLISHABLE
-from pipeline.text.wall_clock import CLOCK_PATTERN, WallClock, moment_of, zone_named
+from pipeline.text.wall_clock import CLOCK_PATTERN, slots_on, zone_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,12 +140,9 @@ def next_moment(row: Recurrence, zone: str, *, after: datetime) -> datetime:
     """
     passed = (after.astimezone(zone_named(zone)).date() - row.anchor).days
     rounds = max(1, passed // row.every_days)
-    while True:
-        day = row.anchor + timedelta(days=rounds * row.every_days)
-        moment = moment_of(WallClock(datetime.combine(day, time.fromisoformat(row.time)), zone))
-        if moment > after:
-            return moment
-        rounds += 1
+    days = (row.anchor + timedelta(days=number * row.every_days) for number in count(rounds))
+    slots = slots_on(days, [(None, time.fromisoformat(row.time))], zone)
+    return next(slot.moment for slot in slots if slot.moment > after)
 
 
 def next_look(due_at: datetime, now: datetime) -> datetime:

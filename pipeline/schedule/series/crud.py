@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from pipeline.publish.timing.queue_slots import Slot
+    from pipeline.text.wall_clock import Slot
 
 _ALL: Final = frozenset({"persona_id", "sources", "outlets"})
 KEPT: Final = timedelta(days=7)

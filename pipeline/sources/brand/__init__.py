@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -22,6 +22,7 @@ from pipeline.sources.config_fields import (
     TextOr,
     clean,
 )
+from pipeline.text.wall_clock import slots_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,14 +181,8 @@ def _next_of_week(slots: list[Mapping[str, str]], after: datetime, zone: ZoneInf
     today = after.astimezone(zone).date()
     # From yesterday, for a time that was moved over midnight; to a week ahead, for the one slot that has just passed.
     days = [today + timedelta(days=ahead) for ahead in range(-1, _WEEK + 2)]
-    moments = [
-        # With fold=0 the clocks' offset before a change holds: later by the gap, and the first of two.
-        datetime.combine(day, time.fromisoformat(slot["time"]), tzinfo=zone).astimezone(UTC)
-        for day in days
-        for slot in slots
-        if WEEKDAYS[day.weekday()] == slot["weekday"]
-    ]
-    return min(moment for moment in moments if moment > after)
+    times = [(WEEKDAYS.index(slot["weekday"]), time.fromisoformat(slot["time"])) for slot in slots]
+    return min(slot.moment for slot in slots_on(days, times, zone.key) if slot.moment > after)
 
 
 def is_in_season(day: str, first: str, last: str) -> bool:
