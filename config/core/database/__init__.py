@@ -1,1 +1,1 @@
-"""What SQLite and PostgreSQL do differently, and statements that are compiled once."""
+"""What SQLite and PostgreSQL do differently, and what Django has no statement for."""
