@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, islice
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connection, transaction
@@ -64,10 +65,77 @@ STORY: Final = (
 )
 
 
+PLACES: Final = (
+    *(
+        "Abbey",
+        "Alder",
+        "Amber",
+        "Barley",
+        "Birch",
+        "Bridge",
+        "Castle",
+        "Cedar",
+        "Chapel",
+        "Cherry",
+        "Clover",
+        "Copper",
+    ),
+    *(
+        "Coral",
+        "Dale",
+        "Falcon",
+        "Fern",
+        "Forge",
+        "Garden",
+        "Grange",
+        "Grove",
+        "Harbour",
+        "Hazel",
+        "Heron",
+        "Holly",
+    ),
+    *(
+        "Juniper",
+        "Kiln",
+        "Larch",
+        "Laurel",
+        "Linden",
+        "Maple",
+        "Market",
+        "Marsh",
+        "Meadow",
+        "Minster",
+        "Orchard",
+        "Otter",
+    ),
+    *(
+        "Quarry",
+        "Quay",
+        "River",
+        "Rowan",
+        "Saddle",
+        "Station",
+        "Swan",
+        "Thorn",
+        "Walnut",
+        "Wharf",
+        "Willow",
+        "Yew",
+    ),
+)
+
+
 def story(name: str) -> dict[str, str]:
     """What is pushed: new each time, of a usual length."""
     body = f"{STORY}{name} is the first stop. " + STORY.replace("tram", "ferry") * 2
     return {"external_id": name, "title": f"Tram line approved, {name}", "body": body}
+
+
+def unlike_story(name: str) -> dict[str, str]:
+    """A story whose first sentence begins as no other does: a draft that is like a former one fails its checks."""
+    stops = ", ".join(Random(name).sample(PLACES, 8))
+    pushed = story(name)
+    return {**pushed, "body": f"{stops} get a stop of the tram. {pushed['body']}"}
 
 
 def newsroom(name: str) -> Newsroom:
