@@ -477,7 +477,7 @@ def _page(
     *,
     workspace: UUID,
     test: bool,
-    after: UUID | None,
+    after: UUID | int | None,
     most: int,
     is_ascending: bool,
     include: tuple[str, ...],

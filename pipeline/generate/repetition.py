@@ -39,7 +39,7 @@ def _newest(
         rows = rows.exclude(variant_group=group)
     if raw_item is not None:
         rows = rows.exclude(raw_item_id=raw_item)
-    words = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
+    words: QuerySet[Any, Any] = rows.annotate(words=Left("body", limits.REPETITION_CHARACTERS))
     return words.values("id", "words")[: limits.REPETITION_ITEMS]
 
 
@@ -59,7 +59,7 @@ class OwnWords:
         group: UUID | None = None,
         is_verbatim: bool,
     ) -> None:
-        self._beside = {
+        self._beside: dict[str, Any] = {
             "workspace": workspace_id,
             "test": test,
             "run": run_id,

@@ -21,7 +21,6 @@ from pipeline.publish.revert import as_they_stand, promise_as_before, put_back
 from pipeline.publish.send import HELD_WAIT
 from pipeline.publish.steps import give_up, work
 from pipeline.publish.timing.queue_slots import (
-    Slot,
     blackouts_of,
     default_queue,
     has_zone,
@@ -49,7 +48,6 @@ __all__ = [
     "Blocker",
     "CannotPublish",
     "Judged",
-    "Slot",
     "Wish",
     "as_they_stand",
     "assets_of",

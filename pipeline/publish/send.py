@@ -44,6 +44,8 @@ from pipeline.switches import kill_switch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from django.db.models import QuerySet
+
     from pipeline.publish.timing.rate_caps import Wait
 
 log = structlog.get_logger(__name__)
@@ -223,7 +225,8 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             row.sleep_until(now, attempts=0, step=PublicationStep.PREPARE, step_state={})
             return None
         row.item, row.workspace = item, item.workspace
-        outlet = Outlet.everywhere.annotate(is_on_hold=IS_ON_HOLD).get(pk=row.outlet_id)
+        rows: QuerySet[Any] = Outlet.everywhere.filter(pk=row.outlet_id)
+        outlet = rows.annotate(is_on_hold=IS_ON_HOLD).get()
         held = held_back(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
         if next(held, None) is not None:
             # What was prepared is kept: with the same words it is as good afterwards.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
+    from pipeline.text.wall_clock import Slot
 
 OPEN: Final = ("scheduled", "publishing", "unknown")
 BESIDE: Final = timedelta(days=7)
@@ -37,7 +38,7 @@ class Road:
     lane: Lane
     outlet: Outlet
     queue: PublishQueue
-    slots: Mapping[datetime, publish.Slot]
+    slots: Mapping[datetime, Slot]
 
 
 def traits_of(item: Mapping[str, Any]) -> Traits:
@@ -71,7 +72,7 @@ def roads_of(
     return found
 
 
-def _slots(queue: PublishQueue, after: datetime, ends_at: datetime) -> dict[datetime, publish.Slot]:
+def _slots(queue: PublishQueue, after: datetime, ends_at: datetime) -> dict[datetime, Slot]:
     # A slot at the very beginning is one of them.
     moments = publish.moments_of(queue, after=after - timedelta(microseconds=1))
     return {slot.moment: slot for slot in takewhile(lambda slot: slot.moment < ends_at, moments)}
@@ -80,7 +81,7 @@ def _slots(queue: PublishQueue, after: datetime, ends_at: datetime) -> dict[date
 def _lane(
     outlet: Outlet,
     queue: PublishQueue,
-    slots: Mapping[datetime, publish.Slot],
+    slots: Mapping[datetime, Slot],
     posts: Iterable[Post],
     now: datetime,
 ) -> Lane:

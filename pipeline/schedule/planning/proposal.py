@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
     from pipeline.models import Asset
+    from pipeline.text.wall_clock import Slot
 
 DAYS: Final = 7
 FRESH: Final = timedelta(days=14)
@@ -49,7 +50,7 @@ class Asked:
 class Proposed:
     item: GeneratedItem
     outlet: Outlet
-    slot: publish.Slot
+    slot: Slot
     alike: tuple[str, ...]
     """What it has in common with a neighbour: names of traits."""
 
