@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from urllib3.filepost import encode_multipart_formdata
+
 from pipeline.plugins import TryLater
 
 if TYPE_CHECKING:
@@ -34,38 +36,13 @@ def file_of(field: str, asset: PayloadAsset, index: int) -> File:
 
 def multipart(fields: Mapping[str, str], files: Iterable[File] = ()) -> tuple[bytes, str]:
     """The body and its content type. The boundary follows from the content: the same form, the same bytes."""
-    parts = [
-        (
-            f'Content-Disposition: form-data; name="{_quoted(name)}"\r\n\r\n'.encode(),
-            value.encode("utf-8", "replace"),
-        )
-        for name, value in fields.items()
-    ]
-    parts += [
-        (
-            f'Content-Disposition: form-data; name="{_quoted(one.field)}"; filename="{_quoted(one.name)}"\r\n'
-            f"Content-Type: {one.mime_type}\r\n\r\n".encode(),
-            one.content,
-        )
-        for one in files
-    ]
-    boundary = _boundary(parts)
-    body = b"".join(b"--%b\r\n%b%b\r\n" % (boundary, head, content) for head, content in parts)
-    return body + b"--%b--\r\n" % boundary, f"multipart/form-data; boundary={boundary.decode()}"
-
-
-def _boundary(parts: list[tuple[bytes, bytes]]) -> bytes:
+    parts: list[tuple[str, bytes | tuple[str, bytes, str]]] = []
     digest = hashlib.sha256()
-    for head, content in parts:
-        digest.update(head)
-        digest.update(content)
-    while True:
-        boundary = b"part-" + digest.hexdigest()[:40].encode()
-        if not any(boundary in content for _, content in parts):
-            return boundary
-        digest.update(boundary)
-
-
-def _quoted(name: str) -> str:
-    """As browsers write it: a line end or a quotation mark would begin another header."""
-    return name.replace("\r", "%0D").replace("\n", "%0A").replace('"', "%22")
+    for name, text in fields.items():
+        value = text.encode("utf-8", "replace")
+        digest.update(value)
+        parts.append((name, value))
+    for one in files:
+        digest.update(one.content)
+        parts.append((one.field, (one.name, one.content, one.mime_type)))
+    return encode_multipart_formdata(parts, boundary=f"part-{digest.hexdigest()[:40]}")
