@@ -19,6 +19,8 @@ from config import env
 from config.core import limits, logs
 
 BASE_DIR = env.ROOT
+# Of the release; pyproject.toml has it too.
+VERSION = "0.9.0"
 
 # --- Mode and place --------------------------------------------------------------------------------------------------
 
@@ -350,7 +352,7 @@ OUTBOUND_ALLOW_PRIVATE = env.flag("OUTBOUND_ALLOW_PRIVATE", default=False)
 WEBHOOKS_ALLOW_HTTP = env.flag("WEBHOOKS_ALLOW_HTTP", default=IS_DEVELOPMENT)
 # Where notices by Telegram go; another address where the operator runs a Bot API server.
 TELEGRAM_API_URL = env.web_address("TELEGRAM_API_URL", "https://api.telegram.org")
-USER_AGENT = f"content-pipeline/0.1 (+{PUBLIC_URL}; {OPERATOR_CONTACT})"
+USER_AGENT = f"content-pipeline/{VERSION} (+{PUBLIC_URL}; {OPERATOR_CONTACT})"
 
 # --- Platforms -------------------------------------------------------------------------------------------------------
 
@@ -421,7 +423,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Content pipeline",
-    "VERSION": "1",
+    "VERSION": VERSION,
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,

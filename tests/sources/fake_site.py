@@ -10,7 +10,7 @@ from config.core.http_client.client import Headers
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-USER_AGENT = "content-pipeline/0.1 (+https://pipeline.example; ops@pipeline.example)"
+USER_AGENT = "content-pipeline/0.9.0 (+https://pipeline.example; ops@pipeline.example)"
 
 
 def reply(

@@ -265,7 +265,7 @@ def test_copy_that_cannot_be_read_is_asked_anew(kept):
 @pytest.mark.parametrize(
     ("user_agent", "token"),
     [
-        ("content-pipeline/0.1 (+https://x)", "content-pipeline"),
+        ("content-pipeline/0.9.0 (+https://x)", "content-pipeline"),
         ("Foo_Bot", "foo_bot"),
         ("7", "content-pipeline"),
     ],
