@@ -6,10 +6,11 @@ import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from cssselect import ExpressionError, HTMLTranslator, SelectorError
+
 from pipeline.plugins import Evidence, Refused
 from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
 from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
-from pipeline.sources.web_pages.css_path import xpath_of
 from pipeline.sources.web_pages.memory import Memory
 from pipeline.sources.web_pages.poll import PagePoll, Settings
 from pipeline.sources.web_pages.render import RENDER_SECONDS, Renderer, find_browser, missing_browser
@@ -20,6 +21,9 @@ from pipeline.sources.web_pages.visit import Visitor
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from cssselect.parser import Pseudo
+    from cssselect.xpath import XPathExpr
 
     from config.core.http_client import Client
     from pipeline.plugins import Unavailable
@@ -86,7 +90,7 @@ class Scraper(Source):
             url=config["url"],
             sitemap=config.get("sitemap", ""),
             selector=config.get("item_selector", ""),
-            xpath=xpath_of(config["item_selector"]) if config.get("item_selector") else "",
+            xpath=_xpath_of(config["item_selector"]) if config.get("item_selector") else "",
             max_pages=config["max_pages"],
         )
         renderer = Renderer(find_browser(environment), http=http) if config.get("render") else None
@@ -110,6 +114,25 @@ class Scraper(Source):
                 now=now,
             )
             return poll.run()
+
+
+class _Translator(HTMLTranslator):
+    """Refuses states of a reader's pointer, which match nothing in a page that nobody looks at."""
+
+    def xpath_pseudo(self, pseudo: Pseudo) -> XPathExpr:
+        if pseudo.ident in {"active", "focus", "hover", "target", "visited"}:
+            message = f"Nothing of a page that is read is :{pseudo.ident}"
+            raise ExpressionError(message)
+        return super().xpath_pseudo(pseudo)
+
+
+def _xpath_of(selector: str) -> str:
+    """XPath of what the selector matches, anywhere in a document; raises `Refused`."""
+    try:
+        return _Translator().css_to_xpath(selector, prefix="//")
+    except SelectorError as error:
+        message = f"The item selector can't be read: {str(error).rstrip('.')}. Give a CSS selector, such as: article.post h2 > a."
+        raise Refused(message, code="selector_unreadable", field="config.item_selector") from error
 
 
 PLUGIN = Scraper()
