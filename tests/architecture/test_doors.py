@@ -40,7 +40,8 @@ ROWS = frozenset({"row", "obj", "instance", "item", "workspace", "thing"})
 MAY_WRITE: dict[str, str] = {}
 """`path:function` and the reason; a door that needs one is a stage in the wrong place."""
 MAY_NAME_EVERYWHERE = {
-    "pipeline/api/generated.py:": "the prepared lists of publications and assets, by keys found for the caller",
+    "pipeline/api/generated.py:_assets": "by keys found for the caller",
+    "pipeline/api/generated.py:_publications": "by keys found for the caller",
     "pipeline/api/generated.py:_page": "a subquery on rows that are the caller's already",
     "pipeline/api/generated.py:_alt_texts": "by the key of the item that was found for the caller",
     "pipeline/api/generated.py:_progress": "by keys found for the caller",
