@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts import audit, people, workspaces
+from accounts import audit, workspaces
 from accounts import whitelist as whitelisting
 from accounts.access import tokens
 from accounts.models import (
@@ -465,14 +465,14 @@ class UserAdmin(UserAdminBase):
     def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
         for user in chosen:
-            people.vouch_for(user, _actor(request))
+            workspaces.vouch_for(user, _actor(request))
         said = ngettext("%d address is taken as proven.", "%d addresses are taken as proven.", len(chosen))
         self.message_user(request, said % len(chosen), messages.SUCCESS)
 
     @admin.action(description=_("Remove the second factor"), permissions=["change"])
     def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         chosen = [user for user in queryset if self.has_change_permission(request, user)]
-        removed = sum(people.remove_second_factor(user, _actor(request)) for user in chosen)
+        removed = sum(workspaces.remove_second_factor(user, _actor(request)) for user in chosen)
         said = ngettext("%d second factor removed.", "%d second factors removed.", removed)
         self.message_user(request, said % removed, messages.SUCCESS if removed else messages.WARNING)
 

@@ -7,12 +7,14 @@ import zoneinfo
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
 from accounts import audit, credits
-from accounts.models import Membership, Plan, Workspace
+from accounts.models import Membership, Plan, User, Workspace
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.encrypted_fields import SealedTextField
@@ -21,15 +23,15 @@ from config.core.ids import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from django.db.models import Model
-
-    from accounts.models import User
 
 _DEFAULT_PLAN: Final = "Standard"
 _KEY_FORM: Final = re.compile(r"[\x21-\x7e]{16,400}")
 """Of a model's key: no vendor promises more than that it is one printable word, too long to be guessed."""
 _ALLOWANCE: Final = frozenset({"plan", "credits_per_month"})
+_FORGOTTEN_AT_ONCE: Final = 500
 
 
 def create(
@@ -281,3 +283,37 @@ def _told(row: Model, name: str) -> Any:
         # The audit log is kept for good and read by many.
         return "[sealed]"
     return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def vouch_for(user: User, actor: str) -> None:
+    """Take the person's address as proven: their first log-in asks for no code by mail."""
+    with transaction.atomic():
+        user.vouch_for_email()
+        audit.note("user.address_vouched_for", actor=actor, subject=user.email)
+
+
+def remove_second_factor(user: User, actor: str) -> bool:
+    """Authenticator app and recovery codes are gone; False where there were none."""
+    with transaction.atomic():
+        removed, _ = Authenticator.objects.filter(user=user).delete()
+        if removed:
+            audit.note("user.second_factor_removed", actor=actor, subject=user.email)
+    return bool(removed)
+
+
+def forget_unverified(now: datetime) -> int:
+    """Delete some accounts that were signed up for and never proven: anybody can give anybody's address.
+
+    Those that an operator made have no row of allauth's for their address before it is proven, and stay.
+    """
+    unused = User.objects.filter(
+        date_joined__lte=now - limits.UNVERIFIED_KEPT, last_login=None, is_staff=False, memberships=None
+    )
+    proven = EmailAddress.objects.filter(verified=True).values("user_id")
+    asked = EmailAddress.objects.filter(verified=False).values("user_id")
+    some = list(
+        unused.filter(pk__in=asked).exclude(pk__in=proven).values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]
+    )
+    if some:
+        unused.filter(pk__in=some).exclude(pk__in=proven).delete()
+    return len(some)

@@ -3,12 +3,9 @@
 from accounts.notices.choices import Choice, choice_of, choose, lately_told
 from accounts.notices.digest import Line, next_morning, open_digest, put_together
 from accounts.notices.digest import give_up as give_up_digest
-from accounts.notices.fan_out import give_up_spreading, spread
 from accounts.notices.kinds import KINDS
-from accounts.notices.record import record, send_test
-from accounts.notices.retention import forget, forget_about
-from accounts.notices.send import give_up, tell
-from accounts.notices.unsubscribe import address_to_leave, switch, way_of
+from accounts.notices.record import forget, forget_about, give_up_spreading, record, send_test, spread
+from accounts.notices.send import address_to_leave, give_up, switch, tell, way_of
 
 __all__ = [
     "KINDS",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.contrib.sessions.models import Session
 
-from accounts import notices, people
+from accounts import notices, workspaces
 from accounts.access import counts, idempotency
 from analytics import rollup
 from config.core import dispatch, limits
@@ -64,7 +64,7 @@ TABLE: Final[tuple[Kept, ...]] = (
         "sessions in which nobody is logged in, with a form that was sent after a session had ended",
         limits.STRANGERS_SESSION_KEPT,
     ),
-    Kept("accounts whose address nobody has proven", limits.UNVERIFIED_KEPT, people.forget_unverified),
+    Kept("accounts whose address nobody has proven", limits.UNVERIFIED_KEPT, workspaces.forget_unverified),
     Kept(
         "counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended
     ),
