@@ -9,8 +9,7 @@ class ConfigConfig(AppConfig):
     def ready(self) -> None:
         from config.core import checks as of_ground  # noqa: F401, PLC0415  registers itself
         from config.core import dispatch  # noqa: PLC0415  models come after apps
-        from config.operations import api_expiry as ages  # noqa: F401, PLC0415  registers its check
-        from config.operations import platform_settings as known  # noqa: F401, PLC0415  registers its check
+        from config.operations import platform_checks  # noqa: F401, PLC0415  registers its checks
 
         dispatch.wake_with(_wake_first)
 

@@ -22,7 +22,7 @@ from config.admin_site.failures import stretch_in
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode
-from config.operations import dead_letters
+from config.operations import failures
 from config.operations import queue_stats as rows
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _section(
         "may_requeue": _may(request, "change", name),
         "rows": [
             {
-                "id": dead_letters.public_id(name, row),
+                "id": failures.public_id(name, row),
                 "row": row,
                 "workspace": row.workspace,
                 "status": row.status,
@@ -121,7 +121,7 @@ def _requeue(request: HttpRequest) -> None:
     done = 0
     for public_id in request.POST.getlist("id")[:SHOWN]:
         try:
-            dead_letters.requeue(name, public_id, actor=request.user.get_username())
+            failures.requeue(name, public_id, actor=request.user.get_username())
         except AppError as error:
             messages.error(request, f"{public_id}: {error}")
         else:

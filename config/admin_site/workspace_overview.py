@@ -12,7 +12,7 @@ from accounts import credits
 from accounts.models import ApiToken, AuditEntry, Membership, WhitelistRequest, Workspace
 from analytics.models import Outcome
 from config.core.ids import decode, first_of
-from config.operations import dead_letters
+from config.operations import failures
 from config.operations import queue_stats as rows
 from pipeline.models import GeneratedItem, ModelCall, ModelCallOutcome, Outlet, Publication, RawItem, Source
 from pipeline.switches import kill_switch
@@ -292,7 +292,7 @@ class Overview:
             [
                 Failure(
                     kind=name,
-                    id=dead_letters.public_id(name, row),
+                    id=failures.public_id(name, row),
                     row=row,
                     status=row.status,
                     why=why_of(name, row),

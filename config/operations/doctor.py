@@ -22,7 +22,7 @@ from config import pools
 from config.core.encrypted_fields import CannotOpen, SealedTextField, unseal
 from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
-from config.operations import api_expiry, backup, health, media_sweep, queue_stats, restore_guard
+from config.operations import backup, health, media_sweep, platform_checks, queue_stats, restore_guard
 from pipeline.media import media_folder
 from pipeline.render.typography import scripts
 
@@ -263,7 +263,7 @@ def keys() -> Finding:
 
 
 def platforms() -> Finding:
-    found = api_expiry.aging()
+    found = platform_checks.aging()
     if not found:
         return Finding("platforms", "ok", "No API that they are asked by ends soon.")
     return Finding(

@@ -1,4 +1,4 @@
-"""What failed or is late over a stretch of time, of all workspaces or on one platform: why, and whom it touches."""
+"""What failed or is late over a stretch of time, of all workspaces or one; and dead rows taken up again."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db import transaction
 from django.db.models import Count, Min
 from django.db.models.fields.json import KeyTextTransform
 
+from accounts import audit
 from accounts.models import Workspace
+from config.core.clock import utc_now
+from config.core.errors import NotFound
+from config.core.ids import decode, encode
 from config.operations import queue_stats
-from pipeline.models import Publication
+from pipeline import publish
+from pipeline.ingest import collect, push
+from pipeline.models import Publication, PublicationStatus
+from pipeline.personas import drafts
+from pipeline.review import decisions
+from webhooks import endpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from uuid import UUID
 
     from django.db.models import QuerySet
@@ -32,6 +42,14 @@ WHEN: Final[Mapping[str, str]] = {
     "deliveries": "created_at",
 }
 """The moment of a dead row of each kind, of those of `rows.DEAD`."""
+PREFIXES: Final[Mapping[str, str]] = {
+    "sources": "src",
+    "raw_items": "raw",
+    "generated_items": "gen",
+    "persona_drafts": "pdr",
+    "publications": "pub",
+    "deliveries": "dlv",
+}
 
 
 @dataclass(frozen=True)
@@ -140,3 +158,42 @@ def _grouped(found: QuerySet[Any], when: str, *columns: str) -> list[dict[str, A
         count=Count("pk"), workspaces=Count("workspace_id", distinct=True), oldest=Min(when)
     )
     return list(counted.order_by("-count", *columns)[:SHOWN_MOST])
+
+
+def requeue(name: str, public_id: str, *, actor: str) -> None:
+    """Raises what the stage raises where the row can't be taken up, and `NotFound` where it isn't dead any more."""
+    pk = decode(PREFIXES[name], public_id)
+    found = (
+        queue_stats.DEAD[name].rows().select_related("workspace__plan").filter(pk=pk).first() if pk else None
+    )
+    if found is None:
+        raise NotFound
+    with transaction.atomic():
+        _ACTS[name](found, actor, utc_now())
+        audit.note(
+            "row.requeued", workspace=found.workspace, actor=actor, subject=public_id, details={"kind": name}
+        )
+
+
+def public_id(name: str, row: Any) -> str:
+    return encode(PREFIXES[name], row.pk)
+
+
+def _publication(row: Any, actor: str, now: datetime) -> None:
+    if row.status == PublicationStatus.UNKNOWN:
+        # The platform may have it: it is asked, and nothing is sent.
+        publish.reconcile_now(row, now=now)
+    else:
+        publish.retry(row, by=actor, now=now)
+
+
+_ACTS: Final[Mapping[str, Callable[[Any, str, datetime], object]]] = {
+    "sources": lambda row, _, now: collect.change(
+        row, {"status": "active"}, workspace=row.workspace, now=now
+    ),
+    "raw_items": lambda row, _, now: push.retry(row, workspace=row.workspace, now=now),
+    "generated_items": lambda row, _, now: decisions.retry(row, workspace=row.workspace, now=now),
+    "persona_drafts": lambda row, _, now: drafts.retry(row, now=now),
+    "publications": _publication,
+    "deliveries": lambda row, actor, now: endpoints.resend(row, actor=actor, now=now),
+}

@@ -17,7 +17,7 @@ from accounts import audit
 from accounts.models import User, Workspace
 from config.core import dispatch, work_queue
 from config.core.crash_points import crash_point
-from config.operations import archive, db_dump, doctor, restore_guard, squashed
+from config.operations import archive, db_dump, doctor, migration_state, restore_guard
 from pipeline import mailing, publish
 from pipeline.media import media_folder
 from pipeline.models import MediaFolder, Source, Upload
@@ -142,7 +142,7 @@ def _refuse_unless_ours(about: archive.About) -> None:
         message = f"The backup is of {about.vendor}; this instance runs on {connection.vendor}. Nothing was changed."
         raise archive.Unusable(message)
     had = [(app, name) for app, _, name in (one.partition(".") for one in about.migrations)]
-    known = set(MigrationLoader(None).disk_migrations).union(*squashed.replaced().values())
+    known = set(MigrationLoader(None).disk_migrations).union(*migration_state.replaced().values())
     newer = [f"{app}.{name}" for app, name in had if (app, name) not in known]
     if newer:
         message = (
@@ -150,7 +150,7 @@ def _refuse_unless_ours(about: archive.About) -> None:
             "Install that version first. Nothing was changed."
         )
         raise archive.Unusable(message)
-    reason = squashed.why_not(had)
+    reason = migration_state.why_not(had)
     if reason:
         message = f"The backup can't be used. {reason}"
         raise archive.Unusable(message)

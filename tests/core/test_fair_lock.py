@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from config.core.database.fair_lock import PATIENCE_SECONDS, Turns
+from config.core.database.sqlite.base import PATIENCE_SECONDS, Turns
 
 SECONDS = 20.0
 

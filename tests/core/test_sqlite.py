@@ -13,8 +13,8 @@ from django.db import OperationalError, connection, transaction
 from accounts import workspaces
 from accounts.access import ratelimit
 from accounts.models import Workspace
-from config.core.database.fair_lock import PATIENCE_SECONDS
 from config.core.database.sqlite import base
+from config.core.database.sqlite.base import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.sqlite, pytest.mark.django_db(transaction=True)]
 

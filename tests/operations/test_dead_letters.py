@@ -13,7 +13,7 @@ from accounts.access import tokens
 from accounts.models import ApiToken, AuditEntry
 from config.admin_site import views as config_admin
 from config.core.ids import encode
-from config.operations import dead_letters as dead_rows_act
+from config.operations import failures as dead_rows_act
 from config.operations import queue_stats
 from pipeline import generate, publish
 from pipeline.models import GeneratedItem, Generation, Publication, RawItem, Source

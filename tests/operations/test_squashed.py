@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.operations import squashed
+from config.operations import migration_state
 
 APPS = ("accounts", "pipeline", "webhooks", "analytics")
 
@@ -17,7 +17,7 @@ APPS = ("accounts", "pipeline", "webhooks", "analytics")
 def unsquashed(db):
     """This database as the last unsquashed commit left it: the same tables, the former names."""
     recorder = MigrationRecorder(connection)
-    for (app, name), former in squashed.replaced().items():
+    for (app, name), former in migration_state.replaced().items():
         recorder.record_unapplied(app, name)
         for one in former:
             recorder.record_applied(*one)
@@ -25,7 +25,7 @@ def unsquashed(db):
 
 
 def test_every_app_has_one_initial_migration_that_names_its_former_ones():
-    assert {app: len(former) for (app, _), former in squashed.replaced().items()} == {
+    assert {app: len(former) for (app, _), former in migration_state.replaced().items()} == {
         "accounts": 7,
         "pipeline": 37,
         "webhooks": 6,
@@ -48,7 +48,7 @@ def test_until_then_nothing_counts_as_missing(unsquashed):
 
 @pytest.mark.parametrize("app", APPS)
 def test_half_of_the_former_ones_is_refused_with_what_to_do(unsquashed, app):
-    *_, last = sorted(squashed.replaced()[app, "0001_initial"])
+    *_, last = sorted(migration_state.replaced()[app, "0001_initial"])
     unsquashed.record_unapplied(*last)
     before = set(unsquashed.applied_migrations())
     with pytest.raises(CommandError) as refused:

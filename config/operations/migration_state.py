@@ -1,4 +1,4 @@
-"""What a command says where the database has no tables, or doesn't answer: which one it looked in, and what to do."""
+"""Databases without tables, and those of before the migrations were one for each app: what a command says of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,44 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import OperationalError
+from django.db.migrations.loader import MigrationLoader
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from django.db import DatabaseError
     from django.db.backends.base.base import BaseDatabaseWrapper
 
+LAST_UNSQUASHED: Final = "4431311"
+"""The last commit with every single migration."""
 _NO_TABLE: Final = re.compile(r'no such table|relation "\S+" does not exist')
 
 
-def reason(connection: BaseDatabaseWrapper, error: DatabaseError) -> str | None:
+def replaced() -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
+    """Of each initial migration the ones that it replaces."""
+    disk = MigrationLoader(None).disk_migrations
+    return {key: frozenset(one.replaces) for key, one in disk.items() if one.replaces}
+
+
+def why_not(applied: Collection[tuple[str, str]]) -> str | None:
+    """The sentence for a database that had only some of an app's former migrations; None where it can be migrated.
+
+    Django would pass such an app by without a word, and the tables that it lacks would be missed much later.
+    """
+    had = set(applied)
+    for initial, former in replaced().items():
+        missing = sorted(former - had)
+        if initial not in had and had & former and missing:
+            names = ", ".join(f"{app}.{name}" for app, name in missing[:3])
+            return (
+                f"It was made by an unreleased version and lacks {len(missing)} of its migrations ({names}). "
+                f"Check out commit {LAST_UNSQUASHED}, run its manage.py migrate, then come back to this version "
+                "and run manage.py migrate. Nothing was changed."
+            )
+    return None
+
+
+def explain_error(connection: BaseDatabaseWrapper, error: DatabaseError) -> str | None:
     """None for any other fault, which is ours and keeps its traceback. A file without a table, which looking made, is removed."""
     place = f"The database {connection.settings_dict['NAME']}"
     if _NO_TABLE.search(str(error)):
