@@ -449,7 +449,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "PublicationStatus": "pipeline.models.PublicationStatus.values",
         "OutletStatus": "pipeline.models.OutletStatus.values",
     },
-    "WEBHOOKS": "pipeline.api.event_documents.WEBHOOKS",
+    "WEBHOOKS": "pipeline.api.events.WEBHOOKS",
     "SERVERS": [{"url": PUBLIC_URL}],
     "DESCRIPTION": "Raw content in, generated items out: reviewed, published, measured. "
     "Errors have one shape; lists are paged by cursor; every POST takes an Idempotency-Key.",

@@ -17,8 +17,7 @@ from config.api_docs import guides
 from config.api_docs.views import ANY_METHOD, DocumentView, NoSuchAddress, public_document, reference
 from config.operations import health
 from config.operations import metrics as metrics_page
-from pipeline.inbound.mail import returned_mail
-from pipeline.inbound.views import inbound
+from pipeline.inbound.views import inbound, returned_mail
 from pipeline.pages.feeds import feed
 from pipeline.pages.media import media
 from pipeline.pages.newsletters import public as newsletters

@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.urls import re_path
 
 from pipeline.api.catalogue import EngineView, OutletView, SourceTypeView
-from pipeline.api.event_feed import EventView
+from pipeline.api.events import EventView
 from pipeline.api.generated import GeneratedItemView
 from pipeline.api.inbound_deliveries import InboundDeliveryView
 from pipeline.api.personas import PersonaView

@@ -1,4 +1,4 @@
-"""`/hooks/<token>`: what a bridge POSTs to a webhook source's own address becomes a raw item."""
+"""`/hooks/<token>`: what a bridge POSTs to a webhook source; `/hooks/mail/<secret>`: mails that come back to newsletters."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from config.core.errors import AppError, Detail, NotFound
 from config.core.ids import encode
 from config.core.middleware import error_response
 from pipeline.ingest.inbound_deliveries import receive
+from pipeline.mailing import bounces
 from pipeline.models import Source
 
 if TYPE_CHECKING:
@@ -89,3 +90,15 @@ def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
     if is_over:
         message = f"More than {limits.INBOUND_CALLS} calls came to this address; wait a minute."
         raise TooManyCalls(Detail(None, "rate_limited", message), headers={"Retry-After": "60"})
+
+
+@csrf_exempt
+def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
+    """The body is the mail as it is. 200 also for what tells nothing, so that a mailbox's pipe goes on."""
+    if request.method != "POST":
+        return error_response("method_not_allowed", headers={"Allow": "POST"})
+    body = raw_body(Request(request), most=limits.BOUNCE_BYTES)
+    outcome = bounces.receive(secret, body, now=utc_now())
+    if outcome is None:
+        raise NotFound
+    return JsonResponse({"outcome": outcome})
