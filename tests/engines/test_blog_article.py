@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import Brief, Check, Draft, PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN
 from pipeline.engines.blog_article.checks import check_length
-from pipeline.engines.blog_article.excerpt import quotable
+from pipeline.engines.blog_article.draft import quotable
 from pipeline.engines.blog_article.hero_picture import LEAST_SIZE, SIZE
 from pipeline.engines.blog_article.markdown import bullets, take_apart
 from pipeline.plugins import Refused

@@ -13,7 +13,7 @@ from pipeline.engines.base import Brief, Claim, Draft, Fact, PersonaCard, Source
 from pipeline.engines.carousel import SIZES, Carousel
 from pipeline.engines.carousel.slides import FEWEST, LEAST_SIZE, MOST, WORDS_MOST
 from pipeline.engines.checks.persona_rules import check_persona
-from pipeline.engines.shared.carousel_words import fixed_words
+from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
 from pipeline.render.plan import MARGIN, UPRIGHT, Disc, Layout, Media, Panel, Picture, Portrait, Wash, Words

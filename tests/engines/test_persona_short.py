@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.engines.base import APPROVED, Brief, Fact, Lane, PersonaCard, SourceText
-from pipeline.engines.checks.first_person import first_person_in
+from pipeline.engines.checks.persona_rules import first_person_in
 from pipeline.engines.persona_short import PLUGIN, WORDS, telling_of
 from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused

@@ -9,8 +9,7 @@ import pytest
 from pipeline.engines.blog_article.markdown import phrases
 from pipeline.engines.checks.grounded import without_added
 from pipeline.engines.quote_graphic.speakers import speech_in
-from pipeline.engines.shared.carousel_words import fixed_words
-from pipeline.engines.shared.source_words import source_word
+from pipeline.engines.shared.fixed_words import fixed_words, source_word
 from pipeline.text.newsletter import read_more
 from pipeline.text.similarity import opening
 from tests.first_day.matrix import ENGINES, PERSONAS, URLS, asked, with_url

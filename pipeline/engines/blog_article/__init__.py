@@ -27,8 +27,13 @@ from pipeline.engines.blog_article.checks import (
     check_tags,
     check_title,
 )
-from pipeline.engines.blog_article.draft import draft_of_article
-from pipeline.engines.blog_article.excerpt import META_LEAST, META_MOST, TITLE_CHARACTERS, excerpts
+from pipeline.engines.blog_article.draft import (
+    META_LEAST,
+    META_MOST,
+    TITLE_CHARACTERS,
+    draft_of_article,
+    excerpts,
+)
 from pipeline.engines.blog_article.hero_picture import SIZE, hero
 from pipeline.engines.blog_article.markdown import Section, compose, phrases, take_apart
 from pipeline.engines.checks.allow_list import (

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import Check, judged
-from pipeline.engines.blog_article.excerpt import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS, quotable
+from pipeline.engines.blog_article.draft import META_LEAST, META_MOST, SHARE, TITLE_CHARACTERS, quotable
 from pipeline.engines.blog_article.markdown import bullets
 from pipeline.engines.checks.allow_list import named, strange_tags
 from pipeline.grounding import fold, quotations

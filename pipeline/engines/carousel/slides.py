@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.shared.carousel_words import fixed_words
+from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.engines.shared.picture_parts import (
     SIGNATURE_HEIGHT,
     Board,

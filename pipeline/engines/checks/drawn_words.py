@@ -11,8 +11,8 @@ from pipeline.engines.checks.allow_list import check_accounts, check_addresses, 
 from pipeline.engines.checks.grounded import check_names, check_numbers, check_quotations, words_of
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.checks.posts import check_characters
+from pipeline.engines.shared.fixed_words import source_word
 from pipeline.engines.shared.picture_parts import initials_of
-from pipeline.engines.shared.source_words import source_word
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
 from pipeline.render.plan import Media, Words

@@ -12,12 +12,12 @@ from pipeline.engines.base import Check
 from pipeline.plugins import Refused
 from pipeline.text.links import without_links
 from pipeline.text.normalization import strip_invisible
-from pipeline.text.sentence_edits import count_words, is_question
+from pipeline.text.sentence_edits import collapse, count_words, is_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pipeline.engines.base import Brief, Draft, Engine, PersonaCard
+    from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 
 MOST_NAMED: Final = 5
 
@@ -29,6 +29,16 @@ _EMOJI: Final = re.compile(
     r"[\U0001f1e6-\U0001f1ff]{2}"
     r"|[\u2600-\u27bf\u2b50\u2b55\U0001f300-\U0001faff](?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d[\u2600-\u27bf\U0001f300-\U0001faff])*"
 )
+_QUOTED: Final = re.compile(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"|(?<!\w)‘[^’]*’(?!\w)")
+_WORDS: Final[Mapping[str, re.Pattern[str]]] = {
+    # “World War I” and “Charles I” are nobody's.
+    "en": re.compile(
+        r"(?<![A-Z]\w )(?<![a-z] War )\bI(?:['’](?:m|ve|ll|d)\b|(?=\s+[a-z]))|\b(?:[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]urs?|us)\b"
+    ),
+    "de": re.compile(r"\b(?:ich|mich|mir|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE),
+    "fr": re.compile(r"\b(?:je|moi|mon|ma|mes|nous|notre|nos)\b|\bj['’]", re.IGNORECASE),
+    "es": re.compile(r"\b(?:yo|mí|mis?|nosotr[oa]s|nuestr[oa]s?)\b", re.IGNORECASE),
+}
 
 
 @dataclass(frozen=True)
@@ -232,3 +242,18 @@ def _named(things: tuple[str, ...]) -> str:
     shown = ", ".join(f"\u201c{one}\u201d" for one in things[:MOST_NAMED])
     left_out = len(things) - MOST_NAMED
     return f"{shown} and {left_out} more" if left_out > 0 else shown
+
+
+def first_person_in(words: str, language: str) -> str:
+    """The first such word outside of quotations, empty for none; languages that aren't known have none."""
+    pattern = _WORDS.get(language.lower().replace("_", "-").partition("-")[0])
+    found = pattern.search(_QUOTED.sub(" ", words)) if pattern is not None else None
+    return found.group() if found else ""
+
+
+def is_author(persona: PersonaCard, brief: Brief, source: SourceText) -> bool:
+    """Whether the persona has written what is told; a brand lane tells of the persona alone."""
+    if brief.lane is not None:
+        return True
+    names = {collapse(one).casefold().lstrip("@") for one in (persona.name, persona.handle) if one.strip()}
+    return collapse(source.author).casefold().lstrip("@") in names

@@ -23,7 +23,7 @@ from pipeline.engines.clipped_short.spans import (
     stretches,
     weighed,
 )
-from pipeline.engines.shared.film_words import (
+from pipeline.engines.shared.fixed_words import (
     TAGS_MOST,
     caption_of,
     check_content,

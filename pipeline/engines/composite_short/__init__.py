@@ -15,8 +15,8 @@ from pipeline.engines.persona_short import (
     tellable_words,
     telling_of,
 )
-from pipeline.engines.shared import film_words
-from pipeline.engines.shared.film_words import (
+from pipeline.engines.shared import fixed_words
+from pipeline.engines.shared.fixed_words import (
     alt_text_of,
     cast_of,
     check_content,
@@ -268,7 +268,7 @@ def _check_credits(draft: Draft, source: SourceText) -> Check:
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
-    return film_words.check_fits(
+    return fixed_words.check_fits(
         lambda: composite.plan(
             telling_of(draft),
             cast_of(persona, has_portrait=False),

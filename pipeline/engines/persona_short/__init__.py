@@ -9,10 +9,9 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
-from pipeline.engines.checks.first_person import first_person_in, is_author
-from pipeline.engines.shared import film_words
-from pipeline.engines.shared.carousel_words import known_words
-from pipeline.engines.shared.film_words import (
+from pipeline.engines.checks.persona_rules import first_person_in, is_author
+from pipeline.engines.shared import fixed_words
+from pipeline.engines.shared.fixed_words import (
     FROM_SHORT_POST,
     TITLE_MOST,
     alt_text_of,
@@ -21,6 +20,7 @@ from pipeline.engines.shared.film_words import (
     check_film_links,
     check_glyphs,
     end_of,
+    known_words,
     title_from,
 )
 from pipeline.engines.shared.verbatim import Sentence, polished, standing_alone
@@ -76,7 +76,7 @@ HOW_TO_TELL: Final = f"""\
 - All that is spoken together: {WORDS[0] + 5} to {WORDS[1] - 5} words.
 - “I” and “we” only where the persona has written the source; it tells what others did otherwise.
 - The description: one or two sentences for the text under the film.
-- At most {film_words.TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
+- At most {fixed_words.TAGS_MOST} tags, each one word without "#"; none is better than a vague one.
 - Write no link and no address, mention no account, use no emoji and no markup.
 - The end card names the source; it is added.
 """
@@ -167,8 +167,8 @@ class PersonaShort(Engine):
         made = _as_draft(
             told,
             brief,
-            caption=film_words.caption_of(answer),
-            tags=film_words.tags_of(answer),
+            caption=fixed_words.caption_of(answer),
+            tags=fixed_words.tags_of(answer),
             language=language,
         )
         refusals = {"call": fault} if fault is not None else {}
@@ -333,7 +333,7 @@ def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[Sent
     made = _as_draft(
         told,
         brief,
-        caption=film_words.captioned(title, "\n".join(told.passages), persona),
+        caption=fixed_words.captioned(title, "\n".join(told.passages), persona),
         tags=[],
         language=brief.language,
     )
@@ -402,7 +402,7 @@ def _check_person(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
-    return film_words.check_fits(
+    return fixed_words.check_fits(
         lambda: story.plan(telling_of(draft), cast_of(persona, has_portrait=False), language=draft.language),
         # How many lines there are, and how long it is.
         told_elsewhere=frozenset({"wrong_count", "wrong_length"}),

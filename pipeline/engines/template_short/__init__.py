@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.checks.allow_list import is_allowed
-from pipeline.engines.shared.film_words import (
+from pipeline.engines.shared.fixed_words import (
     FROM_SHORT_POST,
     TAGS_MOST,
     TITLE_MOST,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.blog_article.markdown import phrases
-from pipeline.engines.shared.source_words import source_word
+from pipeline.engines.shared.fixed_words import source_word
 from pipeline.models import RawItem, WorkspaceDefaults
 from pipeline.text.language import guess_language
 from pipeline.text.newsletter import read_more
