@@ -8,8 +8,7 @@ from typing import Final
 
 from pipeline.grounding.kinds import Quantity, Reading
 from pipeline.grounding.lexicon import MONTHS, units
-from pipeline.grounding.number_words import Core, Words
-from pipeline.grounding.readings import ascii_digits
+from pipeline.grounding.number_words import Core, Words, ascii_digits
 
 _LABEL_BEFORE: Final = re.compile(r"[A-Za-z\u00c0-\u058f]+\Z|\b[^\W\d_]*[A-Z][^\W_]*-\Z")
 _ORDINAL_END: Final = re.compile(r"(?:st|nd|rd|th|ste|te|er|ère|re|ème|e|º|ª|\.º|o)\b")

@@ -7,8 +7,11 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
-from pipeline.holds.stale_notices import tell_flagged
+from accounts import notices
+from pipeline import labels
 from pipeline.models import (
     FlagReason,
     GeneratedItem,
@@ -21,8 +24,10 @@ from pipeline.models import (
 from pipeline.states import PUBLISHABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
+
+    from django.utils.functional import _StrPromise
 
 _HELD_OVER: Final[Mapping[str, tuple[str, ...]]] = {
     "source_changed": ("", "approval_stale"),
@@ -35,6 +40,11 @@ _FLAGGED_OVER: Final[Mapping[str, tuple[str, ...]]] = {
 }
 OUT: Final = frozenset({"published", "partially_published"})
 """Somebody may be reading it: nothing can be held back any more, so it is flagged."""
+_TITLES: Final[Mapping[str, _StrPromise]] = {
+    "source_changed": gettext_lazy("The source of “%(title)s” has changed since it was published"),
+    "source_withdrawn": gettext_lazy("The source of “%(title)s” was withdrawn since it was published"),
+}
+_TITLE_CHARACTERS: Final = 100
 
 
 def hold_what_was_made(row: RawItem, reason: str, now: datetime) -> None:
@@ -141,4 +151,27 @@ def _locked(raw_item_id: UUID) -> RawItem | None:
 def _mark(row: RawItem, withdrawn_at: datetime | None, now: datetime) -> None:
     RawItem.everywhere.filter(pk=row.pk).update(
         withdrawn_at=withdrawn_at, version=F("version") + 1, updated_at=now
+    )
+
+
+def tell_flagged(row: RawItem, reason: str, items: Sequence[GeneratedItem], now: datetime) -> None:
+    """One notice for all that was made of an entry; call it in the transaction that flagged the items.
+
+    The key names the version of the entry, so that the same change is never told twice. Test items are nobody's worry.
+    """
+    if row.test or not items:
+        return
+    title = row.title or items[0].title or items[0].excerpt
+    count = ngettext(
+        "%(count)d published item was made of it.", "%(count)d published items were made of it.", len(items)
+    ) % {"count": len(items)}
+    version = row.content_version if reason == "source_changed" else row.version
+    notices.record(
+        "item_flagged",
+        workspace_id=row.workspace_id,
+        key=f"{row.pk.hex}:{reason}:{version}",
+        title=_TITLES[reason] % {"title": title[:_TITLE_CHARACTERS] or _("Untitled")},
+        text=f"{count}\n{labels.FLAGS[reason]}",
+        path="#flagged",
+        now=now,
     )

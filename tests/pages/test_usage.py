@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from accounts import credits, workspaces
 from accounts.models import LedgerEntry, Workspace
-from pipeline.generate.model import cost_report
+from pipeline.generate.model import account
 from pipeline.models import Generation, ModelCall
 from tests.factories import PlanFactory
 
@@ -84,7 +84,7 @@ def test_credits_are_told_by_engine_and_in_all(owner, newsroom, charlie):
 
 def test_last_month_s_runs_are_not_this_month_s(newsroom):
     use(newsroom, "short_post", 10)
-    assert cost_report.by_engine(newsroom, datetime.now(UTC) + timedelta(seconds=2)) == []
+    assert account.by_engine(newsroom, datetime.now(UTC) + timedelta(seconds=2)) == []
 
 
 @pytest.mark.parametrize(
@@ -181,4 +181,4 @@ def test_it_asks_as_much_for_many_as_for_one(owner, newsroom):
 
 def test_an_empty_month_says_what_to_do(owner, newsroom):
     assert "Push a text through the API or add a source." in owner.get(at("usage", newsroom)).content.decode()
-    assert cost_report.by_engine(newsroom, month_start()) == []
+    assert account.by_engine(newsroom, month_start()) == []

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.conf import settings
-from django.db.models import Sum
+from django.db.models import Count, OuterRef, Subquery, Sum
 
+from accounts.models import LedgerEntry
 from config.core import dispatch, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict
+from config.core.ids import first_of
+from pipeline import plugins
+from pipeline.engines.base import Engine
 from pipeline.generate.model.client import TIMEOUT_SECONDS, Client, connect
 from pipeline.models import (
     BatchedCall,
@@ -29,7 +33,7 @@ from pipeline.switches import kill_switch
 from pipeline.writers.model_calls import ModelChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
     from uuid import UUID
@@ -248,3 +252,64 @@ def book(record: CallRecord, *, workspace_id: UUID, generation_id: UUID | None, 
         created_at=utc_now(),
         **kept,
     )
+
+
+@dataclass(frozen=True)
+class EngineUse:
+    """One engine's settled runs; `name` is empty for runs that are gone, and for an engine that was taken out."""
+
+    name: str
+    bucket: str
+    runs: int
+    credits: int
+
+
+@dataclass(frozen=True)
+class ModelCost:
+    """Micro US dollars of the month: with the workspace's own key, and in all, which is what its cap counts."""
+
+    own: int
+    total: int
+    calls: int
+
+
+def by_engine(workspace: Workspace, since: datetime) -> list[EngineUse]:
+    """The dearest first."""
+    known = {engine.kind: engine for engine in plugins.every("engines", Engine)}
+    kind = Generation.everywhere.filter(pk=OuterRef("subject")).values("engine")[:1]
+    rows = (
+        # By id, which rises with time: the list's index finds the month's entries without reading those before.
+        LedgerEntry.objects.of(workspace)
+        .filter(kind=LedgerEntry.Kind.SETTLE, pk__gte=first_of(since))
+        .annotate(engine=Subquery(kind))
+        .values("engine")
+        .annotate(runs=Count("pk"), credits=Sum("used_change"))
+        .order_by("-credits", "engine")
+    )
+    return [
+        EngineUse(
+            name=known[row["engine"]].name if row["engine"] in known else "",
+            bucket=known[row["engine"]].bucket if row["engine"] in known else "",
+            runs=row["runs"],
+            credits=row["credits"],
+        )
+        for row in rows
+    ]
+
+
+def engines_of(workspace: Workspace, runs: Iterable[UUID]) -> dict[UUID, str]:
+    """The engine's name of each of these runs; those that are gone are left out."""
+    known = {engine.kind: engine.name for engine in plugins.every("engines", Engine)}
+    rows = Generation.objects.of(workspace).filter(pk__in=list(runs)).values_list("pk", "engine")
+    return {run: known[kind] for run, kind in rows if kind in known}
+
+
+def model_cost(workspace: Workspace, since: datetime) -> ModelCost:
+    rows = ModelCall.objects.of(workspace).filter(created_at__gte=since)
+    by_key = {
+        row["is_own_key"]: row
+        for row in rows.values("is_own_key").annotate(cost=Sum("cost_micro_usd"), calls=Count("pk"))
+    }
+    own = by_key[True]["cost"] if True in by_key else 0
+    total = sum(row["cost"] for row in by_key.values())
+    return ModelCost(own=own, total=total, calls=sum(row["calls"] for row in by_key.values()))

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts import notices
 from accounts.models import Membership, Notice, NoticeDigest, NoticeMessage
-from pipeline.holds import source_changes, stale_notices
+from pipeline.holds import source_changes
 from pipeline.models import RawItem
 from pipeline.review import decisions
 from pipeline.workspace import digest
@@ -93,7 +93,7 @@ def test_owners_and_editors_read_of_it_in_one_digest_a_day(workspace, out):
     # Another entry, on the same day.
     other = push_raw(workspace, external_id="other", url="").raw_item
     with transaction.atomic():
-        stale_notices.tell_flagged(other, "source_withdrawn", items, NOON)
+        source_changes.tell_flagged(other, "source_withdrawn", items, NOON)
     for notice in Notice.everywhere.filter(kind="item_flagged"):
         notices.spread(claimed(notice), now=NOON)
     gathered = NoticeMessage.everywhere.filter(notice__kind="item_flagged")

@@ -15,7 +15,6 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline.generate.model import account
 from pipeline.generate.model.batches import calls as sending
-from pipeline.generate.model.batches import results as reading
 from pipeline.generate.model.batches.requests import told, wake
 from pipeline.models import BatchedCall, Generation, GenerationStatus, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -196,13 +195,13 @@ def _look_after(batch: ModelBatch, client: Client) -> None:
             batch.under_lease().update(is_cancelled=True)
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
         return
-    results = reading.results_in(client.send_batch_call("GET", f"{path}/results"))
+    results = sending.results_in(client.send_batch_call("GET", f"{path}/results"))
     crash_point("batches.read")
-    if results and batch.is_found and not reading.are_ours(batch, results):
+    if results and batch.is_found and not sending.are_ours(batch, results):
         _look_again(batch)
         return
     with transaction.atomic():
-        reading.keep(batch, results)
+        sending.keep(batch, results)
         # Its results have proven it.
         _end(batch, "expired", None, is_found=batch.is_found and not results)
     crash_point("batches.answered")
