@@ -21,7 +21,7 @@ from config.operations import media_sweep
 from pipeline import mailing
 from pipeline.generate.model import batches
 from pipeline.ingest import collect
-from pipeline.ingest.inbound_deliveries import retention
+from pipeline.ingest.inbound_deliveries import receive
 from pipeline.media import uploads, videos
 from pipeline.outlets import hit_counts, oauth
 from pipeline.personas import drafts
@@ -78,12 +78,12 @@ TABLE: Final[tuple[Kept, ...]] = (
     Kept(
         "deliveries to webhook sources; beyond a source's newest 20, and those that failed the verification",
         limits.INBOUND_DELIVERIES_KEPT,
-        retention.forget_deliveries,
+        receive.forget_deliveries,
     ),
     Kept(
         "secrets of webhook sources",
         "until their source is deleted; a rotated one until its time beside the new one is over",
-        retention.forget_secrets,
+        receive.forget_secrets,
     ),
     Kept("files of media that no served item names any more", limits.MEDIA_LEFT_KEPT, media_sweep.sweep_some),
     Kept("those files in the trash, unless a row names them again", limits.MEDIA_TRASH_KEPT),

@@ -24,8 +24,7 @@ from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, Plan, plan
 from pipeline.generate.model import batches
 from pipeline.generate.model.account import BRIEF_AWAITED, queue_of
 from pipeline.holds.source_changes import hold_what_was_made
-from pipeline.ingest.dedup_keys import key_of, second_key
-from pipeline.ingest.near_duplicates import forget_print, mark_near, print_again, print_of
+from pipeline.ingest.duplicates import forget_print, key_of, mark_near, print_again, print_of, second_key
 from pipeline.media import footage, uploads
 from pipeline.models import (
     GeneratedItem,

@@ -24,9 +24,9 @@ from config.core.ids import encode, uuid7
 from pipeline import events
 from pipeline.dashboard.counts import overview
 from pipeline.generate.model import account
-from pipeline.ingest import near_duplicates
+from pipeline.ingest import duplicates
 from pipeline.ingest.collect import entry_log
-from pipeline.ingest.collect.identify import find_known, identify
+from pipeline.ingest.collect.classify import find_known, identify
 from pipeline.models import Event, GeneratedItem, RawPrint, Source, made_of
 from pipeline.pages.review.page import asked_in
 from pipeline.pages.review.stories import waiting_count
@@ -418,7 +418,7 @@ def test_entries_are_met_by_index(workspace, filled):
     with seen() as sent:
         find_known(source, found)
         entry_log.read(source, [one.key for one in found])
-        near_duplicates._candidates(marks, datetime.now(UTC))
+        duplicates._candidates(marks, datetime.now(UTC))
     for table in ("raw_item", "raw_print", "source_entry"):
         filled(table)
     with connection.cursor() as cursor:

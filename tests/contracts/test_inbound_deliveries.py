@@ -15,7 +15,7 @@ from config.core.ids import decode
 from config.operations import retention
 from pipeline.ingest import collect, push
 from pipeline.ingest.inbound_deliveries import receive, replay
-from pipeline.ingest.inbound_deliveries import retention as forgetting
+from pipeline.ingest.inbound_deliveries import receive as forgetting
 from pipeline.models import GeneratedItem, InboundDelivery, InboundSecret, RawItem, Source
 from tests.contracts.conftest import never_existed
 from tests.inbound.conftest import post

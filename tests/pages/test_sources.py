@@ -12,7 +12,7 @@ from accounts import workspaces
 from config.core import dispatch
 from config.core.http_client import shared
 from config.core.ids import encode
-from pipeline.ingest import collect, detect_source
+from pipeline.ingest import collect, pasted_address
 from pipeline.models import GeneratedItem, HostSlot, RawItem, Source, SourceEntry, WorkspaceDefaults
 from pipeline.pages.sources.forms import opened, sealed
 
@@ -112,7 +112,7 @@ def polled(source):
 )
 def test_channels_are_known_by_their_address(editor, newsroom, address, source_type, config):
     (found,) = paste(editor, newsroom, address).context["form"].fields["kind"].choices
-    (opened_one,) = opened(sealed(detect_source.find(address, now=newsroom.created_at)))
+    (opened_one,) = opened(sealed(pasted_address.find(address, now=newsroom.created_at)))
     assert (opened_one.type, opened_one.config) == (source_type, config)
     assert opened_one.label in str(found[1])
 

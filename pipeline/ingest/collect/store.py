@@ -1,9 +1,14 @@
-"""Take in what a poll brought: every entry once, and each with its line in the log, in one transaction with it."""
+"""Take in what a poll brought: every entry once, and each with its line in the log, in one transaction with it.
+
+Pure functions. A list says no more than its newest entries, so one that is missing at its end has only been crowded
+out. One that stood above an entry that is still there, and isn't newer than it by chance of the order, was removed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
@@ -12,14 +17,13 @@ from accounts import credits as credit_account
 from config.core.crash_points import crash_point
 from pipeline.holds import source_changes
 from pipeline.ingest import push
-from pipeline.ingest.collect import entry_log, withdrawals
+from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import judge, notes_on
 from pipeline.models import SourceEntry, SourceEntryDecision, WorkspaceDefaults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
-    from typing import Any
     from uuid import UUID
 
     from accounts.models import Workspace
@@ -148,14 +152,14 @@ def _compare(source: Source, judged: Sequence[Judged], now: datetime) -> dict[st
     listed = [
         (one.key, one.entry.published_at) for one in judged if not one.is_repeated and not one.entry.withdrawn
     ]
-    seen = withdrawals.compare(source.window, listed)
+    seen = compare(source.window, listed)
     _take_back(source, seen.gone, now)
     return seen.state
 
 
 def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
     """The same document again: what was missing from it was missing at two polls in a row."""
-    seen = withdrawals.confirm(source.window)
+    seen = confirm(source.window)
     if seen is None:
         return source.window
     _take_back(source, seen.gone, now)
@@ -171,7 +175,7 @@ def _take_back(source: Source, gone: frozenset[str], now: datetime) -> None:
     entries = [
         one
         for one in rows.only("id", "key", "raw_item_id").order_by("-id")[:2000]
-        if withdrawals.name_of(one.key) in gone
+        if name_of(one.key) in gone
     ]
     owned = set(
         rows.filter(pk__in=[one.pk for one in entries], raw_item__source=source).values_list("pk", flat=True)
@@ -186,3 +190,62 @@ def _take_back(source: Source, gone: frozenset[str], now: datetime) -> None:
 def _withdraw(raw_item_id: UUID | None, now: datetime) -> None:
     if raw_item_id is not None:
         source_changes.withdraw(raw_item_id, now)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a poll listed: `state` is kept with the source, `gone` are the names of what was taken back."""
+
+    state: dict[str, Any]
+    gone: frozenset[str] = frozenset()
+
+
+def name_of(key: str) -> str:
+    """A key as it is kept in the state: short, for there are hundreds."""
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, datetime | None]]) -> Seen:
+    """`listed` holds each entry's key and date, in the order of the document, newest first."""
+    now: list[list[Any]] = [[name_of(key), int(at.timestamp()) if at else None] for key, at in listed]
+    if previous is None:
+        return Seen({"listed": now, "missing": []})
+    before: list[list[Any]] = previous["listed"]
+    was_missing = set(previous["missing"])
+    here = {name for name, _ in now}
+    dates: dict[str, int | None] = {str(name): at for name, at in now}
+    order, missing, gone = [*now], [], set()
+    for place, (name, at) in enumerate(before):
+        if name in here:
+            continue
+        witness = _witness(before[place + 1 :], dates, at)
+        if witness is None:
+            continue
+        if name in was_missing:
+            gone.add(name)
+        else:
+            missing.append(name)
+            # It keeps its place, so that the next poll can tell.
+            spot = next(number for number, (other, _) in enumerate(order) if other == witness)
+            order.insert(spot, [name, at])
+    return Seen({"listed": order, "missing": missing}, frozenset(gone))
+
+
+def confirm(previous: Mapping[str, Any] | None) -> Seen | None:
+    """After a poll that found the same document again; None where nothing was missing."""
+    if not previous or not previous["missing"]:
+        return None
+    gone = frozenset(previous["missing"])
+    listed = [one for one in previous["listed"] if one[0] not in gone]
+    return Seen({"listed": listed, "missing": []}, gone)
+
+
+def _witness(after: Sequence[Sequence[Any]], dates: Mapping[str, int | None], at: int | None) -> str | None:
+    """One that stood further down, is still there, and isn't newer by its date."""
+    for name, _date in after:
+        if name not in dates:
+            continue
+        date = dates[name]
+        if at is None or date is None or date <= at:
+            return str(name)
+    return None

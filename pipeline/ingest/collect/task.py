@@ -1,10 +1,16 @@
-"""Work one claimed source: fetch, take every entry in, set the next poll."""
+"""Work one claimed source: fetch, take every entry in, set the next poll.
+
+A source that somebody set an interval for keeps to it. Any other follows its own rhythm: half of the median gap between
+its newest entries, growing with each poll that brings nothing new. What the server asks for is a lower bound of both.
+"""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -13,17 +19,16 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
+from accounts import notices
 from config.core import limits, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.http_client import shared
+from pipeline import events, payloads
 from pipeline.ingest import websub
-from pipeline.ingest.collect import poll_interval
 from pipeline.ingest.collect.crud import POLLED
-from pipeline.ingest.collect.emit import tell_failing
-from pipeline.ingest.collect.fetch import fetch, host_of
-from pipeline.ingest.collect.redirects import follow
+from pipeline.ingest.collect.fetch import fetch, follow, host_of
 from pipeline.ingest.collect.store import take_in
 from pipeline.ingest.collect.validation import kind_of
 from pipeline.models import Source, SourceStatus
@@ -31,7 +36,7 @@ from pipeline.plugins import PluginError, TryLater
 from pipeline.switches import host_slots
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from accounts.models import Workspace
@@ -44,6 +49,48 @@ DELISTED_WAIT: Final = timedelta(minutes=10)
 MESSAGE_CHARACTERS: Final = 1000
 """Of what went wrong at a poll, in plain words."""
 NOTES_KEPT: Final = 20
+
+
+def rhythm(published: Iterable[datetime | None]) -> timedelta | None:
+    """Half of the median gap between the newest entries; None where fewer than two say when they are from."""
+    moments = sorted({one for one in published if one is not None}, reverse=True)
+    moments = moments[: limits.POLL_RHYTHM_ENTRIES]
+    gaps = [(later - earlier).total_seconds() for later, earlier in pairwise(moments)]
+    return timedelta(seconds=median(gaps) / 2) if gaps else None
+
+
+def own_interval(
+    *,
+    rhythm: timedelta | None,
+    previous: timedelta | None,
+    is_new: bool,
+    least: timedelta,
+    default: timedelta,
+) -> timedelta:
+    """The wait that the source's rhythm leads to, between `least` and a day.
+
+    `rhythm` is None where the poll read no entries with dates. `previous` is the wait before this poll, None at the
+    first one. `is_new` tells whether the poll brought anything new or changed.
+    """
+    least = max(least, limits.POLL_INTERVAL_LEAST)
+    if not is_new and previous is not None:
+        wished = previous * limits.POLL_UNCHANGED_FACTOR
+    else:
+        wished = rhythm or previous or default
+    return max(least, min(wished, limits.POLL_INTERVAL_MOST))
+
+
+def poll_wait(
+    interval: timedelta, *, failures: int = 0, at_least: timedelta | None = None, jitter: float = 0.0
+) -> timedelta:
+    """How long to wait: the interval, doubled for each failure in a row up to a day, and never less than was asked for.
+
+    An interval that is longer than a day by itself isn't shortened. `jitter`, from 0 to 1, makes it up to a tenth
+    longer, so that sources registered together don't come back together for ever.
+    """
+    doubled = min(interval * float(2 ** min(failures, 16)), max(interval, limits.POLL_BACKOFF_MOST))
+    longest: timedelta = max(doubled, at_least or timedelta(0))
+    return longest * (1 + jitter / 10)
 
 
 def poll(source: Source) -> None:
@@ -125,8 +172,8 @@ def _polled(
     window: Mapping[str, Any] | None,
     now: datetime,
 ) -> None:
-    own = poll_interval.own_interval(
-        rhythm=poll_interval.rhythm(entry.published_at for entry in fetched.entries),
+    own = own_interval(
+        rhythm=rhythm(entry.published_at for entry in fetched.entries),
         previous=timedelta(seconds=source.interval_seconds) if source.interval_seconds else None,
         is_new=is_new,
         least=_least(workspace),
@@ -136,9 +183,7 @@ def _polled(
     told = websub.follow(source, fetched.hub, now=now)
     at_least = max(fetched.wait_at_least or timedelta(0), told or timedelta(0))
     interval = interval_of(source, workspace)
-    next_poll = fetched.quiet.end_after(
-        now + poll_interval.wait(interval, at_least=at_least, jitter=_jitter())
-    )
+    next_poll = fetched.quiet.end_after(now + poll_wait(interval, at_least=at_least, jitter=_jitter()))
     move = follow(source, fetched.moved_to, now=now)
     values: dict[str, Any] = {
         "wake_at": next_poll,
@@ -196,9 +241,7 @@ def _failed(
     failures = source.failures + 1
     asked = error.after if isinstance(error, TryLater) else None
     interval = interval_of(source, workspace)
-    next_poll = now + (
-        wait or poll_interval.wait(interval, failures=failures, at_least=asked, jitter=_jitter())
-    )
+    next_poll = now + (wait or poll_wait(interval, failures=failures, at_least=asked, jitter=_jitter()))
     failing_since = source.failing_since or now
     shown = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS], "at": as_z(now)}
     is_dead = now - failing_since >= limits.POLL_DEAD_AFTER
@@ -234,3 +277,33 @@ def _gone(source: Source, error: Mapping[str, str], now: datetime, **changes: An
             **changes,
         )
         tell_failing(source, now)
+
+
+def tell_failing(source: Source, now: datetime) -> None:
+    events.record(
+        "source.failing",
+        workspace_id=source.workspace_id,
+        test=source.test,
+        data={"source": payloads.source(payloads.row_of(source))},
+        source_id=source.pk,
+        request=source.request_id,
+        now=now,
+    )
+    if source.test:
+        return
+    is_gone = source.status == SourceStatus.GONE
+    title = _("The source %(name)s is gone") if is_gone else _("The source %(name)s fails")
+    advice = (
+        _("It is not polled again until somebody switches it on.")
+        if is_gone
+        else _("It is polled again by itself, with longer waits.")
+    )
+    notices.record(
+        "source_failing",
+        workspace_id=source.workspace_id,
+        key=f"{source.pk.hex}:{source.status}:{as_z(source.failing_since or now)}",
+        title=title % {"name": source.name},
+        text=f"{(source.last_error or {}).get('message', '')}\n{advice}",
+        path="#sources",
+        now=now,
+    )

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from config.core import limits, states
 from config.core.crash_points import crash_point
@@ -19,7 +19,14 @@ from config.core.ids import first_of, uuid7
 from config.core.middleware import request_id
 from pipeline.ingest import push
 from pipeline.ingest.inbound_deliveries import bodies, secrets
-from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source, SourceStatus, WorkspaceDefaults
+from pipeline.models import (
+    InboundDelivery,
+    InboundDeliveryStatus,
+    InboundSecret,
+    Source,
+    SourceStatus,
+    WorkspaceDefaults,
+)
 from pipeline.sources.webhook import entries
 from pipeline.sources.webhook.signatures import NotProven, verify
 
@@ -39,6 +46,8 @@ _HEADERS_KEPT: Final = re.compile(
 )
 _HEADER_CHARACTERS: Final = 200
 _MADE_CHARACTERS: Final = 500
+ROWS: Final = 500
+"""Deleted in one statement: a short lock, however much is too old."""
 
 
 class NotVerified(AppError):
@@ -297,3 +306,21 @@ def _end(
 
 def _as_json(note: Note) -> dict[str, str]:
     return {"code": note.code, "message": note.message}
+
+
+def forget_deliveries(now: datetime) -> int:
+    """Old ones without a body, by their ids, which carry the moment; those of a deleted source with theirs."""
+    old = InboundDelivery.everywhere.filter(pk__lt=first_of(now - limits.INBOUND_DELIVERIES_KEPT))
+    gone = old.filter(Q(body__isnull=True) | Q(source__deleted_at__isnull=False))
+    some = list(gone.order_by("pk").values_list("pk", flat=True)[:ROWS])
+    return int(InboundDelivery.everywhere.filter(pk__in=some).delete()[0]) if some else 0
+
+
+def forget_secrets(now: datetime) -> int:
+    """Those of deleted sources, and those whose time beside a newer one is over."""
+    some = list(
+        InboundSecret.everywhere.filter(source__deleted_at__isnull=False).values_list("pk", flat=True)[:ROWS]
+    )
+    done = int(InboundSecret.everywhere.filter(pk__in=some).delete()[0]) if some else 0
+    over = InboundSecret.everywhere.filter(previous_until__lt=now)
+    return done + over.update(previous=None, previous_until=None)

@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import labels
 from pipeline.ingest import collect
-from pipeline.ingest.detect_source import Found, find
+from pipeline.ingest.pasted_address import Found, find
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
 from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed

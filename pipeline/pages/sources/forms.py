@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from accounts.pages.feedback import first_part
 from config.core import limits
 from config.core.ids import decode, encode
-from pipeline.ingest.detect_source import Found
+from pipeline.ingest.pasted_address import Found
 from pipeline.pages import choices
 from pipeline.pages.new.forms import address_in
 

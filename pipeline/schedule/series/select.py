@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import Q
 
 from config.core import ids, limits
-from pipeline.ingest.dedup_keys import plain_title
+from pipeline.ingest.duplicates import plain_title
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
