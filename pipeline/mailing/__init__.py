@@ -2,7 +2,7 @@
 
 from pipeline.mailing.create import counts_of, doubt_restored, issue, resume, stop
 from pipeline.mailing.queue import queue_of
-from pipeline.mailing.retention import forget_deliveries, forget_unconfirmed
+from pipeline.mailing.subscribers import forget_deliveries, forget_unconfirmed
 from pipeline.mailing.task import LEASE, give_up, work
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -12,11 +13,11 @@ from django.utils.translation import gettext as _
 from config.core import ids, limits, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from pipeline.mailing.confirmation import confirmation_for
 from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber, SubscriberStatus
-from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, write
+from pipeline.platforms.email_newsletter.frame import inlined
+from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, look_of, write
 from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, Reply, Session
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
@@ -207,3 +208,20 @@ def bounce(subscriber: Subscriber, said: str, *, now: datetime, to: str = "bounc
         return False
     states.move(subscriber, to, ended_at=now, reason=said[:REPLY_CHARACTERS], updated_at=now)
     return True
+
+
+def confirmation_for(outlet: Outlet, subscriber: Subscriber, message_id: str) -> tuple[Issue, Envelope]:
+    name = str(outlet.config.get("from_name") or outlet.name)
+    url = f"{settings.PUBLIC_URL.rstrip('/')}/subscribe/confirm/{subscriber.token}"
+    subject = _("Please confirm: %(name)s") % {"name": name}
+    asked = _("Somebody, hopefully you, subscribed this address to %(name)s. Open this page to confirm:") % {
+        "name": name
+    }
+    ignore = _("If it wasn't you, do nothing: you won't get another mail.")
+    html = (
+        f'<p>{escape(asked)}</p>\n<p><a href="{escape(url)}">{escape(url)}</a></p>\n<p>{escape(ignore)}</p>'
+    )
+    issue = Issue(
+        " ".join(subject.split()), inlined(html, look_of(outlet.config)), f"{asked}\n\n{url}\n\n{ignore}"
+    )
+    return issue, Envelope(subscriber.email, message_id)

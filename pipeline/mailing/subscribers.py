@@ -15,18 +15,19 @@ from config.core import ids, limits, states
 from config.core.errors import Invalid
 from pipeline.mailing.create import domain_of, new_delivery
 from pipeline.mailing.queue import put_in_line
-from pipeline.mailing.retention import silence
 from pipeline.models import MailDelivery, Outlet, Subscriber, SubscriberStatus
 from pipeline.platforms.email_newsletter import ADDRESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from uuid import UUID
 
 KIND: Final = "email_newsletter"
 TOLD: Final = 5
 """Lines of an import that can't be used and are quoted."""
 CHUNK: Final = 500
+AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
@@ -242,3 +243,33 @@ def remove(subscriber: Subscriber, *, by: str) -> None:
 def _note(action: str, outlet: Outlet, by: str, details: Mapping[str, Any]) -> None:
     subject = ids.encode("out", outlet.pk)
     audit.note(action, workspace=outlet.workspace, actor=by, subject=subject, details=details)
+
+
+def forget_deliveries(now: datetime) -> int:
+    """Of mailings that are done: their counts stay with them. Confirmations go as old as those."""
+    before = now - limits.MAIL_DELIVERIES_KEPT
+    rows = MailDelivery.everywhere.filter(mailing__ended_at__lt=before)
+    keys = list(rows.values_list("pk", flat=True)[:AT_ONCE])
+    if not keys:
+        lone = MailDelivery.everywhere.filter(mailing=None, created_at__lt=before, next_at=None)
+        keys = list(lone.values_list("pk", flat=True)[:AT_ONCE])
+    MailDelivery.everywhere.filter(pk__in=keys).delete()
+    return len(keys)
+
+
+def forget_unconfirmed(now: datetime) -> int:
+    rows = Subscriber.everywhere.filter(
+        status=SubscriberStatus.PENDING, asked_at__lt=now - limits.SUBSCRIBERS_UNCONFIRMED_KEPT
+    )
+    keys = list(rows.values_list("pk", flat=True)[:AT_ONCE])
+    if not keys:
+        return 0
+    with transaction.atomic():
+        silence(keys)
+        Subscriber.everywhere.filter(pk__in=keys).delete()
+    return len(keys)
+
+
+def silence(subscribers: Sequence[UUID]) -> None:
+    """Take what mail servers said of them out of the ledger: most quote the address."""
+    MailDelivery.everywhere.filter(subscriber_id__in=subscribers).exclude(reply="").update(reply="")

@@ -10,7 +10,7 @@ from config.core import limits
 from config.core.errors import AppError
 from config.core.http_client import AddressRefused, OutboundError, ResponseTooLarge
 from pipeline.media import uploads
-from pipeline.media.uploads import probe
+from pipeline.media.uploads import file_types
 from pipeline.plugins import Refused, TryLater
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def fetch_media(
             message = f"At {url} there is {kind}, not {' or '.join(kinds)}."
             raise Refused(message, code="other_kind", field=_FIELD)
         return uploads.keep(workspace, given, test=test, actor="system", now=now)
-    except probe.Busy as busy:
+    except file_types.Busy as busy:
         message = f"The file at {url} was not looked at: {busy}"
         raise TryLater(message, code="machine_busy") from busy
     except AppError as error:

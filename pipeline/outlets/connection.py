@@ -14,7 +14,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, uuid7
 from pipeline import plugins
 from pipeline.models import Outlet, OutletStatus
-from pipeline.outlets import health, schedule
+from pipeline.outlets import health
 from pipeline.outlets.check_account import ask_whose, clean, profile_of, refuse_another
 from pipeline.outlets.outlet_client import credentials_of, platform_of
 from pipeline.switches import availability
@@ -50,7 +50,7 @@ def connect_outlet(
     outlet = Outlet(pk=uuid7(), workspace=workspace, platform=kind, name=name)
     info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
     ends = expires_at or info.expires_at
-    at = schedule.next_check(now, ends, now)
+    at = health.next_check(now, ends, now)
     with transaction.atomic():
         # Of two that connect one account at the same moment the second finds the first's outlet.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
@@ -88,7 +88,7 @@ def reconnect(
     info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
     refuse_another(outlet, info)
     ends = expires_at or info.expires_at
-    at = schedule.next_check(now, ends, now)
+    at = health.next_check(now, ends, now)
     with transaction.atomic():
         locked: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
         refuse_deleted(locked)

@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from pipeline.models import Outlet
-from pipeline.outlets import schedule
+from pipeline.outlets import health
 from pipeline.outlets.check_account import BeingRenewed, release_for_the_call
 from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.platforms.base import Platform
@@ -71,7 +71,7 @@ def renew(outlet: Outlet, now: datetime) -> Renewed | None:
         return None
     crash_point("outlets.renewed")
     began = utc_now()
-    at = schedule.next_check(began, renewed.expires_at, began)
+    at = health.next_check(began, renewed.expires_at, began)
     values = {
         "credentials": dict(renewed.credentials),
         "expires_at": renewed.expires_at,
@@ -91,7 +91,7 @@ def _ends_soon(outlet: Outlet, now: datetime) -> bool:
     if (
         outlet.expires_at is None
         or outlet.credentials is None
-        or outlet.expires_at > now + schedule.LAST_MINUTES
+        or outlet.expires_at > now + health.LAST_MINUTES
     ):
         return False
     return type(platform_of(outlet.platform)).renew is not Platform.renew

@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.ids import encode
 from pipeline.models import Outlet, OutletStatus
-from pipeline.outlets import health, schedule
+from pipeline.outlets import health
 from pipeline.outlets.check_account import (
     MESSAGE_CHARACTERS,
     BeingRenewed,
@@ -56,7 +56,7 @@ def work(claimed: Outlet) -> None:
     except BeingRenewed:
         log.info("overtaken", outlet=encode("out", outlet.pk))
     except TryLater as error:
-        wait = schedule.wait_after(outlet, error.after, now)
+        wait = health.wait_after(outlet, error.after, now)
         log.info("check_put_off", outlet=encode("out", outlet.pk), code=error.code)
         outlet.sleep_until(now + wait, attempts=0)
     except (NeedsReconnect, Refused) as error:
@@ -67,23 +67,23 @@ def work(claimed: Outlet) -> None:
 
 def give_up(claimed: Outlet) -> None:
     """Our own fault, which the log tells: what is published there isn't held up by it, and it is looked at tomorrow."""
-    at = schedule.next_check(utc_now(), None, None)
+    at = health.next_check(utc_now(), None, None)
     claimed.sleep_until(at, attempts=0, due_at=at)
 
 
 def _renewed_if_due(outlet: Outlet, now: datetime) -> bool:
     """Whether the credential can be renewed, as far as that was tried: True where it isn't time yet."""
-    return not schedule.is_to_renew(outlet, now) or renew(outlet, now) is not None
+    return not health.is_to_renew(outlet, now) or renew(outlet, now) is not None
 
 
 def _sleep(outlet: Outlet, now: datetime) -> None:
-    at = schedule.next_check(now, outlet.expires_at, schedule.renewed_at_of(outlet))
+    at = health.next_check(now, outlet.expires_at, health.renewed_at_of(outlet))
     outlet.sleep_until(at, attempts=0, due_at=at)
 
 
 def _note_lost(outlet: Outlet, error: PluginError, now: datetime) -> None:
     told = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS]}
-    at = schedule.next_check(now, None, None)
+    at = health.next_check(now, None, None)
     with transaction.atomic():
         # Somebody who connected it again meanwhile has other credentials than those that were refused.
         if not outlet.sleep_until(at, attempts=0, due_at=at):
@@ -98,8 +98,8 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
         return
     # A credential that was renewed by us says itself when it ends; else the platform's word is the newer one.
     ends = info.expires_at or outlet.expires_at
-    renewed_at = now if info.credentials else schedule.renewed_at_of(outlet) or now
-    at = schedule.next_check(now, ends, renewed_at)
+    renewed_at = now if info.credentials else health.renewed_at_of(outlet) or now
+    at = health.next_check(now, ends, renewed_at)
     values: dict[str, Any] = {
         "profile": profile_of(info, renewed_at=renewed_at),
         "checked_at": now,
@@ -126,7 +126,7 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
 
 
 def _tell_of_the_end(outlet: Outlet, ends: datetime, now: datetime) -> bool:
-    if outlet.expiry_told_at is not None or now < ends - schedule.TOLD_BEFORE or outlet.is_simulated:
+    if outlet.expiry_told_at is not None or now < ends - health.TOLD_BEFORE or outlet.is_simulated:
         return False
     days = max(0, (ends - now) // timedelta(days=1))
     label = platform_of(outlet.platform).label

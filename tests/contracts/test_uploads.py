@@ -194,7 +194,7 @@ def test_video_is_looked_into_once_and_outside_the_transaction(alice, monkeypatc
         seen.append(len(connection.savepoint_ids) - depth)
         return probe(file)
 
-    monkeypatch.setattr(uploads.probe, "probe", looked)
+    monkeypatch.setattr(uploads.file_types, "probe", looked)
     assert hand_over(alice.api, video(seconds=0.3), key="film").status_code == 201
     assert seen == [0]
 
@@ -203,7 +203,7 @@ def test_a_busy_machine_asks_for_patience(alice, monkeypatch, media_root):
     def busy(file):
         raise TryLater("No process could be started to look at the file.", code="machine_busy")
 
-    monkeypatch.setattr(uploads.probe, "probe", busy)
+    monkeypatch.setattr(uploads.file_types, "probe", busy)
     answer = hand_over(alice.api, MP3)
     assert refusal(answer) == (503, "unavailable", [("file", "busy")])
     assert files(media_root) == []
@@ -223,7 +223,7 @@ def test_only_so_many_files_are_looked_into_at_once(alice, settings, tmp_path, m
 
 def test_a_replay_is_not_looked_into_again(alice, monkeypatch):
     seen = []
-    monkeypatch.setattr(uploads.probe, "probe", lambda file: seen.append(1) or probe(file))
+    monkeypatch.setattr(uploads.file_types, "probe", lambda file: seen.append(1) or probe(file))
     answers = [hand_over(alice.api, MP3, "a.mp3", key="sound") for _ in range(2)]
     assert [answer.status_code for answer in answers] == [201, 201]
     assert answers[1]["Idempotency-Replayed"] == "true"

@@ -21,7 +21,7 @@ from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.ids import decode, encode, uuid7
 from pipeline.media import files, media_folder
-from pipeline.media.uploads import file_types, probe
+from pipeline.media.uploads import file_types
 from pipeline.models import Upload, UploadUse
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def judge(given: Given) -> file_types.Sniffed:
     something, and `looking.Busy` (503).
     """
     found = _sniff(given)
-    return probe.look_into(given.file, found) if found.kind in probe.LOOKED_INTO else found
+    return file_types.look_into(given.file, found) if found.kind in file_types.LOOKED_INTO else found
 
 
 def keep(

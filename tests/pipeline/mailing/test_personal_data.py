@@ -10,7 +10,7 @@ import pytest
 from config.core import limits
 from config.core.ids import encode
 from pipeline import mailing
-from pipeline.mailing import retention, subscribers
+from pipeline.mailing import subscribers
 from pipeline.models import MailDelivery, Mailing, MailQueue, Subscriber
 from pipeline.workspace import export
 from tests.pipeline.mailing.conftest import make_letter, subscribe
@@ -91,15 +91,15 @@ def test_no_word_is_left_of_who_is_removed(mailed, workspace):
 def test_no_word_is_left_of_who_never_confirmed(mailed):
     line = MailDelivery.everywhere.get(mailing=None)
     MailDelivery.everywhere.filter(pk=line.pk).update(reply="250 OK for cid@readers.example")
-    assert retention.forget_unconfirmed(NOON + limits.SUBSCRIBERS_UNCONFIRMED_KEPT + SECOND) == 1
+    assert subscribers.forget_unconfirmed(NOON + limits.SUBSCRIBERS_UNCONFIRMED_KEPT + SECOND) == 1
     assert (reread(line).subscriber_id, reread(line).reply) == (None, "")
 
 
 def test_lines_are_forgotten_in_time_and_their_counts_stay(mailed):
     edge = NOON + KEPT
-    assert retention.forget_deliveries(edge) == 0
+    assert subscribers.forget_deliveries(edge) == 0
     # Those of the mailing first, then the mail that asked for confirmation.
-    assert [retention.forget_deliveries(edge + SECOND) for _ in range(3)] == [2, 1, 0]
+    assert [subscribers.forget_deliveries(edge + SECOND) for _ in range(3)] == [2, 1, 0]
     assert MailDelivery.everywhere.count() == 0
     assert mailing.counts_of(reread(mailed)) == {"sent": 1, "failed": 1}
     assert Subscriber.everywhere.count() == 3
@@ -112,11 +112,11 @@ def test_lines_of_what_is_not_done_are_kept(newsletter_item, letter, workspace):
     assert mailing.create.spread_some(made, now=NOON) is False
     mailing.stop(reread(made), by="alice", now=NOON)
     subscribers.sign_up(letter, "cid@readers.example", now=NOON)
-    assert retention.forget_deliveries(NOON + 2 * KEPT) == 0
+    assert subscribers.forget_deliveries(NOON + 2 * KEPT) == 0
     assert MailDelivery.everywhere.count() == 2
 
 
 def test_they_are_forgotten_in_portions(mailed, monkeypatch):
-    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    monkeypatch.setattr(subscribers, "AT_ONCE", 1)
     late = NOON + KEPT + SECOND
-    assert [retention.forget_deliveries(late) for _ in range(4)] == [1, 1, 1, 0]
+    assert [subscribers.forget_deliveries(late) for _ in range(4)] == [1, 1, 1, 0]

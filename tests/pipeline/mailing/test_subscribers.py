@@ -10,7 +10,7 @@ from accounts.models import AuditEntry
 from config.core import limits
 from config.core.errors import Invalid
 from pipeline import mailing
-from pipeline.mailing import retention, subscribers
+from pipeline.mailing import subscribers
 from pipeline.models import MailDelivery, MailQueue, Subscriber
 from tests.pipeline.mailing.conftest import subscribe
 from tests.pipeline.steps import NOON, claimed, reread
@@ -174,6 +174,6 @@ def test_who_never_confirmed_is_forgotten(letter):
     subscribers.sign_up(letter, "ann@readers.example", now=NOON)
     subscribe(letter, "bob")
     edge = NOON + limits.SUBSCRIBERS_UNCONFIRMED_KEPT
-    assert retention.forget_unconfirmed(edge) == 0
-    assert retention.forget_unconfirmed(edge + timedelta(seconds=1)) == 1
+    assert subscribers.forget_unconfirmed(edge) == 0
+    assert subscribers.forget_unconfirmed(edge + timedelta(seconds=1)) == 1
     assert state_of(letter) == {"bob@readers.example": "active"}

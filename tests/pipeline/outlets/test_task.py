@@ -9,7 +9,7 @@ from accounts.models import Notice
 from config.core import dispatch
 from pipeline import outlets, publish
 from pipeline.models import Outlet, Publication
-from pipeline.outlets import renewal, schedule, task
+from pipeline.outlets import health, renewal, task
 from pipeline.plugins import NeedsReconnect
 from tests.pipeline.outlets.conftest import SECRETS
 from tests.pipeline.steps import NOON, claimed, facts, promise, reread
@@ -45,25 +45,25 @@ def ends(outlet, moment, began=NOON):
     ],
 )
 def test_renewed_at_four_fifths_and_ten_minutes_before_at_the_latest(life, before):
-    assert schedule.renew_at(NOON + life, NOON) == NOON + life - before
+    assert health.renew_at(NOON + life, NOON) == NOON + life - before
 
 
 def test_next_check_is_the_first_of_day_renewal_and_warning():
-    assert NOON + 23 * HOUR <= schedule.next_check(NOON, None, None) <= NOON + DAY
-    assert schedule.next_check(NOON, NOON + 2 * HOUR, NOON) == NOON + timedelta(minutes=96)
-    assert schedule.next_check(NOON, NOON + 7 * DAY + HOUR, NOON - 90 * DAY) == NOON + HOUR
+    assert NOON + 23 * HOUR <= health.next_check(NOON, None, None) <= NOON + DAY
+    assert health.next_check(NOON, NOON + 2 * HOUR, NOON) == NOON + timedelta(minutes=96)
+    assert health.next_check(NOON, NOON + 7 * DAY + HOUR, NOON - 90 * DAY) == NOON + HOUR
     # What is over already isn't waited for.
-    assert schedule.next_check(NOON, NOON - HOUR, NOON - DAY) >= NOON + 23 * HOUR
+    assert health.next_check(NOON, NOON - HOUR, NOON - DAY) >= NOON + 23 * HOUR
 
 
 def test_an_outage_is_waited_out_longer_and_longer():
     outlet = Outlet(due_at=NOON)
-    waits = [schedule.wait_after(outlet, None, NOON + after) for after in (0 * HOUR, HOUR, 3 * HOUR, 2 * DAY)]
+    waits = [health.wait_after(outlet, None, NOON + after) for after in (0 * HOUR, HOUR, 3 * HOUR, 2 * DAY)]
     assert waits == [15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR]
-    assert schedule.wait_after(outlet, 2 * HOUR, NOON) == 2 * HOUR
-    assert schedule.wait_after(outlet, 9 * DAY, NOON) == DAY
+    assert health.wait_after(outlet, 2 * HOUR, NOON) == 2 * HOUR
+    assert health.wait_after(outlet, 9 * DAY, NOON) == DAY
     outlet.expires_at = NOON + 20 * MINUTE
-    assert schedule.wait_after(outlet, None, NOON) == 5 * MINUTE
+    assert health.wait_after(outlet, None, NOON) == 5 * MINUTE
 
 
 # --- Looked at -------------------------------------------------------------------------------------------------------
