@@ -33,7 +33,7 @@ from pipeline.api.inputs import SOURCE_TYPES, SourceChanges, SourceInput, source
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
-from pipeline.personas.lane_log import with_picks
+from pipeline.personas.slots import with_picks
 from pipeline.text.normalization import seen_text
 
 if TYPE_CHECKING:

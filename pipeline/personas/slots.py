@@ -1,27 +1,36 @@
-"""A lane's open slot: laid when it starts to work, moved with its cadence, ended, followed by the next."""
+"""A lane's slots: the open one, what the next ones would bring, and what was done at each."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import dispatch, states, work_queue
+from config.core import dispatch, limits, states, work_queue
 from config.core.errors import Conflict
 from config.core.middleware import request_id
-from pipeline.models import BrandSlot, BrandSlotStatus, Source
-from pipeline.sources.brand import next_slot
+from pipeline.generate.topics import select
+from pipeline.generate.topics.eligibility import engines_of, unavailable
+from pipeline.models import BrandPick, BrandSlot, BrandSlotStatus, Source, WorkspaceDefaults
+from pipeline.sources.brand import next_slot, zone_of
 from pipeline.states import OPEN_SLOTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
+    from uuid import UUID
 
     from accounts.models import Workspace
 
 KIND: Final = "brand"
 AT_WORK: Final = frozenset({"active", "failing"})
+SLOTS_SHOWN: Final = 50
+NEXT_SHOWN: Final = 5
+_WEEK: Final = timedelta(days=7)
 
 
 def settle(source: Source, *, now: datetime) -> None:
@@ -121,3 +130,89 @@ def _end_now(slot: BrandSlot, status: str, note: Mapping[str, str], now: datetim
 
 def _note(code: str, message: str) -> dict[str, str]:
     return {"code": code, "message": message}
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One slot with its picks in the order in which they were taken; each names its decision and the reason for it."""
+
+    slot: BrandSlot
+    picks: Sequence[BrandPick]
+
+
+def log_of(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOWN) -> list[Logged]:
+    """The newest slots of a lane first, the open one among them; two statements however many there are."""
+    rows = BrandSlot.objects.of(source.workspace_id).filter(source=source)
+    if before is not None:
+        rows = rows.filter(id__lt=before)
+    return with_picks(source.workspace_id, list(rows.order_by("-id")[:most]))
+
+
+def with_picks(workspace_id: UUID, slots: Sequence[BrandSlot]) -> list[Logged]:
+    """These slots, in their order, each with what it took."""
+    picks: defaultdict[object, list[BrandPick]] = defaultdict(list)
+    for pick in (
+        BrandPick.objects.of(workspace_id)
+        .filter(slot__in=[slot.pk for slot in slots])
+        .select_related("topic", "item")
+        .order_by("id")
+    ):
+        picks[pick.slot_id].append(pick)
+    return [Logged(slot, picks[slot.pk]) for slot in slots]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """`next_at` are the next slots; `week` is how many of them come within seven days, `eligible` how many topics may be
+    taken today, `price` the credits of one slot.
+    """
+
+    next_at: Sequence[datetime]
+    week: int
+    timezone: str
+    engines: Sequence[str]
+    price: int
+    eligible: int
+    trouble: str = ""
+    """Why the lane is refused as it is set, and what to do; empty where it can be saved."""
+
+    @property
+    def is_short_of_topics(self) -> bool:
+        return self.eligible < limits.TOPICS_ELIGIBLE_LEAST
+
+    @property
+    def price_of_week(self) -> int:
+        return self.price * self.week
+
+
+def foresee(source: Source, *, now: datetime) -> Outlook:
+    """Of a source as it stands, which needs not be stored yet."""
+    workspace = source.workspace
+    defaults = WorkspaceDefaults.objects.of(workspace).get()
+    zone = zone_of(source.config, workspace.timezone)
+    engines = engines_of(source, defaults)
+    moments = _moments(source, now)
+    why = unavailable(source)
+    found = select.candidates(source, source.persona_id or defaults.persona_id, now.astimezone(zone).date())
+    return Outlook(
+        next_at=moments[:NEXT_SHOWN],
+        week=sum(moment < now + _WEEK for moment in moments),
+        timezone=zone.key,
+        engines=[engine.name for engine in engines],
+        price=sum(engine.credits for engine in engines) * source.variants,
+        eligible=len(found),
+        trouble=why.sentence if why is not None else "",
+    )
+
+
+def _moments(source: Source, now: datetime) -> list[datetime]:
+    """Those of a week, and as many as are shown where a week has fewer."""
+    previous = last_worked(source)
+    found: list[datetime] = []
+    while len(found) < NEXT_SHOWN or found[-1] < now + _WEEK:
+        after = found[-1] if found else now
+        found.append(
+            next_slot(source.config, after=after, previous=previous, default_zone=source.workspace.timezone)
+        )
+        previous = found[-1]
+    return found

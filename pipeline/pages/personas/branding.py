@@ -24,7 +24,6 @@ from pipeline.pages.personas.editor import offer_way_back
 from pipeline.pages.personas.forms import LookForm, TryForm
 from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
 from pipeline.personas import branding as stage
-from pipeline.personas import preview
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -61,7 +60,7 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         **head(place, row, "look"),
         "form": form,
         "trial": trial,
-        "samples": [_shown(one) for one in preview.try_out(row, words)] if words else [],
+        "samples": [_shown(one) for one in stage.try_out(row, words)] if words else [],
         "portrait": _portrait(place, row),
     }
     return render(request, "pages/personas/branding.html", context)
@@ -124,6 +123,6 @@ def _portrait(place: Place, row: Persona) -> str:
     return f"/media/{secret}/image" if secret else ""
 
 
-def _shown(one: preview.Tried) -> dict[str, Any]:
+def _shown(one: stage.Tried) -> dict[str, Any]:
     data = base64.b64encode(one.picture).decode() if one.picture else ""
     return {"tried": one, "picture": f"data:image/png;base64,{data}" if data else ""}

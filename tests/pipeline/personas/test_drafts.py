@@ -11,7 +11,6 @@ from config.core import dispatch
 from config.core.errors import Conflict, Invalid
 from pipeline.models import HostSlot, ModelCall, Persona, PersonaDraft
 from pipeline.personas import drafts
-from pipeline.personas.drafts import task
 from pipeline.switches import kill_switch
 from tests.pipeline.steps import NOON, claimed, reread
 from tests.writers.messages_server import MessagesServer, error, ok
@@ -218,7 +217,7 @@ def test_a_hand_that_lost_its_lease_writes_nothing(workspace):
 
 def test_what_breaks_again_and_again_ends_in_words(workspace, monkeypatch):
     row = ask(workspace, posts=POSTS)
-    monkeypatch.setattr(task, "gather", lambda *_arguments, **_named: 1 / 0)
+    monkeypatch.setattr(drafts, "gather", lambda *_arguments, **_named: 1 / 0)
     for _ in range(6):
         PersonaDraft.everywhere.filter(pk=row.pk).update(wake_at=NOON - timedelta(days=900))
         dispatch.work_all_due("generate.draft_persona")

@@ -15,8 +15,8 @@ from pipeline import payloads, personas
 from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
-from pipeline.personas.lane_log import log_of
 from pipeline.personas.lane_task import engines_of
+from pipeline.personas.slots import log_of
 from pipeline.review import decisions
 from pipeline.switches import availability
 from pipeline.text.sentences import split_sentences
