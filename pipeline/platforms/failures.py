@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from pipeline.platforms.answers import json_object
-from pipeline.platforms.http_calls import fail_plainly, said
+from pipeline.platforms.http_calls import fail_plainly, json_object, said
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NoReturn, Unpack
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from config.core.http_client import OutboundError
-from pipeline.platforms.answers import LONGEST_WAIT, json_object, retry_after
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from config.core.http_client.client import Options
 
+LONGEST_WAIT = timedelta(hours=24)
+"""No platform may park a publication for longer than this."""
+_LONGEST_NUMBER = 9
 SECONDS = 20.0
 """Of one call. A hand's lease is longer than two of them."""
 UPLOAD_SECONDS = 45.0
@@ -27,6 +31,32 @@ LEAST_WAIT = timedelta(seconds=1)
 """For a limit whose end has just passed: clocks differ."""
 _RELATIVE_BELOW = 10**8
 """Seconds; as an epoch it would be 1973."""
+
+
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """The JSON object that the body holds; None where it holds anything else."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        # Nesting without end is one more way of not being JSON.
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def retry_after(headers: Mapping[str, str], *, now: datetime) -> timedelta | None:
+    """The wait that the header names in seconds or as a date, at most `LONGEST_WAIT`; None without one."""
+    value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
+    if value.isascii() and value.isdigit():
+        wait = LONGEST_WAIT if len(value) > _LONGEST_NUMBER else timedelta(seconds=int(value))
+        return min(wait, LONGEST_WAIT)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        # "-0000" means UTC without saying where the server is.
+        moment = moment.replace(tzinfo=UTC)
+    return min(max(moment - now, timedelta(0)), LONGEST_WAIT)
 
 
 def ask(http: Client, method: str, url: str, *, what: str, **options: Unpack[Options]) -> Response:

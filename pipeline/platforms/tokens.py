@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, OAuth, Platform, Renewed
-from pipeline.platforms.http_calls import ask, fail_plainly, said, words_of
+from pipeline.platforms.http_calls import ask, fail_plainly, json_object, said, words_of
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Problem, TryLater
 
 if TYPE_CHECKING:

@@ -1,12 +1,18 @@
-"""Reads an item's files part by part."""
+"""An item's files as platforms take them: part by part, or in a form (`multipart/form-data`, RFC 7578)."""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.plugins import Refused
+from urllib3.filepost import encode_multipart_formdata
+
+from pipeline.plugins import Refused, TryLater
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from pipeline.platforms.base import PayloadAsset
 
 
@@ -22,3 +28,35 @@ def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:
         message = "The file is shorter than it was; the item's files have changed."
         raise Refused(message, code="file_changed", field="assets", action="Retry it.")
     return content
+
+
+@dataclass(frozen=True)
+class File:
+    field: str
+    name: str
+    mime_type: str
+    content: bytes
+
+
+def file_of(field: str, asset: PayloadAsset, index: int) -> File:
+    """An item's file as a form's; raises `TryLater` where our own storage can't give it."""
+    try:
+        content = asset.read()
+    except OSError as error:
+        message = f"File {index + 1} of the item couldn't be read here."
+        raise TryLater(message, code="file_unreadable") from error
+    return File(field, asset.name or f"file{index}", asset.mime_type, content)
+
+
+def multipart(fields: Mapping[str, str], files: Iterable[File] = ()) -> tuple[bytes, str]:
+    """The body and its content type. The boundary follows from the content: the same form, the same bytes."""
+    parts: list[tuple[str, bytes | tuple[str, bytes, str]]] = []
+    digest = hashlib.sha256()
+    for name, text in fields.items():
+        value = text.encode("utf-8", "replace")
+        digest.update(value)
+        parts.append((name, value))
+    for one in files:
+        digest.update(one.content)
+        parts.append((one.field, (one.name, one.content, one.mime_type)))
+    return encode_multipart_formdata(parts, boundary=f"part-{digest.hexdigest()[:40]}")

@@ -8,10 +8,9 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from pipeline import plugins
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import AccountInfo, Api, CannotTell, Platform, Renewed, Sent, Setting
 from pipeline.platforms.fitting import FITTING
-from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, words_of
+from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, json_object, words_of
 from pipeline.plugins import Evidence, NeedsReconnect
 
 LABEL = "Letterbox"

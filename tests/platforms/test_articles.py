@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.platforms.article import as_html, names
+from pipeline.platforms.article import Piece, as_html, names, pieces
 from pipeline.platforms.base import Payload, PayloadAsset
-from pipeline.platforms.html_pieces import Piece, pieces
-from pipeline.platforms.wordpress.blocks import Picture, in_blocks
+from pipeline.platforms.wordpress.drafts import Picture, in_blocks
 from tests.platforms.servers.base import picture
 
 KEY = "pub_01m80wxp87eh3rnr6xcszcrb9t"

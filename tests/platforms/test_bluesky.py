@@ -13,8 +13,7 @@ from config.core.http_client import Client, Policy
 from pipeline import plugins
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Absent, Account, Adapted, Found, Payload, Platform, Sent
-from pipeline.platforms.bluesky.facets import facets_of, find_spans
-from pipeline.platforms.bluesky.records import cid_of, record_key
+from pipeline.platforms.bluesky.records import cid_of, facets_of, find_spans, record_key
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.base import FAULTS, NOW, picture
 from tests.platforms.servers.bluesky import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.platforms.counting import graphemes, utf8_bytes, utf16_units, with_links_at
+from pipeline.platforms.rules import graphemes, utf8_bytes, utf16_units, with_links_at
 
 FAMILY = "👨‍👩‍👧‍👦"
 FLAG = "🇩🇪"

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.platforms.base import Payload, PayloadAsset, Step
-from pipeline.platforms.counting import graphemes
 from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit, shorten
-from pipeline.platforms.rules import BucketRule, MediaRule
+from pipeline.platforms.rules import BucketRule, MediaRule, graphemes
 from pipeline.text.links import find_links
 
 LINK = "https://news.example/tram"

@@ -10,8 +10,7 @@ import pytest
 
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Account, Payload, Pending, Ready, Sent
-from pipeline.platforms.linkedin import PLUGIN
-from pipeline.platforms.linkedin.text import little_text
+from pipeline.platforms.linkedin import PLUGIN, little_text
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers import linkedin as server_of
 from tests.platforms.servers.base import picture

@@ -5,7 +5,7 @@ from typing import NoReturn
 import pytest
 
 from pipeline.platforms.base import PayloadAsset
-from pipeline.platforms.multipart import File, file_of, multipart
+from pipeline.platforms.uploads import File, file_of, multipart
 from pipeline.plugins import TryLater
 from tests.platforms.servers.base import Request
 from tests.platforms.servers.forms import Part, parts_of

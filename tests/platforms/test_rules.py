@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.platforms.base import Adapted, Payload, PayloadAsset
-from pipeline.platforms.counting import graphemes
-from pipeline.platforms.rules import BucketRule, MediaRule, as_json, left_out, problems_of
+from pipeline.platforms.rules import BucketRule, MediaRule, as_json, graphemes, left_out, problems_of
 
 IMAGES = MediaRule(
     ("image/png", "image/jpeg"), 2, 1000, max_pixels=1200, max_side=60, ratio=(0.5, 2.0), alt_max=10

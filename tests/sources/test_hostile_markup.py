@@ -10,8 +10,8 @@ from time import process_time
 import pytest
 
 from config.core.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
+from pipeline.platforms.article import pieces
 from pipeline.platforms.email_newsletter.frame import Look, inlined
-from pipeline.platforms.html_pieces import pieces
 from pipeline.sources.feeds import document, records
 from pipeline.sources.feeds import reader as feed_reader
 from pipeline.sources.web_pages import text_child

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlencode
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import (
     Absent,
     Account,
@@ -55,10 +54,10 @@ from pipeline.platforms.bluesky.posts import (
     uploaded,
 )
 from pipeline.platforms.bluesky.records import COLLECTION, MOST_PARTS, record_key, records_of, uri_of
-from pipeline.platforms.counting import graphemes
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.multipart import file_of
-from pipeline.platforms.rules import BucketRule, MediaRule, images_of
+from pipeline.platforms.http_calls import json_object
+from pipeline.platforms.rules import BucketRule, MediaRule, graphemes, images_of
+from pipeline.platforms.uploads import file_of
 from pipeline.plugins import Evidence, PluginError, Refused
 
 if TYPE_CHECKING:

@@ -11,8 +11,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Unpack
 from urllib.parse import urlsplit
 
-from pipeline.platforms.answers import json_object
-from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, said, wait_until_reset, words_of
+from pipeline.platforms.http_calls import (
+    ask,
+    ask_once,
+    fail_plainly,
+    json_object,
+    said,
+    wait_until_reset,
+    words_of,
+)
 from pipeline.platforms.settings import is_web_address
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 

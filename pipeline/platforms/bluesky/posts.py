@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import METRICS, Account, Adapted, Sample, Sent
 from pipeline.platforms.bluesky.calls import (
     WHAT,
@@ -21,8 +20,8 @@ from pipeline.platforms.bluesky.calls import (
     server_of,
     stored_session,
 )
-from pipeline.platforms.bluesky.facets import mentioned
-from pipeline.platforms.bluesky.records import record_key, uri_of
+from pipeline.platforms.bluesky.records import mentioned, record_key, uri_of
+from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.rules import images_of
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client
-    from pipeline.platforms.multipart import File
+    from pipeline.platforms.uploads import File
 
 
 def handles_in(post: Adapted) -> list[str]:

@@ -14,7 +14,6 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import LONGEST_WAIT, json_object
 from pipeline.platforms.base import (
     Account,
     AccountInfo,
@@ -29,13 +28,12 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.counting import utf16_units
 from pipeline.platforms.discord.errors import ERRORS
 from pipeline.platforms.failures import fail
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import ask, ask_once
-from pipeline.platforms.multipart import file_of, multipart
-from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of
+from pipeline.platforms.http_calls import LONGEST_WAIT, ask, ask_once, json_object
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
+from pipeline.platforms.uploads import file_of, multipart
 from pipeline.plugins import ConfigInvalid, Evidence, OutcomeUnknown, Problem
 from pipeline.text.links import find_links
 

@@ -7,12 +7,11 @@ import unicodedata
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.answers import json_object
-from pipeline.platforms.article import names, well_formed
+from pipeline.platforms.article import names, pieces, well_formed
 from pipeline.platforms.base import Prepared
 from pipeline.platforms.ghost.site import post_of
-from pipeline.platforms.html_pieces import pieces
-from pipeline.platforms.multipart import file_of, multipart
+from pipeline.platforms.http_calls import json_object
+from pipeline.platforms.uploads import file_of, multipart
 from pipeline.plugins import OutcomeUnknown, PluginError, TryLater
 
 if TYPE_CHECKING:

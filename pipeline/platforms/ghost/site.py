@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
-from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, said
+from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, json_object, said
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:

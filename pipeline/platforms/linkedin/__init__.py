@@ -1,14 +1,18 @@
-"""LinkedIn for members, by its versioned Posts API; MS Learn, read on 20 November 2026."""
+"""LinkedIn for members, by its versioned Posts API; MS Learn, read on 20 November 2026.
+
+From MS Learn, "Little Text Format", read on 20 November 2026.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote, urlsplit
 
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import (
+    METRICS,
     Account,
     AccountInfo,
     Adapted,
@@ -25,21 +29,33 @@ from pipeline.platforms.base import (
     Setting,
 )
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import ask, ask_once
-from pipeline.platforms.linkedin import media, numbers
+from pipeline.platforms.http_calls import ask, ask_once, json_object
+from pipeline.platforms.linkedin import media
 from pipeline.platforms.linkedin.errors import URN, duplicate_of, fail, headers
-from pipeline.platforms.linkedin.text import length, little_text
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.plugins import Evidence, OutcomeUnknown, Problem
+from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
 
+SCOPE: Final = "r_member_postAnalytics"
+LATE: Final = timedelta(days=2)
+TYPES: Final = {
+    "impressions": "IMPRESSION",
+    "likes": "REACTION",
+    "comments": "COMMENT",
+    "shares": "RESHARE",
+    "clicks": "LINK_CLICKS",
+}
+_RESERVED: Final = re.compile(r"[\\|{}\[\]()<>@#*_~]")
+_HASHTAG: Final = re.compile(r"(?<![\w&/#])#(?=\w*[^\W\d_])(\w+)")
+# In an address these have a spelling that means the same; the others it takes as they are.
+_IN_ADDRESS: Final = {sign: f"%{ord(sign):02X}" for sign in "\\|{}[]()<>*"}
 TEXT_LIMIT: Final = 3_000
 SMALLEST_VIDEO: Final = 75 * 1024
 
@@ -48,6 +64,78 @@ IMAGES: Final = MediaRule(
     ("image/jpeg", "image/png", "image/gif"), most=20, max_bytes=20 * MEBIBYTE, max_pixels=36_152_320
 )
 VIDEO: Final = MediaRule(("video/mp4",), most=1, max_bytes=500 * MEBIBYTE, min_seconds=3, max_seconds=30 * 60)
+
+
+def samples(
+    account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
+) -> tuple[tuple[Sample, ...], ...]:
+    may_read = SCOPE in scopes_of(account)
+    return tuple(
+        tuple(_sample(account, metric, one, at, may_read=may_read, http=http, now=now) for metric in METRICS)
+        for one, at in sent
+    )
+
+
+def _sample(
+    account: Account, metric: str, sent: Sent, at: datetime, *, may_read: bool, http: Client, now: datetime
+) -> Sample:
+    if metric not in TYPES:
+        return Sample(metric, None, "unsupported")
+    if not may_read:
+        return Sample(metric, None, "unavailable")
+    kind = "ugc" if ":ugcPost:" in sent.external_id else "share"
+    entity = f"({kind}:{quote(sent.external_id, safe='')})"
+    url = (
+        f"{account.base_url}/rest/memberCreatorPostAnalytics?q=entity&entity={entity}"
+        f"&queryType={TYPES[metric]}&aggregation=TOTAL"
+    )
+    response = ask(http, "GET", url, what="LinkedIn", headers=headers(account))
+    answer = json_object(response.body)
+    if response.status in {400, 403, 404, 422} and answer is not None:
+        # One metric that is refused, as ended ones are, takes no other along.
+        return Sample(metric, None, "unavailable")
+    if response.status != 200 or answer is None:
+        fail(response, account=account, now=now, is_commit=False)
+    value = _count(answer.get("elements"))
+    if value is not None:
+        return Sample(metric, value)
+    return Sample(metric, None, "delayed" if now - at < LATE else "unavailable")
+
+
+def _count(elements: Any) -> int | None:
+    first = elements[0] if isinstance(elements, list) and elements else None
+    value = first.get("count") if isinstance(first, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def little_text(text: str) -> str:
+    """The text as `commentary` takes it; addresses stay links, hashtags become what people can follow."""
+    out, position = [], 0
+    for link in find_links(text):
+        if link.has_scheme:
+            out += [_words(text[position : link.start]), _address(text[link.start : link.end])]
+            position = link.end
+    return "".join([*out, _words(text[position:])])
+
+
+def length(text: str) -> int:
+    return len(little_text(text))
+
+
+def _address(url: str) -> str:
+    return "".join(_IN_ADDRESS.get(sign, sign) for sign in url)
+
+
+def _words(text: str) -> str:
+    out, position = [], 0
+    for match in _HASHTAG.finditer(text):
+        out += [_escaped(text[position : match.start()]), rf"{{hashtag|\#|{_escaped(match[1])}}}"]
+        position = match.end()
+    return "".join([*out, _escaped(text[position:])])
+
+
+def _escaped(text: str) -> str:
+    return _RESERVED.sub(lambda match: f"\\{match[0]}", text)
 
 
 def _rule(**changes: Any) -> BucketRule:
@@ -212,7 +300,7 @@ class LinkedIn(TokenPlatform):
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return numbers.samples(account, sent, http=http, now=now)
+        return samples(account, sent, http=http, now=now)
 
 
 def sent_of(urn: str) -> Sent:

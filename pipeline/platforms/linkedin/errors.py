@@ -6,8 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from pipeline.platforms.answers import json_object
-from pipeline.platforms.http_calls import fail_plainly, said, wait_until_reset, words_of
+from pipeline.platforms.http_calls import fail_plainly, json_object, said, wait_until_reset, words_of
 from pipeline.platforms.tokens import bearer
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 

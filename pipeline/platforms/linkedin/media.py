@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, Adapted, PayloadAsset, Pending, Prepared, Ready
-from pipeline.platforms.http_calls import ask
+from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.linkedin.errors import fail, headers
 from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer

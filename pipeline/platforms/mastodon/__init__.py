@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import (
     Absent,
     Account,
@@ -32,19 +31,22 @@ from pipeline.platforms.base import (
     Setting,
 )
 from pipeline.platforms.fitting import FITTING, fit
+from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.account import account_info
 from pipeline.platforms.mastodon.calls import call, read
 from pipeline.platforms.mastodon.history import (
+    PAGE,
     as_sent,
     asked_for,
     begin,
+    chain_of,
     chain_there,
     listed,
     look_closely,
     newest_of,
     sent_of,
+    since,
 )
-from pipeline.platforms.mastodon.lookup import PAGE, chain_of, since
 from pipeline.platforms.mastodon.posts import (
     accepted,
     counts_of,

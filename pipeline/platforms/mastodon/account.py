@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, AccountInfo
+from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.calls import call, fail, read, server_of, text
 from pipeline.platforms.mastodon.rules import limits_in
 from pipeline.plugins import Refused

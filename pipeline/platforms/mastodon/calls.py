@@ -9,8 +9,15 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Unpack
 
-from pipeline.platforms.answers import json_object
-from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, said, wait_until_reset, words_of
+from pipeline.platforms.http_calls import (
+    ask,
+    ask_once,
+    fail_plainly,
+    json_object,
+    said,
+    wait_until_reset,
+    words_of,
+)
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:

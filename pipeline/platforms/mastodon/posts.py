@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import METRICS, Account, Adapted, PayloadAsset, Sample
+from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.calls import call, fail, read, text
-from pipeline.platforms.multipart import file_of, multipart
 from pipeline.platforms.rules import images_of
+from pipeline.platforms.uploads import file_of, multipart
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import regex
 
-from pipeline.platforms.counting import graphemes, with_links_at
-from pipeline.platforms.rules import BucketRule, MediaRule
+from pipeline.platforms.rules import BucketRule, MediaRule, graphemes, with_links_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,7 +18,6 @@ from standardwebhooks import Webhook
 
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms import settings as settings_of
-from pipeline.platforms.answers import json_object, retry_after
 from pipeline.platforms.base import (
     Absent,
     Account,
@@ -33,7 +32,7 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import PARTS_BETWEEN
-from pipeline.platforms.http_calls import ask, ask_once, words_of
+from pipeline.platforms.http_calls import ask, ask_once, json_object, retry_after, words_of
 from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, PluginError, Problem
 from pipeline.text import article
 

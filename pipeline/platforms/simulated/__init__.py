@@ -43,7 +43,6 @@ from urllib.parse import quote
 
 from config.core.http_client import OutboundError
 from pipeline.engines.base import BUCKETS
-from pipeline.platforms.answers import json_object, retry_after
 from pipeline.platforms.base import (
     METRICS,
     Absent,
@@ -57,6 +56,7 @@ from pipeline.platforms.base import (
     Sample,
     Sent,
 )
+from pipeline.platforms.http_calls import json_object, retry_after
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,

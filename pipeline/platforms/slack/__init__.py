@@ -12,7 +12,6 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from urllib.parse import urlencode
 
-from pipeline.platforms.answers import json_object, retry_after
 from pipeline.platforms.base import (
     Absent,
     Account,
@@ -29,11 +28,10 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.counting import utf16_units
 from pipeline.platforms.failures import fail
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import ask, ask_once
-from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of
+from pipeline.platforms.http_calls import ask, ask_once, json_object, retry_after
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
 from pipeline.platforms.slack.errors import ERRORS, UNSETTLED
 from pipeline.plugins import (
     ConfigInvalid,

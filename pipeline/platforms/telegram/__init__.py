@@ -13,7 +13,6 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import LONGEST_WAIT, json_object
 from pipeline.platforms.base import (
     Account,
     AccountInfo,
@@ -28,12 +27,11 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.counting import utf16_units
 from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import ask, ask_once
-from pipeline.platforms.multipart import File, file_of, multipart
-from pipeline.platforms.rules import BucketRule, MediaRule, images_of
+from pipeline.platforms.http_calls import LONGEST_WAIT, ask, ask_once, json_object
+from pipeline.platforms.rules import BucketRule, MediaRule, images_of, utf16_units
+from pipeline.platforms.uploads import File, file_of, multipart
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import (
     METRICS,
     Absent,
@@ -28,7 +27,7 @@ from pipeline.platforms.base import (
     Step,
 )
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import ask, ask_once
+from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.x import errors, media, numbers

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipeline.platforms.answers import json_object
-from pipeline.platforms.http_calls import WORDS, fail_plainly, said, wait_until_reset
+from pipeline.platforms.http_calls import WORDS, fail_plainly, json_object, said, wait_until_reset
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:

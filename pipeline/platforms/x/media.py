@@ -6,13 +6,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, Adapted, PayloadAsset, Pending, Prepared, Ready
-from pipeline.platforms.http_calls import ask
-from pipeline.platforms.multipart import File, multipart
+from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer, end_of
-from pipeline.platforms.uploads import part_of
+from pipeline.platforms.uploads import File, multipart, part_of
 from pipeline.platforms.x import errors
 from pipeline.plugins import Refused, TryLater
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import METRICS, Account, Sample, Sent
-from pipeline.platforms.http_calls import ask
+from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.tokens import bearer
 from pipeline.platforms.x import errors
 

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Absent, Account, Adapted, CannotTell
-from pipeline.platforms.http_calls import ask
+from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.tokens import bearer
 from pipeline.platforms.x import errors
 from pipeline.text.links import find_links

@@ -7,7 +7,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import (
     METRICS,
     Absent,
@@ -26,10 +25,9 @@ from pipeline.platforms.base import (
     Setting,
     Step,
 )
-from pipeline.platforms.counting import utf8_bytes
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import ask, ask_once
-from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
+from pipeline.platforms.http_calls import ask, ask_once, json_object
+from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long, utf8_bytes
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.uploads import part_of
 from pipeline.platforms.youtube import upload

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NoReturn
 from zoneinfo import ZoneInfo
 
-from pipeline.platforms.answers import json_object, retry_after
-from pipeline.platforms.http_calls import WORDS, fail_plainly, said
+from pipeline.platforms.http_calls import WORDS, fail_plainly, json_object, retry_after, said
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:

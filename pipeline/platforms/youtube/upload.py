@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.answers import json_object
 from pipeline.platforms.base import Account, PayloadAsset, Prepared, Sent
-from pipeline.platforms.http_calls import ask
+from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.tokens import bearer
 from pipeline.platforms.uploads import part_of
 from pipeline.platforms.youtube.errors import fail

@@ -9,9 +9,8 @@ from accounts import workspaces
 from pipeline import outlets
 from pipeline.models import GeneratedItem, Outlet, Publication, Revision, ShortLink
 from pipeline.outlets import short_links
-from pipeline.platforms.counting import graphemes
 from pipeline.platforms.fitting import fit
-from pipeline.platforms.rules import BucketRule
+from pipeline.platforms.rules import BucketRule, graphemes
 from pipeline.publish.payload import payload_of
 from pipeline.text.links import ascii_url
 from tests.pipeline.steps import NOON, accepted, make_items, make_stage, promise, reread, send
