@@ -4,7 +4,7 @@ from pipeline.publish.blockers import Blocker, held_back, hold_of, latest_of
 from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, refresh_item
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
-from pipeline.publish.post_restore import doubt_promised
+from pipeline.publish.reconciliation import doubt_promised, settle
 from pipeline.publish.removal import remove
 from pipeline.publish.requests import (
     cancel,
@@ -15,7 +15,6 @@ from pipeline.publish.requests import (
     retry,
     wake_scheduled,
 )
-from pipeline.publish.resolution import settle
 from pipeline.publish.results import note_metrics
 from pipeline.publish.revert import as_they_stand, promise_as_before, put_back
 from pipeline.publish.send import HELD_WAIT
@@ -28,8 +27,7 @@ from pipeline.publish.timing.queue_slots import (
     moments_of,
     queue_of,
 )
-from pipeline.publish.timing.reschedule import retime
-from pipeline.publish.timing.timezone_sync import ZONES_EVERY_SECONDS, follow_zones, set_clocks
+from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, follow_zones, retime, set_clocks
 from pipeline.publish.validation import (
     CannotPublish,
     Judged,

@@ -1,4 +1,4 @@
-"""Ask a platform what became of a call whose outcome nobody knows."""
+"""Ask a platform, or a person, what became of a call whose outcome nobody knows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import structlog
 from django.db import transaction
 from django.db.models import Max
 
-from config.core import dispatch, limits, states
+from accounts import audit
+from config.core import dispatch, ids, limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from pipeline.models import Attempt
+from config.core.errors import Conflict
+from pipeline.models import Attempt, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
-from pipeline.platforms.base import Absent, CannotTell, Found
-from pipeline.plugins import OutcomeUnknown, PluginError, TryLater
+from pipeline.platforms.base import Absent, CannotTell, Found, Sent
+from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.publish.call_client import LONGEST
 from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
-from pipeline.publish.post_restore import is_in_doubt, was_never_called
 from pipeline.publish.results import (
     LEASE,
     as_shown,
@@ -33,11 +35,22 @@ from pipeline.publish.results import (
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from pipeline.models import Publication
-
 NOT_THERE_YET: Final = "The platform doesn't have it yet. The call may still get through, so it is looked up again before it is sent again."
 
 log = structlog.get_logger(__name__)
+CODE: Final = "restored"
+"""The `error.code` of a publication that is in doubt for this reason."""
+ASKED: Final = "The service was restored from a backup. The platform is asked whether it has this already; then it goes on."
+NOT_ASKED: Final = (
+    "The service was restored from a backup, and this platform can't be asked whether it has this already. "
+    "Look there; then the operator says what is so with manage.py settle_publication."
+)
+NOT_KNOWN: Final = (
+    "The service was restored from a backup, and nobody knows whether this was mailed since. "
+    "Ask a subscriber; then the operator says what is so with manage.py settle_publication."
+)
+NOT_POSTED: Final = "Whoever was to post it said that it wasn't posted."
+AGAIN: Final = "Retry it to have it handed over again, or leave it."
 
 
 def look_up(row: Publication, now: datetime) -> None:
@@ -156,3 +169,82 @@ def look_again(row: Publication, now: datetime, *, at: datetime | None = None) -
         refresh_item(item, now=now)
         if is_time_to_tell:
             tell(row, item, "published.failed", now, will_retry=False)
+
+
+def doubt_promised(*, now: datetime) -> int:
+    """Have everything that was still to be sent looked up first; returns how many publications that are.
+
+    All of it, not only what was due since: a person may have published it earlier. What a platform shows out of our own
+    database (the workspace's feed) isn't in doubt, nor what a person posts: whoever is handed it sees it there. What is
+    mailed is, also where its call had begun.
+    """
+    doubted = 0
+    with transaction.atomic():
+        promised = Publication.everywhere.unsent()
+        for key in list(promised.order_by("item_id", "id").values_list("pk", flat=True)):
+            row = Publication.everywhere.select_related("item").get(pk=key)
+            platform = platform_of(row.platform)
+            is_ours = platform.posts_are_ours or row.status == PublicationStatus.PUBLISHING
+            if platform.is_by_hand or (is_ours and not platform.mails_subscribers):
+                continue
+            # One by one and in this order: item, then publication, as everywhere.
+            item = locked(row.item)
+            message = ASKED if platform.can_reconcile else NOT_ASKED
+            message = NOT_KNOWN if platform.mails_subscribers else message
+            shown = as_shown(OutcomeUnknown(message, code=CODE), is_retried=False)
+            states.move(
+                row,
+                "unknown",
+                error=shown,
+                unknown_since=now,
+                unknown_told_at=None,
+                lookups=0,
+                next_attempt_at=now,
+                wake_at=now,
+                updated_at=now,
+                **work_queue.overtake(),
+            )
+            refresh_item(item, now=now)
+            doubted += 1
+    return doubted
+
+
+def is_in_doubt(row: Publication) -> bool:
+    """Of a restore: our own ledger can't say what was mailed since its backup."""
+    return bool(row.error and row.error.get("code") == CODE)
+
+
+def was_never_called(row: Publication) -> bool:
+    """In doubt only because of a restore: no call of it is open that we know of."""
+    return is_in_doubt(row) and not (Attempt.everywhere.open().filter(publication=row).exists())
+
+
+def settle(publication: Publication, *, was_sent: bool, url: str = "", by: str, now: datetime) -> Publication:
+    """A person's word: published, or not.
+
+    What has an unknown outcome and isn't there is sent again; what was handed over and not posted has failed, and can
+    be retried. Raises `Conflict` of anything else.
+    """
+    with transaction.atomic():
+        locked(publication.item)
+        row: Publication = (
+            Publication.everywhere.select_for_update(of=("self",))
+            .select_related("item", "outlet", "workspace")
+            .get(pk=publication.pk)
+        )
+        by_hand = is_handed_over(row)
+        if row.status != PublicationStatus.UNKNOWN and not by_hand:
+            message = f"It is {row.status}; only an unknown outcome can be settled, or what was handed over."
+            raise Conflict.because(code="not_unknown", message=message)
+        if was_sent:
+            record_success(row, Sent(external_id="", url=url), now, attempt=None)
+        elif by_hand:
+            record_failure(
+                row, Refused(NOT_POSTED, code="not_posted", action=AGAIN), now, attempt=None, tries=1
+            )
+        else:
+            note_absent(row, now)
+        details = {"was_sent": was_sent, "url": url}
+        name = ids.encode("pub", row.pk)
+        audit.note("publication.settled", workspace=row.workspace, actor=by, subject=name, details=details)
+    return row

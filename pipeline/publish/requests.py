@@ -21,10 +21,9 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.publish.item_status import lock_groups, locked, refresh_item, set_on
-from pipeline.publish.overrule import note_overruled
 from pipeline.publish.results import next_look
-from pipeline.publish.timing.late_policy import NO_CLOCK, columns_of
-from pipeline.publish.validation import Judged, Wish, judge, refuse_unless_publishable
+from pipeline.publish.timing.reschedule import NO_CLOCK, columns_of
+from pipeline.publish.validation import Judged, Wish, judge, note_overruled, refuse_unless_publishable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

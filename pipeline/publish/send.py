@@ -36,7 +36,7 @@ from pipeline.publish.results import (
     record_unknown,
     take_over,
 )
-from pipeline.publish.timing import late_policy
+from pipeline.publish.timing import reschedule
 from pipeline.publish.timing.rate_caps import is_paced, wait_of
 from pipeline.publish.validation import why_closed
 from pipeline.switches import kill_switch
@@ -71,8 +71,8 @@ def send(row: Publication, now: datetime) -> None:
         put_off(row, moment, now)
         return
     is_held = next(held_back(row, now, may_be_on_hold=row.is_on_hold), None) is not None
-    if not is_held and late_policy.has_to_move(row, now):
-        if late_policy.move(row, now):
+    if not is_held and reschedule.has_to_move(row, now):
+        if reschedule.move(row, now):
             return
         is_held = True
     if is_held:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from config.core import ids, states
+from config.core import ids, limits, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
-from pipeline.plugins import OutcomeUnknown, Refused
-from pipeline.publish.after_publish import finish
+from pipeline.outlets.outlet_client import connect
+from pipeline.outlets.renewal import fresh_credentials
+from pipeline.platforms.base import Sent
+from pipeline.plugins import OutcomeUnknown, PluginError, Refused
 from pipeline.publish.blockers import IS_ON_HOLD
 from pipeline.publish.manual_publish import is_handed_over
+from pipeline.publish.payload import key_of, post_for
 from pipeline.publish.reconciliation import look_again, look_up
 from pipeline.publish.removal import give_up_removing, take_back
-from pipeline.publish.results import record_failure, record_unknown
+from pipeline.publish.results import LEASE, record_failure, record_unknown
 from pipeline.publish.send import send
+from pipeline.publish.validation import why_closed
+from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
+TRIES: Final = 4
+WAIT: Final = timedelta(minutes=5)
 log = structlog.get_logger(__name__)
 
 INTERRUPTED: Final = "The call was interrupted; the platform is asked whether it has the item."
@@ -39,6 +46,41 @@ _ATTEMPTS_BEFORE: Final = Coalesce(
     ),
     0,
 )
+
+
+def finish(row: Publication, now: datetime) -> None:
+    """Ask the platform for what is left to do; given up after some tries, and told in the log alone."""
+    is_gone = row.outlet.deleted_at is not None or row.item.deleted_at is not None
+    if is_gone or not row.external_id:
+        # Nothing is left to add to, or nobody knows which post it is: a person only said that it was sent.
+        row.sleep_until(None, attempts=0, step="done")
+        return
+    is_stopped = kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id)
+    if is_stopped is not None or why_closed(row.outlet) is not None:
+        row.sleep_until(now + WAIT, attempts=0)
+        return
+    sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
+    tries = int(row.step_state.get("finish_tries", 0)) + 1
+    try:
+        connection = connect(fresh_credentials(row.outlet, now=now))
+        row.renew_lease(LEASE)
+        details = connection.platform.finish(
+            connection.account, post_for(row, connection), sent, http=connection.http, now=now
+        )
+    except PluginError as error:
+        log.info("finish_failed", publication=key_of(row), code=error.code, tries=tries)
+        is_over = tries >= TRIES
+        row.sleep_until(
+            None if is_over else now + WAIT,
+            attempts=0,
+            step="done" if is_over else "finish",
+            step_state={**row.step_state, "finish_tries": tries},
+        )
+        return
+    crash_point("publish.finished")
+    kept = {**row.details, **(details or {})}
+    url = str(kept.pop("url", "") or row.url)[: limits.URL_CHARACTERS]
+    row.sleep_until(None, attempts=0, step="done", details=kept, url=url)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from accounts import audit
 from config.core import ids
 from config.core.errors import Conflict, Detail, Invalid
+from config.core.ids import encode
 from pipeline.models import GeneratedItem, HoldReason, Outlet, OutletStatus, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import account_of, buckets_of, platform_of
 from pipeline.outlets.references import check_outlets
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from pipeline.models import Asset, PublishQueue
     from pipeline.platforms.base import Payload
     from pipeline.text.wall_clock import Slot, WallClock
+
+ACTION: Final = "checks.overruled"
 
 
 @dataclass(frozen=True)
@@ -271,3 +275,16 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
         message = "The workspace asks for an approval first: POST …/approve."
         return Detail("approval", "approval_required", message)
     return None
+
+
+def note_overruled(item: GeneratedItem, *, by: str) -> None:
+    """Note the warnings of the revision that is approved, in the transaction of the approval; nothing without any.
+
+    The entry names the checks and not what they say: it stays when the item's words are erased.
+    """
+    warned = [one["code"] for one in item.present_checks if one["outcome"] != "passed"]
+    if warned:
+        details = {"revision": item.revision, "checks": warned}
+        audit.note(
+            ACTION, workspace=item.workspace, actor=by, subject=encode("gen", item.pk), details=details
+        )

@@ -39,7 +39,7 @@ from pipeline.models import (
     SeriesIssue,
 )
 from pipeline.plugins import Refused
-from pipeline.publish.overrule import note_overruled
+from pipeline.publish.validation import note_overruled
 from pipeline.review import storyboards
 from pipeline.review.rerender import draw_again, write, write_revision
 from pipeline.review.rerender import locked as _locked

@@ -1,22 +1,85 @@
-"""What is scheduled gets another time; its words, its approval and what holds it back stay as they are."""
+"""Publications that get another time: by a person, by the rule for what is late, by a changed time zone."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
 
+import structlog
+from django.db import transaction
 from django.db.models import F
 
 from config.core import dispatch, work_queue
+from config.core.clock import utc_now
+from config.core.datetimes import as_z
 from config.core.middleware import request_id
 from pipeline.models import Publication
-from pipeline.publish.item_status import refresh_item
-from pipeline.publish.timing.late_policy import NO_CLOCK, columns_of
+from pipeline.publish.blockers import is_too_late
+from pipeline.publish.item_status import locked, refresh_item
+from pipeline.publish.payload import key_of
+from pipeline.publish.results import is_overdue, next_look, tell, write_scheduled
+from pipeline.publish.timing.queue_slots import lock_outlets, next_free, queue_of
+from pipeline.text.wall_clock import UnknownZone, WallClock, moment_of
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Iterator
 
     from pipeline.models import PublishQueue
-    from pipeline.text.wall_clock import WallClock
+
+NO_CLOCK: Final = {"local_time": "", "zone": "", "on_gap": "", "on_overlap": ""}
+log = structlog.get_logger(__name__)
+
+ZONES_EVERY_SECONDS: Final = 600.0
+AT_ONCE: Final = 500
+
+
+def has_to_move(row: Publication, now: datetime) -> bool:
+    return row.late_policy == "next_slot" and is_too_late(row, now)
+
+
+def move(row: Publication, now: datetime) -> bool:
+    """Promise it anew for the next free slot; False where its queue has none, or is paused."""
+    with transaction.atomic():
+        item = locked(row.item)
+        lock_outlets([row.outlet])
+        queue = queue_of(row.outlet, row.workspace)
+        slot = next_free(row.outlet, queue, after=now, own=row)
+        if slot is None or row.due_at is None:
+            return False
+        is_told = is_overdue(row, now)
+        late = int((now - row.due_at).total_seconds() // 60)
+        message = (
+            f"It was {late} minutes late, which its late policy doesn't allow: it goes to the next free slot."
+        )
+        write_scheduled(
+            row,
+            {
+                "due_at": slot.moment,
+                "wake_at": slot.moment,
+                "next_attempt_at": None,
+                "attempts": 0,
+                "overdue_told_at": None,
+                "queue": queue,
+                "waits_for": {"code": "moved_to_slot", "message": message, "until": as_z(slot.moment)},
+                "updated_at": now,
+                **columns_of(slot.clock),
+            },
+        )
+        refresh_item(item, now=now)
+        if is_told:
+            # The promise that was missed is told; the new one is told of its own, should it be missed too.
+            tell(row, item, "published.overdue", now)
+    return True
+
+
+def columns_of(clock: WallClock) -> dict[str, Any]:
+    return {
+        "local_time": clock.text,
+        "zone": clock.timezone,
+        "on_gap": clock.on_gap,
+        "on_overlap": clock.on_overlap,
+    }
 
 
 def retime(
@@ -52,3 +115,60 @@ def retime(
     dispatch.wake()
     moved: Publication = Publication.everywhere.select_related("item", "outlet").get(pk=row.pk)
     return moved
+
+
+def follow_zones() -> int:
+    """The hands' own job: every few minutes, all of it in one go; 0, for nothing is left then."""
+    set_clocks(now=utc_now())
+    return 0
+
+
+def set_clocks(*, now: datetime) -> int:
+    """Promise anew what its clock now shows at another moment; returns how many publications that were."""
+    # What this process has read of a zone may be older than the file.
+    ZoneInfo.clear_cache()
+    return sum(_set(row, now) for row in _clocked(now))
+
+
+def _clocked(now: datetime) -> Iterator[Publication]:
+    rows = Publication.everywhere.scheduled().filter(due_at__gt=now).exclude(local_time="")
+    last = None
+    while True:
+        some = list((rows.filter(id__gt=last) if last else rows).order_by("id")[:AT_ONCE])
+        if not some:
+            return
+        yield from some
+        last = some[-1].pk
+
+
+def _set(row: Publication, now: datetime) -> bool:
+    clock = WallClock(datetime.fromisoformat(row.local_time), row.zone, row.on_gap, row.on_overlap)
+    try:
+        moment = moment_of(clock)
+    except UnknownZone:
+        # A zone that was taken out of the tables: the moment that was promised stands.
+        log.warning("zone_is_gone", publication=key_of(row), zone=row.zone)
+        return False
+    if moment == row.due_at:
+        return False
+    with transaction.atomic():
+        item = locked(row.item)
+        former, row.due_at = row.due_at, moment
+        changed = (
+            Publication.everywhere.scheduled()
+            .filter(pk=row.pk, due_at=former)
+            .update(
+                due_at=moment,
+                wake_at=next_look(row),
+                overdue_told_at=None,
+                waits_for=None,
+                version=F("version") + 1,
+                updated_at=now,
+                **work_queue.overtake(),
+            )
+        )
+        if changed:
+            refresh_item(item, now=now)
+            log.info("clock_set", publication=key_of(row), was=str(former), moment=str(moment))
+            dispatch.wake()
+    return bool(changed)

@@ -18,7 +18,7 @@ from pipeline import publish
 from pipeline.media import files
 from pipeline.models import Asset, GeneratedItem, Outlet, Publication, Revision
 from pipeline.platforms import http_calls
-from pipeline.publish import after_publish, reconciliation, results, send, steps
+from pipeline.publish import reconciliation, results, send, steps
 from tests.pipeline.steps import claimed, reread, to
 from tests.platforms.test_faults import KEEPS_FROM_DOUBLING, KINDS
 from tests.sizes import size
@@ -168,7 +168,7 @@ def play(world: World, number: int, trial: Trial, patch: pytest.MonkeyPatch) -> 
             raise Killed
         return answer
 
-    for module in (steps, send, results, reconciliation, after_publish):
+    for module in (steps, send, results, reconciliation, steps):
         patch.setattr(module, "crash_point", passed)
     patch.setattr(Client, "request", request)
     row = publication

@@ -16,8 +16,8 @@ from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared
 from pipeline.platforms.rules import BucketRule
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import OutcomeUnknown, Problem, Refused
-from pipeline.publish import after_publish
 from pipeline.publish import send as sending
+from pipeline.publish import steps
 from pipeline.review import decisions
 from pipeline.switches import kill_switch
 from tests.pipeline.steps import NOON, calls, claimed, make_stage, promise, reread, send
@@ -224,7 +224,7 @@ def test_a_hand_that_is_killed_after_what_follows_does_it_again(ready, stage, fi
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(after_publish, "crash_point", kill)
+        patch.setattr(steps, "crash_point", kill)
         with pytest.raises(Killed):
             send(publication)
     assert (reread(publication).status, reread(publication).step) == ("published", "finish")
