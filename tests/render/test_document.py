@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from pipeline.render.document import bind
-from pipeline.render.files import RenderedAsset, rendered
-from pipeline.render.image import render
+from pipeline.render.image import RenderedAsset, bind, render, rendered
 from pipeline.render.plan import Layout, Picture, Wash, as_json, from_json
 
 

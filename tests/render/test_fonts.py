@@ -7,8 +7,8 @@ import re
 import pytest
 from PIL import features
 
+from pipeline.engines.persona_tweet import say_date
 from pipeline.render.colour import contrast, luminance, mix, parse, readable
-from pipeline.render.dates import say_date
 from pipeline.render.typography import fonts
 from pipeline.render.typography.clusters import font_of, is_emoji, missing
 from pipeline.render.typography.typeset import typeset

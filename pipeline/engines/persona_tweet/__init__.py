@@ -20,7 +20,6 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render import colour
-from pipeline.render.dates import say_date
 from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Layout, Media, Panel, Picture, Words
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.blocks import Style
@@ -31,11 +30,55 @@ from pipeline.text.weighted_length import LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.render.plan import Item
     from pipeline.render.typography.blocks import Block
 
+# The pattern, then the months as they stand after a day.
+_WAYS: Final[Mapping[str, tuple[str, str]]] = {
+    "en": (
+        "{day} {month} {year}",
+        "January February March April May June July August September October November December",
+    ),
+    "en-us": (
+        "{month} {day}, {year}",
+        "January February March April May June July August September October November December",
+    ),
+    "de": (
+        "{day}. {month} {year}",
+        "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    ),
+    "fr": (
+        "{day} {month} {year}",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    ),
+    "es": (
+        "{day} de {month} de {year}",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    ),
+    "it": (
+        "{day} {month} {year}",
+        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    ),
+    "pt": (
+        "{day} de {month} de {year}",
+        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    ),
+    "nl": (
+        "{day} {month} {year}",
+        "januari februari maart april mei juni juli augustus september oktober november december",
+    ),
+    "ar": (
+        "{day} {month} {year}",
+        "يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر",
+    ),
+    "he": (
+        "{day} ב{month} {year}",
+        "ינואר פברואר מרץ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר",
+    ),
+}
 SIZES: Final = (UPRIGHT, SQUARE)
 LEAST_SIZE: Final = 40
 """Of the words, in pixels."""
@@ -70,6 +113,16 @@ A Persona Tweet is one idea from one source, drawn as large words on a picture t
 - Write no link and no address: nobody can follow one in a picture. No hashtags. Mention no account.
 - One or two sentences; a line break only between them.
 """
+
+
+def say_date(on: date, language: str) -> str:
+    """With the month in words where the language is known, else as ISO 8601 writes it."""
+    tag = language.lower().replace("_", "-")
+    way = _WAYS.get(tag) or _WAYS.get(tag.partition("-")[0])
+    if way is None:
+        return on.isoformat()
+    pattern, months = way
+    return pattern.format(day=on.day, month=months.split()[on.month - 1], year=on.year)
 
 
 class PersonaTweet(Engine):

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pipeline.render.audio.filters import SAMPLES, Sound, db, from_db, run, silence
-from pipeline.render.audio.loudness import fitted, measure
+from pipeline.render.audio.loudness import fitted, master, measure
+from pipeline.render.video.footage import heard
 from pipeline.render.video.storyboard import Audio
 
 if TYPE_CHECKING:
-    from pipeline.render.video.storyboard import Duck
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from pipeline.render.video.storyboard import Duck, Storyboard
 
 BELOW_LEAST: Final = 12.0
 BELOW_MOST: Final = 18.0
@@ -22,6 +26,8 @@ _SEAM: Final = 0.5
 """Seconds over which music that is too short goes over into its beginning."""
 _SPOKEN: Final = 0.3
 """Seconds; a shorter rest between two words counts as spoken."""
+_EDGE: Final = 0.01
+"""Seconds in which a take comes and goes, so that no cut clicks."""
 
 
 def mix(*, voice: Sound | None, music: Sound | None, seconds: float, audio: Audio | None = None) -> Sound:
@@ -110,3 +116,32 @@ def _while_spoken(sound: Sound, voice: Sound) -> Sound:
     is_spoken = np.convolve(~is_near, reach, "same") == 0
     heard: Sound = sound[: blocks * width].reshape(blocks, width, 2)[is_spoken].reshape(-1, 2)
     return heard
+
+
+def sound_of(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | None:
+    """As long as the film, at its loudness; None for a film without takes, or whose takes are silent."""
+    if not board.audio.takes:
+        return None
+    cut = joined(board, watch)
+    if not cut.any():
+        return None
+    mixed = mix(voice=cut, music=None, seconds=board.duration, audio=board.audio)
+    return master(mixed).sound
+
+
+def joined(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound:
+    """The takes where they belong, as they are. A film's frame is a whole number of samples long."""
+    whole = silence(0, samples=board.frames * SAMPLES // board.fps)
+    for take in board.audio.takes:
+        start, end = round(take.start * SAMPLES), min(round(take.end * SAMPLES), len(whole))
+        with watch(take.asset) as file:
+            whole[start:end] = _edged(heard(take.asset, file, take.since, end - start))
+    return whole
+
+
+def _edged(sound: Sound) -> Sound:
+    length = min(round(_EDGE * SAMPLES), len(sound) // 2)
+    rising = np.linspace(0.0, 1.0, length, dtype=np.float32)[:, None]
+    sound[:length] *= rising
+    sound[len(sound) - length :] *= rising[::-1]
+    return sound

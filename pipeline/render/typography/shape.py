@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.render.typography import fonts, wrap
+from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import visual_order
 from pipeline.render.typography.blocks import Block, Line, Run
 from pipeline.render.typography.breaks import Piece, broken, is_unseen
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 
     from pipeline.render.typography.blocks import Direction, Style
 
+_SEARCH_STEPS = 10
+_LOOSE = 1.05
+"""The column that is aimed at, against the narrowest one that takes no more lines."""
+_LONGEST = 1.25
+"""How long a line may get against the narrowest column, where that spares a bad break."""
+_TOO_LONG = 3.0
+_SHORT_LAST = 0.34
+_SHORT_LAST_COST = 0.25
+_LAST_LINE = 0.6
+_PER_LINE = 2.0
 _MEASURED_AT: Final = 128
 _ASCENT: Final = 0.96875
 _DESCENT: Final = 0.2412109375
@@ -31,6 +41,86 @@ _SMALLER: Final = (0.96, 0.92, 0.88, 0.84)
 _FOR_SMALLER: Final = 0.15
 _FEW_LINES: Final = 3
 _OPENING_MARKS: Final = frozenset('"\u201c\u201e\u201d\u00ab\u2018\u201a')
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A piece in units of its type size: its own width, that of the space after it, that of its hyphen."""
+
+    width: float
+    space: float
+    hyphen: float
+    cost: float
+
+
+def _greedy(parts: Sequence[Measured], width: float) -> int | None:
+    """How many lines it takes; None where a piece is wider than a line."""
+    lines = 1
+    used = 0.0
+    for part in parts:
+        if part.width + part.hyphen > width:
+            return None
+        # A hyphen is only drawn where the line ends there.
+        if used and used + part.width + part.hyphen > width:
+            lines += 1
+            used = 0.0
+        used += part.width + part.space
+    return lines
+
+
+def line_count(parts: Sequence[Measured], width: float) -> int | None:
+    """The fewest lines; None where a piece is wider than a line."""
+    return _greedy(parts, width)
+
+
+def balanced(parts: Sequence[Measured], width: float) -> list[tuple[int, int]]:
+    """The lines as ranges of pieces. Every piece must fit into the width."""
+    fewest = _greedy(parts, width)
+    if fewest is None:
+        message = "A piece is wider than the line."
+        raise ValueError(message)
+    if fewest == 1:
+        return [(0, len(parts))]
+    narrow, wide = 0.0, width
+    for _ in range(_SEARCH_STEPS):
+        middle = (narrow + wide) / 2
+        lines = _greedy(parts, middle)
+        if lines is not None and lines <= fewest:
+            wide = middle
+        else:
+            narrow = middle
+    return _evenest(parts, min(width, wide * _LOOSE), min(width, wide * _LONGEST))
+
+
+def _evenest(parts: Sequence[Measured], column: float, longest: float) -> list[tuple[int, int]]:
+    """The cheapest lines: squares of what they differ from the column, prices of the breaks, and each line's own."""
+    count = len(parts)
+    best = [0.0] + [float("inf")] * count
+    cut_at = [0] * (count + 1)
+    for end in range(1, count + 1):
+        used = -parts[end - 1].space
+        is_last = end == count
+        for start in range(end - 1, -1, -1):
+            used += parts[start].width + parts[start].space
+            line = used + parts[end - 1].hyphen
+            if line > longest + 1e-9 and start < end - 1:
+                break
+            slack = (column - line) / column
+            weight = _TOO_LONG if slack < 0 else _LAST_LINE if is_last else 1.0
+            price = _PER_LINE + slack * slack * weight
+            if not is_last:
+                price += parts[end - 1].cost
+            elif line < _SHORT_LAST * column:
+                price += _SHORT_LAST_COST
+            if best[start] + price < best[end]:
+                best[end] = best[start] + price
+                cut_at[end] = start
+    lines: list[tuple[int, int]] = []
+    end = count
+    while end:
+        lines.append((cut_at[end], end))
+        end = cut_at[end]
+    return lines[::-1]
 
 
 @dataclass(frozen=True)
@@ -73,7 +163,7 @@ class Shape:
                     least = max(least, 2 * max(above, below) + _ASCENT + _DESCENT + 0.01)
         return least
 
-    def _measure(self, paragraph: Paragraph, parts: Sequence[Piece]) -> list[wrap.Measured]:
+    def _measure(self, paragraph: Paragraph, parts: Sequence[Piece]) -> list[Measured]:
         measured = []
         for part in parts:
             runs = self._spans(paragraph, part.start, part.end)
@@ -84,7 +174,7 @@ class Shape:
             )
             hyphen = advance(part.hyphen, self._pen(fonts.INTER, 0, _MEASURED_AT)) if part.hyphen else 0.0
             scale = 1 / _MEASURED_AT
-            measured.append(wrap.Measured(width * scale, space * scale, hyphen * scale, part.cost))
+            measured.append(Measured(width * scale, space * scale, hyphen * scale, part.cost))
         return measured
 
     @staticmethod
@@ -144,7 +234,7 @@ class Shape:
         """The mean square of the room that the lines leave, the last one apart, against the longest of them."""
         widths: list[float] = []
         for _, _, sizes in self._parts(size, may_break=may_break) or ():
-            for first, end in wrap.balanced(sizes, self.width / size):
+            for first, end in balanced(sizes, self.width / size):
                 line = sum(part.width + part.space for part in sizes[first:end])
                 widths.append(line - sizes[end - 1].space + sizes[end - 1].hyphen)
         if len(widths) < _FEW_LINES:
@@ -154,7 +244,7 @@ class Shape:
 
     def _parts(
         self, size: int, *, may_break: bool
-    ) -> list[tuple[Paragraph, list[Piece], list[wrap.Measured]]] | None:
+    ) -> list[tuple[Paragraph, list[Piece], list[Measured]]] | None:
         """The pieces of each paragraph at a size; None where one is wider than the box."""
         room = self.width / size
         found = []
@@ -170,10 +260,10 @@ class Shape:
         return found
 
     def _break(
-        self, paragraph: Paragraph, measured: list[wrap.Measured], room: float
-    ) -> tuple[list[Piece], list[wrap.Measured]]:
+        self, paragraph: Paragraph, measured: list[Measured], room: float
+    ) -> tuple[list[Piece], list[Measured]]:
         parts: list[Piece] = []
-        sizes: list[wrap.Measured] = []
+        sizes: list[Measured] = []
         clusters = list(paragraph.clusters)
         for piece, size in zip(paragraph.pieces, measured, strict=True):
             if size.width + size.hyphen <= room:
@@ -195,7 +285,7 @@ class Shape:
         found = self._parts(size, may_break=may_break)
         if found is None:
             return None
-        counts = [wrap.line_count(sizes, self.width / size) or 1 for _, _, sizes in found]
+        counts = [line_count(sizes, self.width / size) or 1 for _, _, sizes in found]
         return sum(counts) if sum(counts) * size * self.leading <= self.height + 0.5 else None
 
     def _set(self, size: int, *, may_break: bool) -> Block | None:
@@ -207,7 +297,7 @@ class Shape:
         step = size * self.leading
         above = (step - size * (_ASCENT + _DESCENT)) / 2 + size * _ASCENT
         for paragraph, parts, sizes in found:
-            for first, end in wrap.balanced(sizes, self.width / size):
+            for first, end in balanced(sizes, self.width / size):
                 baseline = len(lines) * step + above
                 line = self._line(paragraph, parts[first:end], baseline, size)
                 if line.width > self.width + 0.5 or not self._stays_in(line, size, step, above):

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.render.video import scenes, sprites
 from pipeline.render.video.footage import Reel
-from pipeline.render.video.planes import Planes, blank, copy
-from pipeline.render.video.unusable import UnusableAsset
+from pipeline.render.video.planes import Planes, UnusableAsset, blank, copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
+    from pipeline.render.video.scenes import Ground
     from pipeline.render.video.storyboard import Motion, Overlay, Storyboard
-    from pipeline.render.video.visual import Ground
 
 SHRINKS: Final = (1, 2, 4)
 """How many times smaller than its storyboard a film may be."""

@@ -12,12 +12,11 @@ import numpy as np
 from PIL import Image
 
 from pipeline.plugins import Refused
-from pipeline.render.audio import clip_sound, loudness, mix, sounds
+from pipeline.render.audio import loudness, mix, sounds
 from pipeline.render.video import storyboard_json, verify
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import AUDIO_BITS, SAMPLES, Quality, encode
-from pipeline.render.video.planes import blank, to_rgb
-from pipeline.render.video.unusable import UnusableAsset
+from pipeline.render.video.planes import UnusableAsset, blank, to_rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +63,7 @@ def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> 
     quality = Quality(**job["quality"])
     sound = sound_of(Path(job["sound"])) if job["sound"] else heard(board, files)
     if sound is None:
-        sound = clip_sound.sound_of(board, watch)
+        sound = mix.sound_of(board, watch)
     partial = folder / f"{FILM}.part"
     encode(
         partial,

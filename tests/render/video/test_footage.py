@@ -11,13 +11,12 @@ import pytest
 from av.video.reformatter import Colorspace
 
 from pipeline.plugins import Refused
-from pipeline.render.audio import clip_sound
+from pipeline.render.audio import mix
 from pipeline.render.audio.loudness import TARGET, measure
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.footage import Reel, heard
-from pipeline.render.video.planes import blank, to_rgb
+from pipeline.render.video.planes import UnusableAsset, blank, to_rgb
 from pipeline.render.video.storyboard import Audio, Crop, Scene, Storyboard, Take, Visual, Zoom, faults
-from pipeline.render.video.unusable import UnusableAsset
 from tests.render import footage_files
 from tests.render.footage_files import number_in
 
@@ -195,7 +194,7 @@ def test_takes_are_where_they_belong_and_as_loud_as_films_are(long):
         (Scene(0.0, 8.0, Visual("clip", asset="a.mp4", since=2.0)),),
         audio=Audio(takes=(Take("a.mp4", 2.0, 0.0, 8.0),)),
     )
-    made = clip_sound.sound_of(board, lambda name: io.BytesIO(long))
+    made = mix.sound_of(board, lambda name: io.BytesIO(long))
     assert made is not None
     assert made.shape == (8 * 48_000, 2)
     assert measure(made).integrated == pytest.approx(TARGET, abs=0.5)
@@ -208,7 +207,7 @@ def test_silent_video_makes_a_silent_film():
     board = Storyboard(
         (Scene(0.0, 1.0, Visual("clip", asset="a.mp4")),), audio=Audio(takes=(Take("a.mp4", 0.0, 0.0, 1.0),))
     )
-    assert clip_sound.sound_of(board, lambda name: io.BytesIO(data)) is None
+    assert mix.sound_of(board, lambda name: io.BytesIO(data)) is None
 
 
 def test_second_that_the_video_does_not_have_is_named(long):
