@@ -28,8 +28,7 @@ from pipeline.media import footage, pictures
 from pipeline.models import BrandPick, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
-from pipeline.writers.digest import Part, combine
-from pipeline.writers.topic_brief import brief_of
+from pipeline.writers.briefs import Part, brief_of, combine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

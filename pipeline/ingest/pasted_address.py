@@ -19,8 +19,8 @@ from pipeline.sources.base import Source, host_in
 from pipeline.sources.feeds.discovery import discover
 from pipeline.sources.youtube.address import HOSTS, place_in
 from pipeline.switches.availability import environment_of_source
+from pipeline.text.article import find_headings
 from pipeline.text.normalization import seen_text, title_in
-from pipeline.writers.headings import find_headings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

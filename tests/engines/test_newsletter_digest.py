@@ -15,8 +15,8 @@ from pipeline.generate.checks import judge
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.newsletter import from_content
+from pipeline.writers.briefs import FACTS_MOST, Part, combine
 from pipeline.writers.claude import Claude
-from pipeline.writers.digest import FACTS_MOST, Part, combine
 from pipeline.writers.extractive import PLUGIN as EXTRACTIVE
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, PLAIN
 from tests.writers.messages_server import MessagesServer, ok

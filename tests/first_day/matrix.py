@@ -15,7 +15,7 @@ from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, Material, Still
 from pipeline.render.video.storyboard import Word
 from pipeline.text.normalization import seen_text
-from pipeline.writers.digest import Part, combine
+from pipeline.writers.briefs import Part, combine
 from pipeline.writers.extractive import PLUGIN as WRITER
 from pipeline.writers.screen import screened
 from tests.first_day.texts import Text, texts

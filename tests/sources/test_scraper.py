@@ -16,7 +16,7 @@ from pipeline.sources.limited_child import LimitedChild
 from pipeline.sources.scraper import PLUGIN
 from pipeline.sources.web_pages import text as page_text
 from pipeline.sources.web_pages import visit
-from pipeline.sources.web_pages.words import why_nothing_said
+from pipeline.sources.web_pages.entry import why_nothing_said
 
 from .fake_site import FakeSite, reply
 

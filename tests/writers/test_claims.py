@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.writers.claude.answers import Unreadable
-from pipeline.writers.claude.claims import spelled_out
+from pipeline.writers.claude.quotes import spelled_out
 
 TEXT = "The council voted 14 to 9 for the line, and the mayor “could not wait longer”. It costs £214 million."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.base import SourceText
+from pipeline.text.article import find_headings
 from pipeline.text.normalization import html_to_text, markdown_to_text
 from pipeline.writers.extractive import PLUGIN
-from pipeline.writers.headings import find_headings
 
 PARAGRAPH = "The council voted for the tram on Tuesday, and the works begin in spring near the harbour."
 

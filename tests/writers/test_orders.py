@@ -16,10 +16,10 @@ from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.normalization import read_body
 from pipeline.text.prompt_injection import carried_out, gives_orders, is_suspicious, orders_in
+from pipeline.writers.briefs import Subject, brief_of
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
 from pipeline.writers.screen import screened
-from pipeline.writers.topic_brief import Subject, brief_of
 from tests.engines.test_added import OTHER, TEXT
 from tests.engines.test_contract import SAMPLES
 from tests.writers.messages_server import MessagesServer, ok

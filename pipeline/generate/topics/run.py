@@ -30,7 +30,7 @@ from pipeline.models import (
 from pipeline.plugins import Refused
 from pipeline.writers.approved_lines import REPETITION
 from pipeline.writers.base import Usage
-from pipeline.writers.topic_brief import brief_of
+from pipeline.writers.briefs import brief_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from config.core import limits
 from config.core.ids import decode
 from pipeline.models import BrandPick, Topic
 from pipeline.sources.brand import is_in_season
-from pipeline.writers.topic_brief import Subject
+from pipeline.writers.briefs import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +16,16 @@ from accounts.models import Workspace
 from config.core import dispatch, ids, limits, states, work_queue
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Invalid
-from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
-from pipeline.schedule.recurring.eligibility import why_over
+from pipeline.models import (
+    GeneratedItem,
+    GeneratedItemStatus,
+    RawBody,
+    Recurrence,
+    RecurrenceStatus,
+    RecurrenceTurn,
+    Source,
+    SourceStatus,
+)
 from pipeline.states import PUBLISHABLE
 from pipeline.text.wall_clock import CLOCK_PATTERN, slots_on, zone_named
 
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
     from datetime import date
     from uuid import UUID
 
+    from pipeline.models import RawItem
+
 TIME: Final = "09:00"
 """When an item comes back where nobody said."""
 KEPT: Final = timedelta(days=90)
@@ -32,6 +43,60 @@ KEPT: Final = timedelta(days=90)
 FORGOTTEN_AT_ONCE: Final = 50
 LOOK: Final = timedelta(days=1)
 """How often it looks whether its source is still there, so that it doesn't promise what can't come."""
+
+
+@dataclass(frozen=True)
+class Over:
+    """Why it can't come back any more, in a code and in words that say what to do."""
+
+    code: str
+    message: str
+
+
+def why_over(item: GeneratedItem) -> Over | None:
+    """None while it can come back; the item as it is now. The nearest cause first."""
+    if item.deleted_at is not None:
+        return Over("item_erased", _("The item was erased. Let another one come back instead."))
+    if item.status == GeneratedItemStatus.REJECTED:
+        return _rejected(item)
+    raw = item.raw_item
+    if raw is None or raw.deleted_at is not None or not RawBody.everywhere.filter(raw_item=raw).exists():
+        return Over(
+            "content_erased", _("What it was made from was erased, so that nothing can be made of it.")
+        )
+    if raw.withdrawn_at is not None:
+        message = _(
+            "Its source took back what it was made from. Let it come back again once the source lists it."
+        )
+        return Over("source_withdrawn", message)
+    return _of_source(raw)
+
+
+def _rejected(item: GeneratedItem) -> Over:
+    if (item.rejection or {}).get("code") == "superseded":
+        message = _("Another variant was chosen. Let that one come back instead.")
+        return Over("item_superseded", message)
+    return Over("item_rejected", _("The item was rejected. Restore it, then let it come back again."))
+
+
+def _of_source(raw: RawItem) -> Over | None:
+    source = Source.everywhere.get(pk=raw.source_id)
+    if source.deleted_at is not None:
+        message = _("Its source %(name)s was deleted. Restore the source, then let it come back again.")
+        return Over("source_deleted", message % {"name": source.name})
+    if source.status == SourceStatus.GONE:
+        message = _(
+            "Its source %(name)s is gone. Switch the source on again or correct its address, then let the item come "
+            "back again."
+        )
+        return Over("source_gone", message % {"name": source.name})
+    return None
+
+
+def is_paused(item: GeneratedItem) -> bool:
+    """Whether its source rests: what it gives is not wanted now."""
+    raw = item.raw_item
+    return raw is not None and Source.everywhere.filter(pk=raw.source_id, status=SourceStatus.PAUSED).exists()
 
 
 def begin(

@@ -19,8 +19,7 @@ from pipeline.engines.base import ANGLES
 from pipeline.generate.model.account import LostLease
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
 from pipeline.review import decisions
-from pipeline.schedule.recurring.crud import next_look, next_moment, stop
-from pipeline.schedule.recurring.eligibility import is_paused, why_over
+from pipeline.schedule.recurring.crud import is_paused, next_look, next_moment, stop, why_over
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -1,9 +1,8 @@
 """Series of digests: keep one, choose what its next digest tells, make it once when its time comes."""
 
-from pipeline.schedule.series.create_issue import make_now
 from pipeline.schedule.series.crud import KEPT, change, create, delete, forget, next_slots, restore
 from pipeline.schedule.series.select import Choice, choose
-from pipeline.schedule.series.task import give_up, work
+from pipeline.schedule.series.task import give_up, make_now, work
 
 __all__ = [
     "KEPT",

@@ -9,20 +9,20 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
-from config.core import limits, states
+from config.core import dispatch, limits, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from config.core.errors import NotFound
+from config.core.errors import Conflict, NotFound
+from config.core.middleware import request_id
+from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
+from pipeline.generate.model import account
 from pipeline.generate.model.account import LostLease
-from pipeline.models import SeriesIssue
-from pipeline.schedule.series.create_issue import locked, make, note
+from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
 from pipeline.schedule.series.crud import next_moment
-from pipeline.schedule.series.select import choose
+from pipeline.schedule.series.select import Choice, choose
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from pipeline.models import Series
 
 log = structlog.get_logger(__name__)
 
@@ -99,3 +99,112 @@ def _say_no_credits(series: Series, error: credit_account.QuotaExceeded, now: da
         _go_on(series, now)
         balance = error.balance
         credit_account.tell_used_up(row.workspace, balance.period_start, balance.granted, now=now)
+
+
+def make_now(series: Series, *, by: str) -> SeriesIssue:
+    """A digest beside those of its times. Raises `Conflict` where there is too little to tell, `QuotaExceeded`."""
+    now = utc_now()
+    with transaction.atomic():
+        row = locked(series)
+        choice = choose(row, now=now)
+        if len(choice.raw_items) < row.items_least:
+            raise Conflict.because(code="too_few_items", message=too_few(row, choice))
+        return make(row, choice, due_at=now, by=by, now=now)
+
+
+def locked(series: Series) -> Series:
+    """Two who make a digest of one series take turns, so that neither tells what the other does.
+
+    Raises `NotFound` where it was ended meanwhile.
+    """
+    rows = Series.everywhere.select_for_update(of=("self",)).select_related("workspace__plan")
+    row: Series | None = rows.filter(pk=series.pk, deleted_at=None).first()
+    if row is None:
+        raise NotFound
+    return row
+
+
+def make(series: Series, choice: Choice, *, due_at: datetime, by: str = "", now: datetime) -> SeriesIssue:
+    """The run, its item, the log's line and last the reservation, in the caller's transaction."""
+    if len(choice.raw_items) < series.items_least:
+        return note(series, "too_few", too_few(series, choice), choice, due_at=due_at, by=by, now=now)
+    defaults = WorkspaceDefaults.everywhere.get(workspace_id=series.workspace_id)
+    persona_id = series.persona_id or defaults.persona_id
+    generation = Generation.everywhere.create(
+        workspace_id=series.workspace_id,
+        test=series.test,
+        engine=DIGEST.kind,
+        persona_id=persona_id,
+        credits_reserved=0 if series.test else DIGEST.credits,
+        due_at=now,
+        wake_at=now,
+        queue=account.queue_of(series.workspace),
+        request_id=request_id(),
+        created_at=now,
+    )
+    GenerationInput.everywhere.bulk_create(
+        GenerationInput(
+            workspace_id=series.workspace_id,
+            generation=generation,
+            raw_item=row,
+            raw_version=row.content_version,
+            position=place,
+        )
+        for place, row in enumerate(choice.raw_items)
+    )
+    GeneratedItem.everywhere.create(
+        workspace_id=series.workspace_id,
+        test=series.test,
+        generation=generation,
+        raw_items=[row.pk.hex for row in choice.raw_items],
+        persona_id=persona_id,
+        bucket=DIGEST.bucket,
+        engine_output=DIGEST.name,
+        engine_version=DIGEST.version,
+        variant_group=generation.pk,
+        outlets=series.outlets or (defaults.test_outlets if series.test else defaults.outlets),
+        is_sample=series.is_sample,
+        approval_required=series.workspace.requires_approval,
+        created_at=now,
+        updated_at=now,
+    )
+    made = note(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
+    dispatch.wake()
+    crash_point("series.made")
+    if generation.credits_reserved:
+        # The last statement, so that the balance is locked for as short as can be.
+        amounts = {generation.pk: generation.credits_reserved}
+        credit_account.reserve(series.workspace, amounts, now=now)
+    return made
+
+
+def note(
+    series: Series,
+    decision: str,
+    message: str,
+    choice: Choice,
+    *,
+    due_at: datetime,
+    by: str = "",
+    now: datetime,
+    generation: Generation | None = None,
+) -> SeriesIssue:
+    made: SeriesIssue = SeriesIssue.everywhere.create(
+        workspace_id=series.workspace_id,
+        series=series,
+        due_at=due_at,
+        decision=decision,
+        message=message,
+        found=choice.found,
+        generation=generation,
+        by=by,
+        created_at=now,
+    )
+    return made
+
+
+def too_few(series: Series, choice: Choice) -> str:
+    return _(
+        "Only %(found)d of at least %(least)d items: nothing else came in within %(days)d days that wasn't told "
+        "before. Widen the window, add sources, or ask for fewer."
+    ) % {"found": choice.found, "least": series.items_least, "days": series.window_days}

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Fetch, Note
-from pipeline.sources.web_pages.links import ENOUGH, find_articles
-from pipeline.sources.web_pages.listing import is_feed, is_sitemap, list_sitemaps
+from pipeline.sources.web_pages.listing import ENOUGH, find_articles, is_feed, is_sitemap, list_sitemaps
 from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
 from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, Link

@@ -12,6 +12,7 @@ from pipeline.engines.base import Brief, Fact
 from pipeline.engines.checks.persona_rules import drafted
 from pipeline.plugins import Refused
 from pipeline.text.anaphora import points_back
+from pipeline.text.article import find_headings
 from pipeline.text.sentence_edits import (
     collapse,
     is_clean,
@@ -24,7 +25,6 @@ from pipeline.text.sentences import signature_in, statements_in
 from pipeline.writers.approved_lines import approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
 from pipeline.writers.extractive.topic_sentences import sentences_of, topic_drafts
-from pipeline.writers.headings import find_headings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -33,7 +33,7 @@ from pipeline.models import (
 from pipeline.personas import crud
 from pipeline.review import decisions
 from pipeline.schedule import series
-from pipeline.schedule.series import create_issue, select, task
+from pipeline.schedule.series import select, task
 from tests.pipeline.steps import NOON, claimed, push_raw, reread, run_generations
 from tests.writers.messages_server import MessagesServer, material_of, ok, refusal
 
@@ -380,7 +380,7 @@ def test_hand_that_is_killed_leaves_one_digest(rich, clock, monkeypatch, point):
             raise Killed
 
     with monkeypatch.context() as patch:
-        for module in (task, create_issue):
+        for module in (task, task):
             patch.setattr(module, "crash_point", die)
         with pytest.raises(Killed):
             series.work(claimed(row))
