@@ -18,7 +18,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
 from config import process_start
-from config.connections import ConnectionsWorker
+from config.connections.worker import ConnectionsWorker
 from config.core import limits
 from config.embedded import Engine
 

@@ -12,7 +12,10 @@ import pytest
 from django.core.management import load_command_class
 from gunicorn.config import Config
 
-from config.connections import Connection, ConnectionsWorker, Incoming, RefusedError, Wire, _network, _refusal
+from config.connections.connection import Connection
+from config.connections.request import Incoming, RefusedError, refusal
+from config.connections.wire import Wire
+from config.connections.worker import ConnectionsWorker, _network
 from config.core import limits
 from tests.operations.deployment import image
 
@@ -126,7 +129,7 @@ def read_all(wire, theirs):
     ],
 )
 def test_a_refusal_has_the_form_of_every_error(status: int, error: str, waits: bool) -> None:
-    head, _, body = _refusal(HTTPStatus(status)).partition(b"\r\n\r\n")
+    head, _, body = refusal(HTTPStatus(status)).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert f"Content-Length: {len(body)}".encode() in head
     assert (b"Retry-After: " in head) is waits

@@ -1,0 +1,131 @@
+"""One client's connection: its request, its time, and its end."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from gunicorn.http.parser import RequestParser
+from gunicorn.workers.gthread import TConn
+
+from config.connections.request import Arrived, Incoming, RefusedError
+from config.connections.wire import PACE_BYTES, Wire
+from config.core import limits
+
+if TYPE_CHECKING:
+    import socket
+
+    from config.connections.worker import ConnectionsWorker
+
+    pass
+
+BENEFIT_OF_DOUBT: Final = 4096
+"""Bytes that each connection is taken to have moved in a second before it was there: a new one isn't the slowest."""
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Connection(TConn):
+    def __init__(
+        self, worker: ConnectionsWorker, sock: socket.socket, network: str, client: Any, server: Any
+    ) -> None:
+        super().__init__(worker.cfg, sock, client, server)
+        self.sock = Wire(self, sock)
+        self.parser = RequestParser(worker.cfg, (), client)
+        self.parser.unreader = Arrived()
+        # Else gunicorn would make a parser that reads from the socket.
+        self.initialized = True
+        self.incoming = Incoming()
+        self.deadline = 0.0
+        self._worker = worker
+        self._network = network
+        self._held = 0
+        self._since = self._last_moment = 0.0
+        self._mark = self._moved_before = 0
+
+    def hold(self, count: int) -> None:
+        """Count bytes that are kept in a file."""
+        with self._worker.holding:
+            if self._worker.held + count > limits.BODIES_KEPT_BYTES:
+                raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE)
+            self._worker.held += count
+        self._held += count
+
+    def let_go(self, count: int) -> None:
+        with self._worker.holding:
+            self._worker.held -= count
+        self._held -= count
+
+    # --- The request --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        if self.incoming.has_head:
+            self.incoming = Incoming()
+        self.allow(limits.HEAD_SECONDS, limits.HEAD_SECONDS)
+
+    def take(self, data: bytes) -> bool:
+        """Whether the request is whole."""
+        incoming = self.incoming
+        had_head = incoming.has_head
+        if incoming.bytes + len(data) > limits.BODY_MEMORY_BYTES:
+            self.hold(len(data))
+        self.sock.moved += len(data)
+        try:
+            is_whole = incoming.take(data)
+        except OSError as error:
+            # The disk is full.
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE) from error
+        if is_whole:
+            incoming.kept.seek(0)
+            self.parser.unreader.kept = incoming.kept
+        elif incoming.has_head and not had_head:
+            self.allow(limits.PACE_SECONDS, limits.BODY_SECONDS)
+            if incoming.expects_continue:
+                self.sock.sendall(_CONTINUE)
+        return is_whole
+
+    def rest(self) -> bytes:
+        """What came of the next request together with the one that is answered now."""
+        buffered: bytes = self.parser.unreader.take_buffered()
+        if self.incoming.has_certain_end:
+            self.incoming.kept.seek(self.incoming.end)
+            buffered = b""
+            # Else the parser would look for the end of its body.
+            self.parser.mesg = None
+        rest = buffered + self.incoming.kept.read()
+        self._forget_request()
+        return rest
+
+    def _forget_request(self) -> None:
+        self.incoming.kept.close()
+        self.let_go(self._held)
+
+    # --- Time ---------------------------------------------------------------------------------------------------------
+
+    def hurry(self, seconds: float) -> None:
+        self.deadline = min(self.deadline, monotonic() + seconds)
+
+    def allow(self, seconds: float, most: float) -> None:
+        """From now on the client has so many seconds, and as many again with each `_PACE_BYTES`, up to the most."""
+        self._since = monotonic()
+        self._mark = self._moved_before = self.sock.moved
+        self._last_moment = self._since + most
+        self.deadline = self._since + seconds
+
+    def note_pace(self, seconds: float) -> None:
+        if self.sock.moved - self._mark >= PACE_BYTES:
+            self._mark = self.sock.moved
+            self.deadline = min(monotonic() + seconds, self._last_moment)
+
+    def pace(self, now: float) -> float:
+        return (self.sock.moved - self._moved_before + BENEFIT_OF_DOUBT) / (now - self._since + 1)
+
+    # --- The end ------------------------------------------------------------------------------------------------------
+
+    def close(self, graceful: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  gunicorn's signature
+        """Never gracefully in gunicorn's way: its loop would wait for this client, and all others with it."""
+        self.sock.close()
+        self._forget_request()
+        self._worker.by_address[self._network] -= 1
+        if not self._worker.by_address[self._network]:
+            del self._worker.by_address[self._network]
