@@ -9,7 +9,7 @@ from django.conf import settings
 
 from accounts import erasure, notices, samples
 from accounts.models import Notice, NoticeMessage
-from config.core.dispatch import BatchJob, RowJob, register
+from config.core.jobs import BatchJob, RowJob, register
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from analytics import count, measure, rollup
 from analytics.models import Measuring, MonthlySummary, RollupDay
 from analytics.reports import monthly
-from config.core import dispatch
+from config.core import jobs
 from pipeline.events import NOT_COUNTED
 
-dispatch.register(
-    dispatch.BatchJob(
+jobs.register(
+    jobs.BatchJob(
         name="analytics.count_events",
         work=count.count_events,
         waits=NOT_COUNTED,
@@ -17,8 +17,8 @@ dispatch.register(
         every_seconds=1.0,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="analytics.measure_publication",
         model=Measuring,
         work=measure.measure,
@@ -28,8 +28,8 @@ dispatch.register(
         per_workspace=2,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="analytics.roll_up_day",
         model=RollupDay,
         work=rollup.roll_up,
@@ -39,8 +39,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="analytics.write_monthly_summary",
         model=MonthlySummary,
         work=monthly.work,

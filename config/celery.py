@@ -34,7 +34,7 @@ if not apps.apps_ready:
         sys.exit(f"The settings can't be used: {error}")
 
 from config import pools
-from config.core import dispatch, in_process_broker, leases
+from config.core import dispatch, in_process_broker, jobs, leases, task_runs, work_queue
 from config.operations import counters, health, restore_guard
 from config.task_watch import Running, TaskWatch
 
@@ -74,7 +74,7 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     broker_connection_timeout=2,
-    task_queues=[Queue(name, Exchange(name), routing_key=name) for name in dispatch.QUEUES],
+    task_queues=[Queue(name, Exchange(name), routing_key=name) for name in jobs.QUEUES],
     task_default_queue="dispatch",
     task_ignore_result=True,
     # The row is the truth, and its lease brings it back: late acknowledgement would only make copies.
@@ -124,7 +124,7 @@ def run_dispatcher() -> None:
         log.warning("run_not_noted", error=str(error))
 
 
-def _add_task(job: dispatch.Job) -> None:
+def _add_task(job: jobs.Job) -> None:
     """A message names its row, the token and, for those who watch, the workspace."""
     name, limit = job.name, round(job.time_limit.total_seconds())
 
@@ -132,10 +132,10 @@ def _add_task(job: dispatch.Job) -> None:
     @app.task(name=name, soft_time_limit=limit, time_limit=limit + KILLED_AFTER_SECONDS)
     def work(subject: str, token: int, holder: str | None = None, workspace: str = "") -> None:
         del workspace
-        dispatch.run(name, UUID(subject), token, UUID(holder) if holder else None)
+        task_runs.run(name, UUID(subject), token, UUID(holder) if holder else None)
 
 
-for _job in dispatch.jobs().values():
+for _job in jobs.jobs().values():
     _add_task(_job)
 
 
@@ -145,7 +145,7 @@ for _job in dispatch.jobs().values():
 class _Broker:
     """What both brokers have in common: a message for each lease."""
 
-    def send(self, job: dispatch.Job, lease: leases.Lease) -> None:
+    def send(self, job: jobs.Job, lease: leases.Lease) -> None:
         shown = {"workspace": str(lease.owner)} if lease.owner else {}
         app.send_task(
             job.name,
@@ -296,7 +296,7 @@ def running_tasks() -> list[Running]:
     return [
         Running(request.name, UUID(request.args[0]), request.args[1], time.time() - request.time_start)
         for request in list(celery_state.active_requests)
-        if request.name in dispatch.jobs() and request.time_start
+        if request.name in jobs.jobs() and request.time_start
     ]
 
 
@@ -351,11 +351,11 @@ class Heartbeat(bootsteps.StartStopStep):
         next_beat = time.monotonic() + leases.SEEN_EVERY_SECONDS
         while not self._ends.wait(WAKE_EVERY_SECONDS):
             self._wake(worker)
-            dispatch.do_every_second()
-            if time.monotonic() >= next_beat or dispatch.is_stopping():
+            task_runs.do_every_second()
+            if time.monotonic() >= next_beat or task_runs.is_stopping():
                 next_beat = time.monotonic() + leases.SEEN_EVERY_SECONDS
                 self._beat(worker)
-            dispatch.release_connections()
+            work_queue.release_connections()
 
     def _wake(self, worker: Any) -> None:
         if "dispatch" in worker.app.amqp.queues.consume_from:
@@ -364,14 +364,14 @@ class Heartbeat(bootsteps.StartStopStep):
     def _beat(self, worker: Any) -> None:
         try:
             # One that stops takes nothing any more.
-            slots = {} if dispatch.is_stopping() else slots_of(worker)
+            slots = {} if task_runs.is_stopping() else slots_of(worker)
             leases.note_worker(worker.hostname, slots, connections=self._connections)
             self._watch.look(running_tasks())
         # The database may be away: meanwhile nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
             log.warning("heartbeat_failed", error=str(error))
         finally:
-            dispatch.release_connections()
+            work_queue.release_connections()
 
 
 app.steps["worker"].add(Heartbeat)
@@ -390,12 +390,12 @@ def _refuse_half_restored(**_: Any) -> None:
 def _start_worker(**_: Any) -> None:
     # Before the pool forks: its children are part of this worker.
     leases.start_worker()
-    dispatch.start()
+    task_runs.start()
 
 
 @signals.worker_shutting_down.connect
 def _begin_nothing_more(**_: Any) -> None:
-    dispatch.stop()
+    task_runs.stop()
     # Python would wait for ever for a thread that is stuck.
     last = threading.Timer(SHUTDOWN_SECONDS, _end_now)
     last.daemon = True

@@ -12,7 +12,7 @@ from celery.worker import WorkController, state
 from django.conf import settings
 
 from config import celery, pools
-from config.core import dispatch, in_process_broker, leases
+from config.core import in_process_broker, leases, task_runs
 from config.operations import counters
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Engine:
         pools.resize(settings.WEB_CONNECTIONS + settings.WORKER_SLOTS + pools.BESIDE_TASKS)
         state.should_stop = None
         leases.start_worker()
-        dispatch.start()
+        task_runs.start()
         in_process_broker.allow_waits(is_allowed=True)
         for thread in self._threads:
             thread.start()
@@ -52,7 +52,7 @@ class Engine:
         """Let the tasks at work be finished; False where one took longer, and then its lease brings its row back."""
         until = monotonic() + within
         self._is_stopping.set()
-        dispatch.stop()
+        task_runs.stop()
         if self._beat is not None:
             self._beat.service.stop()
         while state.active_requests and monotonic() < until:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from config.core import counters, dispatch, leases, work_queue
+from config.core import counters, jobs, leases, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,8 +47,8 @@ class TaskWatch:
         self._without_lease = {key: at for key, at in self._without_lease.items() if key in still}
 
     def _look_at(self, one: Running) -> None:
-        job, key = dispatch.jobs()[one.name], (one.subject, one.token)
-        if not isinstance(job, dispatch.RowJob) or one.seconds < job.lease.total_seconds():
+        job, key = jobs.jobs()[one.name], (one.subject, one.token)
+        if not isinstance(job, jobs.RowJob) or one.seconds < job.lease.total_seconds():
             return
         if work_queue.is_held(job.model, one.subject, one.token):
             self._without_lease.pop(key, None)

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from accounts import notices
 from accounts.models import NoticeDigest
-from config.core import dispatch, limits
+from config.core import jobs, limits
 from pipeline import generate, mailing, outlets, personas, publish
 from pipeline.generate.model import batches
 from pipeline.ingest import collect, push, websub
@@ -35,13 +35,13 @@ from pipeline.workspace import digest
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="ingest.poll_source", model=Source, work=collect.poll, give_up=collect.give_up, lease=_LEASE
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="ingest.fill_brand_slot",
         model=BrandSlot,
         work=personas.work,
@@ -50,8 +50,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="ingest.resume_raw_item",
         model=RawItem,
         work=push.resume_waiting,
@@ -60,8 +60,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="ingest.subscribe_feed",
         model=WebSubSubscription,
         work=websub.work,
@@ -79,16 +79,16 @@ _RUN: Final[dict[str, Any]] = {
     # Each call to a model, and each second of a film, renews the lease.
     "longest": timedelta(hours=1),
 }
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="generate.run_item",
         work=partial(generate.work, queue=GenerationQueue.GENERATE),
         where={"queue": GenerationQueue.GENERATE.value},
         **_RUN,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="compute.run_item",
         work=partial(generate.work, queue=GenerationQueue.COMPUTE),
         where={"queue": GenerationQueue.COMPUTE.value},
@@ -96,8 +96,8 @@ dispatch.register(
         **_RUN,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="render.render_film",
         work=partial(generate.work, queue=GenerationQueue.RENDER),
         where={"queue": GenerationQueue.RENDER.value},
@@ -109,8 +109,8 @@ dispatch.register(
         **{**_RUN, "longest": limits.RENDER_FOLDERS_KEPT},
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="generate.draft_persona",
         model=PersonaDraft,
         work=drafts.work,
@@ -119,8 +119,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="generate.poll_model_batch",
         model=ModelBatch,
         work=batches.work,
@@ -129,8 +129,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="generate.make_series_issue",
         model=Series,
         work=series.work,
@@ -139,8 +139,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="publish.send_publication",
         model=Publication,
         work=publish.work,
@@ -150,8 +150,8 @@ dispatch.register(
         ahead=16,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="publish.repeat_item",
         model=Recurrence,
         work=recurring.work,
@@ -160,8 +160,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="publish.check_outlet",
         model=Outlet,
         work=outlets.work,
@@ -170,8 +170,8 @@ dispatch.register(
         per_workspace=2,
     )
 )
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="mail.send_letters",
         model=MailQueue,
         work=mailing.work,
@@ -181,8 +181,8 @@ dispatch.register(
     )
 )
 # Here and not among the accounts' own, because what waits for review is counted by the pipeline.
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(
+    jobs.RowJob(
         name="mail.send_digest",
         model=NoticeDigest,
         work=digest.work,
@@ -191,8 +191,8 @@ dispatch.register(
         per_workspace=1,
     )
 )
-dispatch.register(
-    dispatch.BatchJob(
+jobs.register(
+    jobs.BatchJob(
         name="housekeeping.follow_time_zones",
         work=publish.follow_zones,
         every_seconds=publish.ZONES_EVERY_SECONDS,

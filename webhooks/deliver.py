@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from config.core import counters, dispatch, limits, logs, states, work_queue
+from config.core import counters, dispatch, jobs, limits, logs, states, task_runs, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
@@ -60,25 +60,23 @@ HEADERS_LEFT_OUT: Final = frozenset({"set-cookie", "set-cookie2"})
 # --- Lanes -----------------------------------------------------------------------------------------------------------
 
 
-def lanes_of_healthy(endpoint_ids: Collection[UUID]) -> dict[UUID, dispatch.Lanes]:
+def lanes_of_healthy(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.Lanes]:
     """Endpoints whose last attempt succeeded, or that had none yet."""
     return _lanes(endpoint_ids, limits.WEBHOOK_SLOTS, when=is_healthy)
 
 
-def lanes_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, dispatch.Lanes]:
+def lanes_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.Lanes]:
     """The others, one probe at a time. They have slots of their own, so all of them together delay no healthy one."""
     return _lanes(endpoint_ids, FAILING_SLOTS, when=lambda endpoint: not is_healthy(endpoint))
 
 
 def _lanes(
     endpoint_ids: Collection[UUID], most: int, *, when: Callable[[Endpoint], bool]
-) -> dict[UUID, dispatch.Lanes]:
+) -> dict[UUID, jobs.Lanes]:
     endpoints = Endpoint.everywhere.filter(pk__in=endpoint_ids).only(
         "workspace_id", "failures", "status", "is_on", "deleted_at"
     )
-    return {
-        endpoint.pk: dispatch.Lanes(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)
-    }
+    return {endpoint.pk: jobs.Lanes(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)}
 
 
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
@@ -262,7 +260,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
         "webhook-signature": signing.sign(signing.secrets_of(endpoint, now=now), event_id, now, body),
     }
     # The exchange may last long; meanwhile another task can use the connection to the database.
-    dispatch.release_connections()
+    work_queue.release_connections()
     began = monotonic()
     try:
         answer = _client(
@@ -306,7 +304,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> Sent:
 @cache
 def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Client:
     client = Client(Policy(allow_loopback=allow_loopback, allow_private=allow_private, user_agent=user_agent))
-    dispatch.every_second(client.sweep)
+    task_runs.every_second(client.sweep)
     return client
 
 

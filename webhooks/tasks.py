@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from config.core import dispatch
+from config.core import jobs
 from pipeline import events
 from webhooks import deliver, recovery
 from webhooks.fan_out import write_deliveries
@@ -15,10 +15,10 @@ def fan_out() -> int:
     return events.dispatch_batch(write_deliveries)
 
 
-dispatch.register(dispatch.BatchJob(name="webhooks.fan_out", work=fan_out, waits=events.NOT_DISPATCHED))
+jobs.register(jobs.BatchJob(name="webhooks.fan_out", work=fan_out, waits=events.NOT_DISPATCHED))
 # Two jobs over the same rows. Endpoints that fail are probed in slots of their own, so that however many of them hang,
 # those that work find a free slot; and no workspace takes all slots of either.
-HEALTHY: Final = dispatch.LaneJob(
+HEALTHY: Final = jobs.LaneJob(
     name="webhooks.deliver_to_endpoint",
     model=Delivery,
     column="endpoint_id",
@@ -27,7 +27,7 @@ HEALTHY: Final = dispatch.LaneJob(
     share=0.75,
     pace=deliver.PACE,
 )
-FAILING: Final = dispatch.LaneJob(
+FAILING: Final = jobs.LaneJob(
     name="webhooks.probe_endpoint",
     model=Delivery,
     column="endpoint_id",
@@ -37,10 +37,10 @@ FAILING: Final = dispatch.LaneJob(
     ahead=0,
     pace=deliver.PACE,
 )
-dispatch.register(HEALTHY)
-dispatch.register(FAILING)
-dispatch.register(
-    dispatch.RowJob(
+jobs.register(HEALTHY)
+jobs.register(FAILING)
+jobs.register(
+    jobs.RowJob(
         name="webhooks.recover_deliveries",
         model=Recovery,
         work=recovery.work,

@@ -20,7 +20,7 @@ from accounts import mails
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
 from accounts.notices.choices import choice_of, choose
 from accounts.notices.kinds import KINDS, NOW, OFF
-from config.core import dispatch, limits, states
+from config.core import limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy
@@ -119,7 +119,7 @@ def _tell(message: NoticeMessage, now: datetime) -> None:
         return
     notice: Notice = Notice.everywhere.select_related("workspace").get(pk=message.notice_id)
     # The exchange may last long; meanwhile another hand can use the connection to the database.
-    dispatch.release_connections()
+    work_queue.release_connections()
     try:
         _SEND[message.channel](notice, choice)
     except NotTaken as error:

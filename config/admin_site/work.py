@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.models import Workspace
-from config.core import dispatch, leases
+from config.core import jobs, leases
 from config.core import work_queue as due
 from config.core.ids import PREFIXES, encode
 from config.operations import queue_stats
@@ -59,7 +59,7 @@ def queues(now: datetime) -> list[Queue]:
     waiting = queue_stats.waiting() + queue_stats.unread_events()
     now_held = held(now)
     found = []
-    for name in dispatch.QUEUES:
+    for name in jobs.QUEUES:
         late = [one for one in waiting if one.kind.partition(".")[0] == name]
         states = [one.state for one in now_held if one.queue == name]
         if name != "dispatch":
@@ -103,8 +103,8 @@ def tasks(now: datetime) -> list[Task]:
 
 
 def _row_of(lease: Lease) -> str:
-    job = dispatch.jobs().get(lease.job)
-    if job is None or isinstance(job, dispatch.BatchJob):
+    job = jobs.jobs().get(lease.job)
+    if job is None or isinstance(job, jobs.BatchJob):
         return ""
     if lease.holder:
         return encode("whe", lease.holder)

@@ -13,15 +13,17 @@ import heapq
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
-from django.db import connection, models
+from django.db import connection, connections, models
 from django.db.models import F
 
 from config.core import clock, counters
 from config.core.clock import utc_now
 from config.core.database.sqlite import MAY_BE_LOST
+from config.core.jobs import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -367,3 +369,11 @@ def _id(value: UUID) -> Any:
 def as_uuid(value: Any) -> UUID:
     """SQLite gives text."""
     return value if isinstance(value, UUID) else UUID(value)
+
+
+def release_connections() -> None:
+    """Give this thread's connections back: at its end, and before a wait for another machine."""
+    for each in connections.all(initialized_only=True):
+        # Django's own close_old_connections() would break off the transaction that a test runs in.
+        if not each.in_atomic_block:
+            each.close_if_unusable_or_obsolete()

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import WhitelistRequest
 from config.admin_site import work as admin_work
-from config.core import dispatch, work_queue
+from config.core import jobs, work_queue
 from config.core.clock import utc_now
 from config.core.money import MICRO, as_usd
 from config.operations import media_sweep, platform_checks, queue_stats
@@ -109,7 +109,7 @@ def _instance_cap() -> Iterator[Need]:
 
 
 def _late() -> Iterator[Need]:
-    known: dict[str, Any] = dict(dispatch.jobs())
+    known: dict[str, Any] = dict(jobs.jobs())
     for one in queue_stats.waiting():
         if not one.is_late:
             continue

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 from django.db import Error, connection
 
-from config.core import counters, dispatch
+from config.core import counters, task_runs, work_queue
 from config.core.database.sqlite import MAY_BE_LOST
 from pipeline.models import Tally
 
@@ -39,7 +39,7 @@ def write() -> None:
         counters.give_back(taken)
         log.warning("tallies_not_written", error=str(error))
     finally:
-        dispatch.release_connections()
+        work_queue.release_connections()
 
 
 def write_now_and_then() -> None:
@@ -54,4 +54,4 @@ def sums() -> dict[tuple[str, str], float]:
     }
 
 
-dispatch.every_second(write_now_and_then)
+task_runs.every_second(write_now_and_then)

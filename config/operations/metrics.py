@@ -16,7 +16,7 @@ from django.utils.crypto import constant_time_compare
 
 from config import process_start
 from config.admin_site import work
-from config.core import dispatch, leases, work_queue
+from config.core import jobs, leases, work_queue
 from config.core.clock import utc_now
 from config.core.middleware import error_response
 from config.operations import counters, health, media_sweep, queue_stats
@@ -134,12 +134,12 @@ def _of_the_database() -> Iterable[str]:
 
 def _slots() -> dict[str, int]:
     there = leases.slots(work_queue.database_now())
-    return {queue: there[queue] for queue in dispatch.QUEUES if queue != "dispatch"}
+    return {queue: there[queue] for queue in jobs.QUEUES if queue != "dispatch"}
 
 
 def _running() -> dict[str, int]:
     running = Counter(one.job for one in work.held(work_queue.database_now()) if one.state == "running")
-    return {kind: running[kind] for kind in dispatch.jobs()}
+    return {kind: running[kind] for kind in jobs.jobs()}
 
 
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
@@ -165,7 +165,7 @@ _BY_KIND: Final = {
 
 def _counters(sums: Mapping[tuple[str, str], float]) -> Iterable[str]:
     """Of all processes together, since the database was made."""
-    kinds = list(dispatch.jobs())
+    kinds = list(jobs.jobs())
     for tally, (name, said) in _BY_KIND.items():
         values = {kind: sums.get((tally, kind), 0.0) for kind in kinds}
         yield from _gauge(name, said, "kind", values, type_="counter")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Min
 
-from config.core import dispatch
+from config.core import jobs
 from config.core import work_queue as due
 from pipeline.models import Event, GeneratedItem, PersonaDraft, Publication, RawItem, Source
 from webhooks.models import Delivery
@@ -95,10 +95,10 @@ def waiting() -> list[Waiting]:
     """One entry for each job; one alone for those that work the same rows."""
     now = due.database_now()
     found: dict[tuple[Any, ...], Waiting] = {}
-    for job in dispatch.jobs().values():
-        if isinstance(job, dispatch.BatchJob):
+    for job in jobs.jobs().values():
+        if isinstance(job, jobs.BatchJob):
             continue
-        where = job.where if isinstance(job, dispatch.RowJob) else {}
+        where = job.where if isinstance(job, jobs.RowJob) else {}
         key = (job.model, *where.items())
         if key in found:
             continue

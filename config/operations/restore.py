@@ -15,7 +15,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from accounts import audit
 from accounts.models import User, Workspace
-from config.core import dispatch, work_queue
+from config.core import jobs, work_queue
 from config.core.crash_points import crash_point
 from config.operations import archive, db_dump, doctor, migration_state, restore_guard
 from pipeline import mailing, publish
@@ -118,7 +118,7 @@ def _void_leases(now: datetime) -> int:
     A publication that was `publishing` becomes `unknown` on that look and is asked for, never sent again blindly.
     """
     voided = 0
-    models = {job.model for job in dispatch.jobs().values() if not isinstance(job, dispatch.BatchJob)}
+    models = {job.model for job in jobs.jobs().values() if not isinstance(job, jobs.BatchJob)}
     for model in models:
         in_hand = model.everywhere.filter(attempts__gt=0, wake_at__isnull=False)
         voided += in_hand.update(wake_at=now, **work_queue.overtake())

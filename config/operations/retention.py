@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from accounts import notices, workspaces
 from accounts.access import counts, idempotency
 from analytics import rollup
-from config.core import dispatch, limits
+from config.core import jobs, limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.operations import media_sweep
@@ -153,6 +153,6 @@ def forget_some() -> int:
     return done
 
 
-dispatch.register(
-    dispatch.BatchJob(name="housekeeping.forget_old_rows", work=forget_some, every_seconds=EVERY_SECONDS)
+jobs.register(
+    jobs.BatchJob(name="housekeeping.forget_old_rows", work=forget_some, every_seconds=EVERY_SECONDS)
 )

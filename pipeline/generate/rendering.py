@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Count, Min, Q
 
-from config.core import dispatch, limits, states, work_queue
+from config.core import limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline.generate.checkpoint import draft_from, draft_of, store
@@ -158,7 +158,7 @@ class Teller:
             is_wanted = GeneratedItem.everywhere.filter(pk=self._item.pk, deleted_at=None).exists()
         except (OperationalError, InterfaceError):
             # A busy database is no reason to throw the film away while nobody else can have the lease.
-            dispatch.release_connections()
+            work_queue.release_connections()
             return now < self._held_until
         self._held_until = now + lease.total_seconds()
         return is_ours and is_wanted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import dispatch
+from config.core import work_queue
 from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import encode
@@ -93,7 +93,7 @@ def ask_whose(
 def release_for_the_call() -> None:
     """The platform may take long to answer: no connection of the database is held meanwhile."""
     if not transaction.get_connection().in_atomic_block:
-        dispatch.release_connections()
+        work_queue.release_connections()
 
 
 def _field_of(error: Refused) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from django.db import transaction
 
-from config.core import dispatch, limits, states, work_queue
+from config.core import limits, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
@@ -287,11 +287,11 @@ def _commit(row: Publication, connection: Connection, post: Adapted, attempt: At
         try:
             return bool(row.under_lease().filter(status=PublicationStatus.PUBLISHING).exists())
         finally:
-            dispatch.release_connections()
+            work_queue.release_connections()
 
     http = OneCall(connection.http, started_at=attempt.started_at, ends=attempt.ends, is_ours=is_ours)
     # The platform may take its time, in which others can use the connection to the database.
-    dispatch.release_connections()
+    work_queue.release_connections()
     try:
         sent = connection.platform.commit(
             connection.account, post, _plain(row.step_state), http=http, key=key, now=now

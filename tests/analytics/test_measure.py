@@ -12,7 +12,7 @@ from django.db import connection
 
 from analytics import count, measure
 from analytics.models import Measurement, Measuring
-from config.core import dispatch, limits
+from config.core import jobs, limits
 from config.core.ids import encode
 from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import METRICS, Sample
@@ -289,7 +289,7 @@ def test_killed_hand_measures_once(platform, publication, monkeypatch, point):
 
 
 def test_measurement_that_fails_too_often_is_given_up_and_the_next_one_waited_for(platform, publication):
-    kind = dispatch.jobs()["analytics.measure_publication"]
+    kind = jobs.jobs()["analytics.measure_publication"]
     platform.answers = [RuntimeError("a fault of ours")] * measure.MAX_TRIES + [samples(**ALL)]
     now = after(hours=1)
     for _ in range(measure.MAX_TRIES):
@@ -342,7 +342,7 @@ def test_simulated_outlet_shows_numbers_soon(alice):
 
 
 def test_work_is_registered():
-    kinds = dispatch.jobs()
+    kinds = jobs.jobs()
     assert kinds["analytics.count_events"].work is count.count_events
     kind = kinds["analytics.measure_publication"]
     assert (kind.model, kind.work, kind.give_up) == (Measuring, measure.measure, measure.give_up)

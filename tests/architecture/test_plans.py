@@ -19,7 +19,7 @@ from django.urls import reverse
 from accounts import workspaces
 from accounts.access import tokens
 from accounts.pages.workspace_view import Place
-from config.core import dispatch, work_queue
+from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
 from pipeline import events
 from pipeline.dashboard.counts import overview
@@ -188,7 +188,7 @@ NARROWED = {"generation": {"queue": "compute"}}
 
 
 def test_every_due_table_is_looked_at_here():
-    kinds = [kind for kind in dispatch.jobs().values() if not isinstance(kind, dispatch.BatchJob)]
+    kinds = [kind for kind in jobs.jobs().values() if not isinstance(kind, jobs.BatchJob)]
     assert {kind.model._meta.db_table for kind in kinds} == set(DUE_TABLES)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.apps import apps
 
-from config.core import dispatch, states
+from config.core import jobs, states
 from tests.architecture.code import Module, calls, chain_of, keywords, method_of, modules
 
 THE_WRITER = "config/core/states.py"
@@ -30,12 +30,12 @@ PURE = ("sources", "engines", "platforms", "writers", "voices", "render", "groun
 
 
 def _models_with_a_status() -> set[str]:
-    dispatch.jobs()
+    jobs.jobs()
     return {label.rpartition(".")[2] for label in states.tables()}
 
 
 def test_every_model_with_a_status_has_a_table_of_moves():
-    dispatch.jobs()
+    jobs.jobs()
     there = {
         model._meta.label
         for model in apps.get_models()
@@ -46,7 +46,7 @@ def test_every_model_with_a_status_has_a_table_of_moves():
 
 
 def test_every_move_leads_to_a_status_of_its_own_table():
-    dispatch.jobs()
+    jobs.jobs()
     lost = [
         f"{label}: {status} to {target}"
         for label, table in states.tables().items()
@@ -58,7 +58,7 @@ def test_every_move_leads_to_a_status_of_its_own_table():
 
 
 def test_every_default_status_is_in_its_table():
-    dispatch.jobs()
+    jobs.jobs()
     strange = [
         label
         for label, table in states.tables().items()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accounts.access import recent_requests
-from config.core import dispatch
+from config.core import task_runs
 from tests import caches
 from tests import chromium as browsers
 
@@ -144,7 +144,7 @@ def work_until() -> Callable[..., None]:
         until = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < until, "It did not come about."
-            dispatch.work_all_due()
+            task_runs.work_all_due()
             time.sleep(0.05)
 
     return work

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from accounts import workspaces
-from config.core import dispatch
+from config.core import task_runs
 from config.core.http_client import shared
 from pipeline import publish
 from pipeline.models import OAuthApp, Outlet, Publication, WorkspaceDefaults
@@ -74,7 +74,7 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     wall.failing = None
     wall.good = set()
     Outlet.everywhere.filter(pk=outlet.pk).update(wake_at=timezone.now())
-    dispatch.work_all_due("publish.check_outlet")
+    task_runs.work_all_due("publish.check_outlet")
     page.reload()
     page.get_by_text("Has to be reconnected").first.wait_for()
     page.get_by_text("Too rude for [secret]").wait_for()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accounts import workspaces
-from config.core import dispatch
+from config.core import task_runs
 from config.core.http_client import shared
 from config.core.ids import encode
 from pipeline.models import Outlet, RawItem, Source, SourceEntry
@@ -64,7 +64,7 @@ def test_from_an_address_to_a_log(open_window, newsroom, httpserver, phone):
     source = Source.everywhere.get(is_push=False)
     page.wait_for_url(lambda url: "/sources/src_" in url)
     look_over(page, "source-new")
-    dispatch.work_all_due("ingest.poll_source")
+    task_runs.work_all_due("ingest.poll_source")
     page.reload()
     page.get_by_text("Reads well").wait_for()
     assert page.get_by_role("row").count() == 8
@@ -138,10 +138,10 @@ def test_a_lane_without_a_source_document(open_window, newsroom, phone):
     page.wait_for_url(lambda url: "/sources/src_" in url)
     page.get_by_role("button", name="Run now").click()
     page.get_by_text("It is picking a topic").wait_for()
-    dispatch.work_all_due("ingest.fill_brand_slot")
+    task_runs.work_all_due("ingest.fill_brand_slot")
     page.reload()
     page.get_by_text("Being made").wait_for()
-    dispatch.work_all_due("generate.run_item")
+    task_runs.work_all_due("generate.run_item")
     page.reload()
     page.get_by_text("Last pick").wait_for()
     assert page.get_by_role("row").count() == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import dispatch, ids
+from config.core import ids, task_runs
 from pipeline.models import GeneratedItem
 from tests.contracts.conftest import never_existed, normal, refusal
 
@@ -196,7 +196,7 @@ def test_deleted_items_are_not_listed(alice):
 
 def test_variants_of_one_source_share_a_group(alice):
     raw = alice.push(variants=3)
-    dispatch.work_all_due("generate.run_item")
+    task_runs.work_all_due("generate.run_item")
     items = alice.generated_of(raw)
     assert [item["variant"]["index"] for item in items] == [0, 1, 2]
     assert len({item["variant"]["group"] for item in items}) == 1

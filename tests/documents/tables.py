@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from config.api_docs import views as documents
-from config.core import crash_points, dispatch, errors, ids, limits, states
+from config.core import crash_points, errors, ids, jobs, limits, states
 from config.operations import retention
 from pipeline import events, plugins
 from pipeline.engines.base import Engine
@@ -125,12 +125,12 @@ def _routes(page: str) -> Callable[[], str]:
 def _jobs() -> str:
     """Each Celery task: what it works, and for how long a killed one keeps its row."""
     rows = []
-    for name, job in sorted(dispatch.jobs().items()):
-        if isinstance(job, dispatch.RowJob):
+    for name, job in sorted(jobs.jobs().items()):
+        if isinstance(job, jobs.RowJob):
             share = str(job.per_workspace or ("all slots" if job.computes else "¾ of the slots"))
             works = f"a row of `{job.model._meta.db_table}`"
             rows.append((f"`{name}`", works, said(job.lease), str(job.max_attempts), share))
-        elif isinstance(job, dispatch.LaneJob):
+        elif isinstance(job, jobs.LaneJob):
             works = (
                 f"due rows of `{job.model._meta.db_table}` of one endpoint, for {deliver.LANE_SECONDS:.0f} s"
             )
@@ -165,7 +165,7 @@ def _prefixes() -> str:
 
 def _moves(label: str) -> Callable[[], str]:
     def written() -> str:
-        dispatch.jobs()
+        jobs.jobs()
         rows = [
             (f"`{status}`", ", ".join(f"`{target}`" for target in sorted(targets)) or "—")
             for status, targets in states.tables()[label].items()

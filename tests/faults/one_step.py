@@ -47,7 +47,7 @@ from accounts.models import (
 )
 from analytics.models import Measurement, Measuring, MonthlySummary, Outcome, RollupDay
 from analytics.reports import monthly
-from config.core import dispatch, limits, work_queue
+from config.core import limits, task_runs, work_queue
 from config.core.ids import encode, uuid7
 from config.operations import media_sweep
 from pipeline import outlets, plugins
@@ -360,7 +360,7 @@ def add_series(stories):
     """A series whose time has come, and what it may tell: titles and words, each made into an item already."""
     for number, (title, words) in enumerate(stories):
         push_one(external_id=f"story-{number}", title=title, body=f"{words} {TEXT}")
-    dispatch.work_all_due("generate.run_item")
+    task_runs.work_all_due("generate.run_item")
     now = timezone.now()
     slots = [{"weekday": weekday, "time": "09:00"} for weekday in range(7)]
     given = {"name": "The week", "timezone": "UTC", "slots": slots, "window_days": 7}
@@ -371,9 +371,9 @@ def add_series(stories):
 def add_recurrence():
     """An item that was published, and whose time to come back has come."""
     push_one()
-    dispatch.work_all_due("generate.run_item")
+    task_runs.work_all_due("generate.run_item")
     publish()
-    dispatch.work_all_due("publish.send_publication")
+    task_runs.work_all_due("publish.send_publication")
     now = timezone.now()
     made = recurring.begin(GeneratedItem.everywhere.get(), every_days=30, now=now)
     Recurrence.everywhere.filter(pk=made.pk).update(due_at=now, wake_at=now)
@@ -491,7 +491,7 @@ def end_a_month():
 
 def work(kinds):
     _count_what_the_writer_is_asked()
-    return dispatch.work_all_due(*kinds)
+    return task_runs.work_all_due(*kinds)
 
 
 def be_patient(hours=4):
@@ -572,7 +572,7 @@ def finish(rounds=40):
     moved, worked = {}, 0
     for _ in range(rounds):
         moved = let_time_pass()
-        worked = dispatch.work_all_due()
+        worked = task_runs.work_all_due()
         if not worked and not moved:
             return
     message = f"Rows were still due after {rounds} rounds: {worked} worked, after these were woken: {moved}."
@@ -616,7 +616,7 @@ def seed(count, what, receiver=""):
     pushed = push.RawContent(external_id="first", title="Tram line approved", body=TEXT, engines=ENGINES)
     push.push(many, defaults.push_source, pushed, defaults=defaults)
     if what == "publications":
-        dispatch.work_all_due("generate.run_item")
+        task_runs.work_all_due("generate.run_item")
     with transaction.atomic():
         {"generations": _copy_generations, "publications": _copy_publications, "events": _copy_events}[what](
             many, count

@@ -14,7 +14,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from accounts import workspaces
 from config import process_start, server
-from config.core import counters, dispatch, states
+from config.core import counters, jobs, states, task_runs
 from config.operations import counters as config_tallies
 from config.operations import metrics
 from pipeline.models import Source
@@ -99,12 +99,12 @@ def test_depth_is_what_waits_for_later_too_and_events_that_nobody_has_read(clien
 
 def test_every_kind_of_row_has_its_queue_and_its_counters(client):
     told = values(ask(client))
-    kinds = dispatch.jobs()
+    kinds = jobs.jobs()
     # Lanes of deliveries share their rows; a run's are told apart by its queue.
     rows = {
         (kind.model, *getattr(kind, "where", {}).values())
         for kind in kinds.values()
-        if not isinstance(kind, dispatch.BatchJob)
+        if not isinstance(kind, jobs.BatchJob)
     }
     assert sum(name.startswith("pipeline_waiting_rows") for name in told) == len(rows) + 2
     for name in kinds:
@@ -121,15 +121,15 @@ def test_every_kind_of_row_has_its_queue_and_its_counters(client):
 
 def test_what_hands_did_is_summed_over_processes(client):
     counters.drain()
-    kind = dispatch.jobs()["webhooks.recover_deliveries"]
+    kind = jobs.jobs()["webhooks.recover_deliveries"]
     good, faulty, crashing = (SimpleNamespace(pk=n, workspace_id=n, attempts=1) for n in range(3))
     crashing.attempts = kind.max_attempts + 1
     own = replace(kind, work=lambda row: 1 / row.pk, give_up=lambda row: None)
     for row in (good, faulty, crashing):
-        dispatch.work_row(own, row)
+        task_runs.work_row(own, row)
     # Another process.
     config_tallies.write()
-    dispatch.work_row(own, SimpleNamespace(pk=7, workspace_id=7, attempts=1))
+    task_runs.work_row(own, SimpleNamespace(pk=7, workspace_id=7, attempts=1))
     config_tallies.write()
     config_tallies.write()
     told = values(ask(client))
@@ -150,9 +150,9 @@ def test_a_lost_claim_is_counted_for_its_kind(client):
             states.move(row, "failed", under_lease=True)
         assert row.sleep_until(None) is False
 
-    job = replace(dispatch.jobs()["webhooks.recover_deliveries"], work=work)
+    job = replace(jobs.jobs()["webhooks.recover_deliveries"], work=work)
     with counters.of_kind(job.name):
-        dispatch.work_row(job, delivery)
+        task_runs.work_row(job, delivery)
     config_tallies.write()
     assert values(ask(client))['pipeline_claims_lost_total{kind="webhooks.recover_deliveries"}'] == "2.0"
 

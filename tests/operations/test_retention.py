@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from accounts import workspaces
 from accounts.access import idempotency
 from accounts.models import IdempotencyKey
-from config.core import crash_points, dispatch, ids
+from config.core import crash_points, ids, jobs
 from config.operations import media_sweep, retention
 from pipeline.media import media_folder
 from pipeline.models import Asset, Event, GeneratedItem
@@ -44,7 +44,7 @@ def test_the_table_is_in_the_documents():
 
 
 def test_the_hands_have_one_job_for_all_of_it():
-    assert [name for name in dispatch.jobs() if "retention" in name or "forget" in name] == [
+    assert [name for name in jobs.jobs() if "retention" in name or "forget" in name] == [
         "housekeeping.forget_old_rows"
     ]
 

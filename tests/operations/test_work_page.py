@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from config.admin_site import work as admin_work
-from config.core import dispatch, leases, work_queue
+from config.core import jobs, leases, work_queue
 from config.core.ids import encode
 from config.operations import admin_alerts
 from pipeline.models import Source, Worker
@@ -47,7 +47,7 @@ def due_source(name="Harbour news", ago=1):
 
 
 def queue(source, *, begins):
-    job, now = dispatch.jobs()["ingest.poll_source"], work_queue.database_now()
+    job, now = jobs.jobs()["ingest.poll_source"], work_queue.database_now()
     (claimed,) = work_queue.claim(Source, limit=1, per_workspace=1, lease=leases.QUEUED)
     lease = leases.Lease(claimed.pk, claimed.token, owner=source.workspace_id)
     leases.add(job.name, job.queue, [lease], now=now)

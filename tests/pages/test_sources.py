@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from accounts import workspaces
-from config.core import dispatch
+from config.core import task_runs
 from config.core.http_client import shared
 from config.core.ids import encode
 from pipeline.ingest import collect, pasted_address
@@ -82,7 +82,7 @@ def saved(client, workspace, address, **changes):
 def polled(source):
     # The rest between two fetches from one host.
     HostSlot.everywhere.all().delete()
-    dispatch.work_all_due("ingest.poll_source")
+    task_runs.work_all_due("ingest.poll_source")
     source.refresh_from_db()
     return source
 

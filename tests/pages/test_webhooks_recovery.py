@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 import pytest
 from django.utils import timezone
 
-from config.core import dispatch, work_queue
+from config.core import task_runs, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint
 from webhooks import recovery
 from webhooks.models import Delivery, Recovery
@@ -67,7 +67,7 @@ def test_it_starts_and_the_page_says_how_far_it_is(owner, newsroom, endpoint):
     assert "Sending again: 0 of 3 are in line." in part
     assert 'hx-trigger="every 1s"' in part
     assert "<html" not in part
-    dispatch.work_all_due("webhooks.recover_deliveries")
+    task_runs.work_all_due("webhooks.recover_deliveries")
     part = owner.get(page, headers={"HX-Target": "recovery"}).content.decode()
     assert "3 events were sent again." in part
     assert "hx-trigger" not in part
@@ -120,7 +120,7 @@ def test_another_one_under_way_is_said_and_can_be_stopped(owner, newsroom, endpo
 
 def test_one_that_ended_long_ago_is_no_news(owner, newsroom, endpoint):
     recovery.start(endpoint, timezone.now() - timedelta(days=1), actor="bob")
-    dispatch.work_all_due("webhooks.recover_deliveries")
+    task_runs.work_all_due("webhooks.recover_deliveries")
     page = at(newsroom, "webhook", endpoint)
     assert "There was nothing to send again." in owner.get(page).content.decode()
     Recovery.everywhere.update(ended_at=work_queue.database_now() - timedelta(hours=2))

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from accounts import erasure, export, workspaces
 from accounts.models import AuditEntry, Membership, Workspace
-from config.core import dispatch
+from config.core import task_runs
 from pipeline.models import Outlet, Source
 from tests.factories import TokenFactory
 from tests.pipeline.steps import make_items
@@ -314,5 +314,5 @@ def test_once_its_time_is_over_nobody_can_undo_it(ending, alice):
 
 def test_before_its_time_nothing_is_erased(ending):
     assert erasure.erase_some(now=reread(ending).deletes_at - timedelta(seconds=1)) == 0
-    assert dispatch.work_all_due("housekeeping.erase_workspaces") == 0
+    assert task_runs.work_all_due("housekeeping.erase_workspaces") == 0
     assert Membership.everywhere.filter(workspace=ending).count() == 1

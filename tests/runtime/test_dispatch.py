@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Workspace
 from config import celery
-from config.core import dispatch, leases, work_queue
+from config.core import dispatch, jobs, leases, task_runs, work_queue
 from config.core.clock import utc_now
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
@@ -61,20 +61,20 @@ class Work:
 @pytest.fixture
 def broker(settings, monkeypatch):
     settings.DUE_MODULES = []
-    monkeypatch.setattr(dispatch, "_jobs", {})
+    monkeypatch.setattr(jobs, "_jobs", {})
     messages = Messages()
     monkeypatch.setitem(dispatch._waker, "it", messages.wake)
     leases.start_worker()
     leases.note_worker("one", {"tests": 4})
     yield messages
-    dispatch.start()
+    task_runs.start()
 
 
 @pytest.fixture
 def work(broker):
     work = Work()
-    dispatch.register(
-        dispatch.RowJob(
+    jobs.register(
+        jobs.RowJob(
             name=JOB,
             model=Source,
             work=work,
@@ -108,7 +108,7 @@ def round_of(broker):
 
 
 def work_all(messages):
-    return [dispatch.run(*message) for message in messages]
+    return [task_runs.run(*message) for message in messages]
 
 
 def after(seconds, monkeypatch):
@@ -161,8 +161,8 @@ def test_a_job_whose_queue_is_full_of_another_s_rows_has_one_place(work, broker,
     for _ in range(3):
         waiting(WorkspaceFactory(), 9)
     assert len(round_of(broker)) == 4 + 2
-    batch = dispatch.BatchJob(name="tests.batch", work=lambda: 0, waits="SELECT 1 AS found")
-    dispatch.register(batch)
+    batch = jobs.BatchJob(name="tests.batch", work=lambda: 0, waits="SELECT 1 AS found")
+    jobs.register(batch)
     assert [name for name, *_ in round_of(broker)] == ["tests.batch"]
     assert round_of(broker) == []
 
@@ -178,7 +178,7 @@ def test_a_workspace_has_three_quarters_of_the_slots(work, broker, workspace):
 def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
     """And a worker that takes one's queue is never sent the other's."""
     films = Work()
-    job = dispatch.RowJob(
+    job = jobs.RowJob(
         name="films.make",
         model=Source,
         work=films,
@@ -187,9 +187,9 @@ def test_of_rows_of_several_jobs_each_claims_its_own(work, broker, workspace):
         where={"type": "hacker_news"},
         ahead=0,
     )
-    dispatch._jobs[JOB] = replace(dispatch._jobs[JOB], where={"type": "rss"})
+    jobs._jobs[JOB] = replace(jobs._jobs[JOB], where={"type": "rss"})
     (row,) = waiting(workspace)
-    dispatch.register(job)
+    jobs.register(job)
     assert {one.name for one in dispatch.due_jobs()} == {JOB}
     # Its first task gives it on to the other queue, where no worker is yet.
     work.then = lambda row: row.sleep_until(work_queue.database_now(), type="hacker_news", attempts=0)
@@ -217,7 +217,7 @@ def test_a_lease_goes_along_with_its_row_to_another_job(work, broker, workspace)
 
 
 def test_what_computes_may_have_all_slots_of_its_queue(work, broker, workspace):
-    dispatch._jobs[JOB] = replace(dispatch._jobs[JOB], computes=True)
+    jobs._jobs[JOB] = replace(jobs._jobs[JOB], computes=True)
     waiting(workspace, 9)
     assert len(round_of(broker)) == 4 + 2
 
@@ -238,7 +238,7 @@ def test_what_a_dead_worker_runs_takes_no_slot_of_the_living(work, broker, works
     waiting(workspace, 2)
     for name, subject, token, _ in round_of(broker):
         leases.begin(subject, token, now=work_queue.database_now())
-        assert work_queue.begin(dispatch.jobs()[name].model, subject, token, lease=timedelta(minutes=9))
+        assert work_queue.begin(jobs.jobs()[name].model, subject, token, lease=timedelta(minutes=9))
     now = work_queue.database_now()
     assert leases.held(now).queues == {"tests": 2}
     assert leases.held(now + leases.ALIVE).queues == {}
@@ -262,8 +262,8 @@ def test_nothing_is_added_to_a_queue_whose_messages_wait(work, broker, workspace
 def test_a_job_that_can_t_be_claimed_holds_up_no_other(work, broker, workspace, monkeypatch):
     waiting(workspace)
     others = Work()
-    dispatch.register(
-        dispatch.RowJob(
+    jobs.register(
+        jobs.RowJob(
             name="tests.another",
             model=Source,
             work=others,
@@ -271,7 +271,7 @@ def test_a_job_that_can_t_be_claimed_holds_up_no_other(work, broker, workspace, 
             lease=timedelta(minutes=1),
         )
     )
-    claim = dispatch._claim
+    claim = dispatch.claim
 
     def broken(job, slots):
         if job.name == JOB:
@@ -336,7 +336,7 @@ def test_the_second_copy_of_a_message_does_nothing(work, broker, workspace):
     copies = []
 
     def come_again(row):
-        copies.append(dispatch.run(*message))
+        copies.append(task_runs.run(*message))
         row.sleep_until(None, attempts=0)
 
     work.then = come_again
@@ -405,9 +405,9 @@ def test_five_flushes_of_the_broker_end_no_row(work, broker, workspace, monkeypa
 def test_a_process_that_stops_gives_back_what_was_queued_for_it(work, broker, workspace):
     waiting(workspace)
     messages = round_of(broker)
-    dispatch.stop()
+    task_runs.stop()
     assert work_all(messages) == [False]
-    dispatch.start()
+    task_runs.start()
     assert len(round_of(broker)) == 1
     assert work.done == []
 
@@ -432,9 +432,7 @@ def test_a_task_that_the_database_fails_leaves_its_row_to_the_lease(work, broker
 
 def test_a_batch_is_queued_once_and_goes_on_until_nothing_is_left(broker):
     left = [3, 2, 0]
-    dispatch.register(
-        dispatch.BatchJob(name="tests.batch", work=lambda: left.pop(0), waits="SELECT 1 AS found")
-    )
+    jobs.register(jobs.BatchJob(name="tests.batch", work=lambda: left.pop(0), waits="SELECT 1 AS found"))
     (message,) = round_of(broker)
     assert round_of(broker) == []
     assert work_all([message]) == [True]
@@ -449,7 +447,7 @@ def test_a_batch_with_a_pace_rests_between_two_runs(broker, monkeypatch):
         ran.append(1)
         return 0
 
-    dispatch.register(dispatch.BatchJob(name="tests.rare", work=run, every_seconds=600))
+    jobs.register(jobs.BatchJob(name="tests.rare", work=run, every_seconds=600))
     assert work_all(round_of(broker)) == [True]
     assert round_of(broker) == []
     after(599, monkeypatch)
@@ -461,7 +459,7 @@ def test_a_batch_with_a_pace_rests_between_two_runs(broker, monkeypatch):
 
 
 def test_a_batch_that_fails_is_not_queued_again_at_once(broker, monkeypatch):
-    dispatch.register(dispatch.BatchJob(name="tests.batch", work=lambda: 1 / 0, waits="SELECT 1 AS found"))
+    jobs.register(jobs.BatchJob(name="tests.batch", work=lambda: 1 / 0, waits="SELECT 1 AS found"))
     assert work_all(round_of(broker)) == [True]
     assert round_of(broker) == []
     after(1.1, monkeypatch)
@@ -469,7 +467,7 @@ def test_a_batch_that_fails_is_not_queued_again_at_once(broker, monkeypatch):
 
 
 def test_a_batch_whose_worker_died_is_queued_again(broker, monkeypatch):
-    dispatch.register(dispatch.BatchJob(name="tests.rare", work=lambda: 0, every_seconds=600))
+    jobs.register(jobs.BatchJob(name="tests.rare", work=lambda: 0, every_seconds=600))
     ((_, subject, token, _),) = round_of(broker)
     leases.begin(subject, token, now=work_queue.database_now())
     assert round_of(broker) == []
@@ -516,7 +514,7 @@ def test_every_statement_of_a_look_reads_an_index():
         dispatch.due_jobs()
         (probe,) = [one["sql"] for one in captured if "UNION ALL" in one["sql"]]
         assert probe.count("wake_at <=") == sum(
-            not isinstance(job, dispatch.BatchJob) for job in dispatch.jobs().values()
+            not isinstance(job, jobs.BatchJob) for job in jobs.jobs().values()
         )
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {probe}")
@@ -527,10 +525,10 @@ def test_every_statement_of_a_look_reads_an_index():
 
 
 def test_each_job_is_a_celery_task_in_its_own_queue(settings):
-    for name, job in dispatch.jobs().items():
+    for name, job in jobs.jobs().items():
         assert name in celery.app.tasks
         assert job.queue in settings.QUEUE_SLOTS
-    assert set(celery.app.amqp.queues) == set(dispatch.QUEUES) == {"dispatch", *settings.QUEUE_SLOTS}
+    assert set(celery.app.amqp.queues) == set(jobs.QUEUES) == {"dispatch", *settings.QUEUE_SLOTS}
 
 
 @pytest.mark.parametrize(
@@ -583,9 +581,9 @@ def test_what_is_done_every_second_outlives_a_fault(monkeypatch):
         done.append("broken")
         raise OperationalError("the connection is closed")
 
-    monkeypatch.setattr(dispatch, "_every_second", [broken, lambda: done.append("next")])
+    monkeypatch.setattr(task_runs, "_every_second", [broken, lambda: done.append("next")])
     for _ in range(3):
-        monkeypatch.setitem(dispatch._did_at, "at", 0.0)
-        dispatch.do_every_second()
-    dispatch.do_every_second()
+        monkeypatch.setitem(task_runs._did_at, "at", 0.0)
+        task_runs.do_every_second()
+    task_runs.do_every_second()
     assert done == ["broken", "next"] * 3

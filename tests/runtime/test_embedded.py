@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from config import celery
-from config.core import dispatch
+from config.core import dispatch, jobs, task_runs
 from config.embedded import Engine
 from pipeline.models import Lease, Worker
 
@@ -44,11 +44,11 @@ def work(settings, monkeypatch):
     if settings.REDIS_URL:
         pytest.skip("Redis's queue may hold messages of other tests; tests/faults covers it")
     settings.DUE_MODULES = []
-    monkeypatch.setattr(dispatch, "_jobs", {})
+    monkeypatch.setattr(jobs, "_jobs", {})
     monkeypatch.setitem(dispatch._waker, "it", celery.broker.wake)
     counted = Work()
-    job = dispatch.BatchJob(name="housekeeping.tests", work=counted, waits="SELECT 1 AS found")
-    dispatch.register(job)
+    job = jobs.BatchJob(name="housekeeping.tests", work=counted, waits="SELECT 1 AS found")
+    jobs.register(job)
     celery._add_task(job)
     yield counted
     celery.app.tasks.unregister(job.name)
@@ -60,7 +60,7 @@ def engine(work):
     running.start()
     yield running
     assert running.stop(within=10)
-    dispatch.start()
+    task_runs.start()
 
 
 def test_it_works_what_is_due(work, engine):
@@ -93,4 +93,4 @@ def test_it_stops_within_a_few_seconds_and_leaves_nothing(work):
     assert len(work.ran_at) == seen
     assert Worker.everywhere.count() == 0
     assert Lease.everywhere.filter(state="running").count() == 0
-    dispatch.start()
+    task_runs.start()

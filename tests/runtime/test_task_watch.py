@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from config import celery, task_watch
-from config.core import counters, dispatch, leases, work_queue
+from config.core import counters, jobs, leases, work_queue
 from config.task_watch import Running, TaskWatch
 from pipeline.models import Lease, Source
 from tests.factories import WorkspaceFactory
@@ -111,4 +111,4 @@ def test_what_runs_is_what_celery_says(row, monkeypatch):
 def test_time_limits_follow_from_the_lease(name, seconds):
     task = celery.app.tasks[name]
     assert (task.soft_time_limit, task.time_limit) == (seconds, seconds + 30)
-    assert dispatch.jobs()[name].time_limit == timedelta(seconds=seconds)
+    assert jobs.jobs()[name].time_limit == timedelta(seconds=seconds)

@@ -20,7 +20,8 @@ from django.core.cache import caches
 from django.db import connection
 
 import pipeline.outlets.outlet_client
-from config.core import counters, dispatch, leases, limits
+from config.core import counters, dispatch, leases, limits, task_runs
+from config.core import jobs as core_jobs
 from config.core.http_client import Response, TimedOut
 from config.core.ids import decode
 from pipeline import events
@@ -33,7 +34,7 @@ from webhooks import deliver, results, validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-SLOTS: Final = dict.fromkeys(dispatch.QUEUES, 4)
+SLOTS: Final = dict.fromkeys(core_jobs.QUEUES, 4)
 JOBS: Final = frozenset(
     {
         "ingest.resume_raw_item",
@@ -122,7 +123,7 @@ class Instance:
 
     # --- The broker ----------------------------------------------------------------------------------------------
 
-    def send(self, job: dispatch.Job, lease: leases.Lease) -> None:
+    def send(self, job: core_jobs.Job, lease: leases.Lease) -> None:
         world, chance = self.world, self.world.chance
         if self.is_away:
             message = "The broker is away."
@@ -181,7 +182,7 @@ class Instance:
         self.world.spawn(
             process,
             message.job,
-            lambda: dispatch.run(message.job, lease.subject, lease.token, lease.holder),
+            lambda: task_runs.run(message.job, lease.subject, lease.token, lease.holder),
             dies=0.04,
             ended=ended,
         )
@@ -233,8 +234,8 @@ class Instance:
         """The next beat that has something to do: those between would find nothing due."""
         tables = [
             job.model._meta.db_table
-            for job in dispatch.jobs().values()
-            if not isinstance(job, dispatch.BatchJob)
+            for job in core_jobs.jobs().values()
+            if not isinstance(job, core_jobs.BatchJob)
         ]
         each = [
             f"SELECT min(wake_at) AS at FROM {table} WHERE wake_at IS NOT NULL"
@@ -342,7 +343,7 @@ class Instance:
             self.errors[line["event"]] += 1
             raise structlog.DropEvent
 
-        jobs = {name: job for name, job in dispatch.jobs().items() if name in JOBS}
+        jobs = {name: job for name, job in core_jobs.jobs().items() if name in JOBS}
         was = structlog.get_config()
         with ExitStack() as stack:
             stack.callback(lambda: structlog.configure(**was))
@@ -352,11 +353,11 @@ class Instance:
                 cache_logger_on_first_use=False,
             )
             for patch in (
-                mock.patch.object(dispatch, "jobs", jobs.copy),
+                mock.patch.object(core_jobs, "jobs", jobs.copy),
                 mock.patch.dict(dispatch._waker, {"it": self.wake}),
-                mock.patch.dict(dispatch._did_at, {"at": 0.0}),
+                mock.patch.dict(task_runs._did_at, {"at": 0.0}),
                 mock.patch.dict(leases._worker),
-                mock.patch.object(dispatch, "_every_second", []),
+                mock.patch.object(task_runs, "_every_second", []),
                 mock.patch.object(pipeline.outlets.outlet_client, "SimulatedServer", Server),
                 # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a month's work.
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),

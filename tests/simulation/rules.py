@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
 from analytics.models import Outcome
-from config.core import dispatch, limits, states
+from config.core import jobs, limits, states
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.events import TYPES
@@ -247,8 +247,8 @@ def _is_planned(wait: timedelta, code: str, tries: int) -> bool:
 
 def work(world: World, instance: Instance) -> Iterator[str]:
     late = world.now - timedelta(seconds=30)
-    for job in dispatch.jobs().values():
-        if isinstance(job, dispatch.BatchJob):
+    for job in jobs.jobs().values():
+        if isinstance(job, jobs.BatchJob):
             continue
         for row in job.model.everywhere.filter(wake_at__lt=late)[:3]:
             yield f"{job.model._meta.label} {row.pk} was due at {row.wake_at}"

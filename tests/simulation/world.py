@@ -252,7 +252,7 @@ class World:
             self.task is not None
             and not connection.in_atomic_block
             and self.has_faults
-            and not dispatch._one_at_a_time.locked()
+            and not dispatch.one_at_a_time.locked()
             and not sql.startswith(("BEGIN", "SAVEPOINT"))
             and self.chance.random() < GIVES_WAY
         ):

@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from config.core import dispatch, leases
+from config.core import dispatch, jobs, leases, task_runs, work_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -116,8 +116,8 @@ class Workers:
         self.pool = ThreadPoolExecutor(settings.QUEUE_SLOTS["webhooks"] + 8)
         self.is_over = threading.Event()
 
-    def send(self, job: dispatch.Job, lease: leases.Lease) -> None:
-        self.pool.submit(dispatch.run, job.name, lease.subject, lease.token, lease.holder)
+    def send(self, job: jobs.Job, lease: leases.Lease) -> None:
+        self.pool.submit(task_runs.run, job.name, lease.subject, lease.token, lease.holder)
 
     def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
         return dict.fromkeys(queues, 0)
@@ -130,7 +130,7 @@ class Workers:
         try:
             dispatch.run_round(self, settings.QUEUE_SLOTS)
         finally:
-            dispatch.release_connections()
+            work_queue.release_connections()
 
     def woken(self) -> None:
         pass
@@ -147,15 +147,15 @@ def at_work(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> Iterator[Cal
             leases.note_worker("test", settings.QUEUE_SLOTS)
             workers.wake()
             workers.is_over.wait(1)
-        dispatch.release_connections()
+        work_queue.release_connections()
         connection.close()
 
     ticker = threading.Thread(target=tick, daemon=True)
 
     def start() -> None:
         # The lanes alone: a test writes the deliveries itself, and must not meet the task that does.
-        lanes = {name: job for name, job in dispatch.jobs().items() if isinstance(job, dispatch.LaneJob)}
-        monkeypatch.setattr(dispatch, "_jobs", lanes)
+        lanes = {name: job for name, job in jobs.jobs().items() if isinstance(job, jobs.LaneJob)}
+        monkeypatch.setattr(jobs, "_jobs", lanes)
         leases.start_worker()
         leases.note_worker("test", settings.QUEUE_SLOTS)
         monkeypatch.setitem(dispatch._waker, "it", workers.wake)

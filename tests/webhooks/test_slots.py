@@ -12,7 +12,7 @@ import pytest
 from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
-from config.core import dispatch, leases, limits, work_queue
+from config.core import dispatch, jobs, leases, limits, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
 from webhooks.deliver import take
 from webhooks.fan_out import write_deliveries
@@ -20,9 +20,7 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.tasks import FAILING, HEALTHY
 
 
-def queue(
-    job: dispatch.LaneJob = HEALTHY, *, room: int = 100, per_workspace: int = 100
-) -> list[leases.Lease]:
+def queue(job: jobs.LaneJob = HEALTHY, *, room: int = 100, per_workspace: int = 100) -> list[leases.Lease]:
     """Lanes that the dispatcher would queue with so much room."""
     alone = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
     with alone:
@@ -176,7 +174,7 @@ def test_lanes_are_exact_however_many_dispatchers_there_are():
         start.wait()
         for _ in range(6):
             # On SQLite there is one process, in which the dispatcher's own lock counts.
-            with dispatch._one_at_a_time:
+            with dispatch.one_at_a_time:
                 got = queue(room=2)
             with lock:
                 lanes.extend(got)

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import Count, OuterRef, Subquery, Sum
 
 from accounts.models import LedgerEntry
-from config.core import dispatch, work_queue
+from config.core import work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict
 from config.core.ids import first_of
@@ -161,14 +161,14 @@ def _before_call(run: Asker) -> None:
     # The other runs that wait for the same brief wait as long.
     if isinstance(run, Generation):
         SharedBrief.everywhere.filter(asked_by=run, content__isnull=True).update(asked_until=held_until)
-    dispatch.release_connections()
+    work_queue.release_connections()
 
 
 def _before_batch_call(batch: ModelBatch) -> None:
     """Raises `LostLease` where another hand has the batch, so that no two of them send it."""
     if not batch.renew_lease(CALL_LEASE):
         raise LostLease
-    dispatch.release_connections()
+    work_queue.release_connections()
 
 
 def _refuse_where_stopped(run: Asker | ModelBatch) -> None:

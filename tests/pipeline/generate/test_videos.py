@@ -14,7 +14,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from accounts.models import CreditBalance
-from config.core import dispatch, leases, limits
+from config.core import dispatch, leases, limits, task_runs
 from pipeline import generate
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
@@ -316,7 +316,7 @@ def test_a_film_waits_in_its_queue_for_a_slot(workspace, charlies, filmed, begun
     (message,) = begun()
     assert begun() == []
     assert filmed == []
-    dispatch.run(*message)
+    task_runs.run(*message)
     assert [reread(run).status for run in films] == ["done", "running"]
     assert len(begun()) == 1
 
@@ -330,7 +330,7 @@ def test_workspaces_take_turns(workspace, charlies, filmed, begun, film_of):
     while messages := begun():
         (message,) = messages
         order.append(message[1])
-        dispatch.run(*message)
+        task_runs.run(*message)
     assert order == [first.pk, his.pk, second.pk]
     assert len(filmed) == 3
 
@@ -339,7 +339,7 @@ def test_the_workspace_that_had_the_fewest_films_lately_comes_first(
     workspace, charlies, filmed, begun, film_of
 ):
     film_of(workspace)
-    dispatch.run(*begun()[0])
+    task_runs.run(*begun()[0])
     hers = film_of(workspace, url="https://news.example/second")
     his, _ = (film_of(charlies, url=f"https://news.example/{number}") for number in range(2))
     assert [pk for _, pk, _ in begun()] == [his.pk]
