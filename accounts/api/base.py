@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
     from accounts.access.authentication import Caller
-    from config.core.api.views import Parameter
+    from config.core.api.query_params import Parameter
 
 
 class WorkspaceResource(Resource):

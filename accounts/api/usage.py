@@ -11,15 +11,10 @@ from accounts import credits
 from accounts.api.base import WorkspaceResource, answers, documented, page_of
 from accounts.api.workspace import LIMITS_EXAMPLE, LimitsSerializer, limits_of
 from accounts.models import LedgerEntry
-from config.core.api.views import (
-    PAGING,
-    MomentField,
-    PublicIdField,
-    page,
-    read_query,
-    respond_with_tag,
-    weak_tag,
-)
+from config.core.api.etags import respond_with_tag, weak_tag
+from config.core.api.fields import MomentField, PublicIdField
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.ids import encode

@@ -11,7 +11,9 @@ from accounts import credits
 from accounts.access import tokens
 from accounts.api.base import WorkspaceResource, answers
 from config.core import limits
-from config.core.api.views import MomentField, PublicIdField, read_query, respond_with_tag, weak_tag
+from config.core.api.etags import respond_with_tag, weak_tag
+from config.core.api.fields import MomentField, PublicIdField
+from config.core.api.query_params import read_query
 from config.core.datetimes import as_z_or_none
 
 if TYPE_CHECKING:

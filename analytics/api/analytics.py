@@ -19,8 +19,10 @@ from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
 from analytics.serialize import figures, told
 from config.core import limits
+from config.core.api.etags import respond_with_tag, weak_tag
+from config.core.api.fields import unknown_names
 from config.core.api.jsonio import Dumped, JsonRenderer, dump
-from config.core.api.views import (
+from config.core.api.query_params import (
     DATE_OR_MOMENT,
     LEAVES_DAY_OUT,
     Parameter,
@@ -28,9 +30,6 @@ from config.core.api.views import (
     choices,
     public_id,
     read_query,
-    respond_with_tag,
-    unknown_names,
-    weak_tag,
 )
 from config.core.clock import utc_now
 from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none, read_moment, why_no_moment

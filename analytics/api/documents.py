@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from analytics.aggregate import NULLABLE, REASONS
 from analytics.periods import INTERVALS
-from config.core.api.views import MomentField, PublicIdField
+from config.core.api.fields import MomentField, PublicIdField
 from pipeline.models import Bucket
 
 

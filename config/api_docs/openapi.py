@@ -47,7 +47,7 @@ class OperationSchema(AutoSchema):
 class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """Unknown fields are refused; `schema_rules` of a serializer are what its `validate` asks for."""
 
-    target_class = "config.core.api.views.StrictSerializer"
+    target_class = "config.core.api.fields.StrictSerializer"
     match_subclasses = True
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class StrictObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
 
 
 class PublicId(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = "config.core.api.views.PublicIdField"
+    target_class = "config.core.api.fields.PublicIdField"
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class PublicId(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call
 
 
 class StrictText(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    target_class = "config.core.api.views.StrictCharField"
+    target_class = "config.core.api.fields.StrictCharField"
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:

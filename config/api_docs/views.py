@@ -13,7 +13,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from accounts.api.base import WorkspaceResource
 from config.api_docs import guides
 from config.core.api.jsonio import dump
-from config.core.api.views import read_query
+from config.core.api.query_params import read_query
 from config.core.errors import NotFound
 
 if TYPE_CHECKING:

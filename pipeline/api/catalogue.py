@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
 from accounts.api.base import answers, documented
-from config.core.api.views import PAGING, page, read_query, respond_with_tag, strong_tag, weak_tag
+from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import read_query
 from config.core.ids import encode
 from pipeline import payloads, plugins
 from pipeline.api import documents

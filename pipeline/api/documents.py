@@ -7,7 +7,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from config.core.api.views import MomentField, PublicIdField
+from config.core.api.fields import MomentField, PublicIdField
 from pipeline import plugins
 from pipeline.api.inputs import SOURCE_TYPES, FirstPollField
 from pipeline.models import (

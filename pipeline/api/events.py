@@ -9,18 +9,10 @@ from drf_spectacular.utils import OpenApiResponse, OpenApiWebhook, extend_schema
 from rest_framework import serializers
 
 from accounts.api.base import answers, documented
-from config.core.api.views import (
-    PAGING,
-    MomentField,
-    Parameter,
-    PublicIdField,
-    choices,
-    open_position,
-    read_query,
-    respond_with_tag,
-    seal_position,
-    weak_tag,
-)
+from config.core.api.etags import respond_with_tag, weak_tag
+from config.core.api.fields import MomentField, PublicIdField
+from config.core.api.pagination import PAGING, open_position, seal_position
+from config.core.api.query_params import Parameter, choices, read_query
 from config.core.limits import PAGE_ROWS_DEFAULT
 from pipeline import events
 from pipeline.api import documents

@@ -13,23 +13,18 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
 from config.core import ids
-from config.core.api.views import (
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag, weak_tag
+from config.core.api.fields import NoFields
+from config.core.api.pagination import PAGING, page_by
+from config.core.api.query_params import (
     LEAVES_DAY_OUT,
-    PAGING,
-    NoFields,
     Parameter,
-    VersionConflict,
     choice,
     choices,
     moment_or_date,
-    page_by,
     plain_text,
     public_id,
     read_query,
-    refuse_unless_match,
-    respond_with_tag,
-    strong_tag,
-    weak_tag,
 )
 from config.core.clock import utc_now
 from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none

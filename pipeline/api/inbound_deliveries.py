@@ -12,18 +12,16 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented, secret_answer
 from config.core import limits
-from config.core.api.views import (
-    PAGING,
+from config.core.api.fields import (
     MomentField,
     NoFields,
     PublicIdField,
     StrictCharField,
     StrictIntegerField,
     StrictSerializer,
-    choices,
-    page,
-    read_query,
 )
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import choices, read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict

@@ -12,8 +12,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from config.core import limits
-from config.core.api.nearest import hint, nearest
-from config.core.api.views import (
+from config.core.api.fields import (
     BoundedListField,
     MomentField,
     PublicIdField,
@@ -24,6 +23,7 @@ from config.core.api.views import (
     StrictSerializer,
     unknown_names,
 )
+from config.core.api.nearest import hint, nearest
 from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.ingest import collect

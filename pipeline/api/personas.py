@@ -10,18 +10,10 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
 from config.core import limits
-from config.core.api.views import (
-    PAGING,
-    BoundedListField,
-    StrictCharField,
-    StrictSerializer,
-    VersionConflict,
-    page,
-    read_query,
-    refuse_unless_match,
-    respond_with_tag,
-    strong_tag,
-)
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.fields import BoundedListField, StrictCharField, StrictSerializer
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.states import Overtaken

@@ -10,7 +10,8 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers
 from config.core import ids, limits
-from config.core.api.views import (
+from config.core.api.etags import respond_with_tag, weak_tag
+from config.core.api.fields import (
     BoundedListField,
     MomentField,
     NoFields,
@@ -18,10 +19,8 @@ from config.core.api.views import (
     StrictBooleanField,
     StrictIntegerField,
     StrictSerializer,
-    read_query,
-    respond_with_tag,
-    weak_tag,
 )
+from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict

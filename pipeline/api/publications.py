@@ -8,16 +8,10 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.core.api.views import (
-    PAGING,
-    NoFields,
-    choices,
-    page,
-    public_id,
-    read_query,
-    respond_with_tag,
-    strong_tag,
-)
+from config.core.api.etags import respond_with_tag, strong_tag
+from config.core.api.fields import NoFields
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import choices, public_id, read_query
 from config.core.clock import utc_now
 from pipeline import payloads, publish
 from pipeline.api import documents

@@ -13,17 +13,10 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
 from config.core import ids
-from config.core.api.views import (
-    PAGING,
-    MomentField,
-    PublicIdField,
-    StrictCharField,
-    StrictSerializer,
-    page,
-    read_query,
-    respond_with_tag,
-    weak_tag,
-)
+from config.core.api.etags import respond_with_tag, weak_tag
+from config.core.api.fields import MomentField, PublicIdField, StrictCharField, StrictSerializer
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from pipeline import payloads, publish

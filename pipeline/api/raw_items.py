@@ -12,20 +12,17 @@ from rest_framework.response import Response
 from accounts import credits as credit_account
 from accounts.api.base import answers, documented
 from config.core import limits
+from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
+from config.core.api.fields import NoFields
 from config.core.api.jsonio import flattened, raw_body, refuse_unless_json
-from config.core.api.views import (
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import (
     LEAVES_DAY_OUT,
-    PAGING,
-    NoFields,
     choices,
     moment_or_date,
-    page,
     plain_text,
     public_id,
     read_query,
-    respond_with_tag,
-    strong_tag,
-    weak_tag,
 )
 from config.core.clock import utc_now
 from config.core.errors import CODES, AppError, Detail, Invalid

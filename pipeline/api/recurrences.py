@@ -10,22 +10,16 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
 from config.core import limits
-from config.core.api.views import (
-    PAGING,
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag, weak_tag
+from config.core.api.fields import (
     MomentField,
     PublicIdField,
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
-    VersionConflict,
-    page,
-    public_id,
-    read_query,
-    refuse_unless_match,
-    respond_with_tag,
-    strong_tag,
-    weak_tag,
 )
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import public_id, read_query
 from config.core.clock import utc_now
 from config.core.errors import Invalid
 from config.core.states import Overtaken

@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
 from config.core import ids, limits
-from config.core.api.views import (
-    PAGING,
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag, weak_tag
+from config.core.api.fields import (
     BoundedListField,
     MomentField,
     NoFields,
@@ -21,14 +21,9 @@ from config.core.api.views import (
     StrictChoiceField,
     StrictIntegerField,
     StrictSerializer,
-    VersionConflict,
-    page,
-    read_query,
-    refuse_unless_match,
-    respond_with_tag,
-    strong_tag,
-    weak_tag,
 )
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.states import Overtaken

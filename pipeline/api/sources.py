@@ -9,19 +9,11 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented, secret_answer
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.fields import NoFields
 from config.core.api.jsonio import flattened
-from config.core.api.views import (
-    PAGING,
-    NoFields,
-    VersionConflict,
-    choice,
-    choices,
-    page,
-    read_query,
-    refuse_unless_match,
-    respond_with_tag,
-    strong_tag,
-)
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import choice, choices, read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid

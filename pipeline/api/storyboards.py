@@ -10,15 +10,9 @@ from rest_framework import serializers
 
 from accounts.api.base import answers
 from config.core import ids, limits
-from config.core.api.views import (
-    PublicIdField,
-    StrictSerializer,
-    VersionConflict,
-    read_query,
-    refuse_unless_match,
-    respond_with_tag,
-    strong_tag,
-)
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.fields import PublicIdField, StrictSerializer
+from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.errors import NotFound
 from config.core.states import Overtaken

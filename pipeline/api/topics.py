@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
 from config.core import limits
-from config.core.api.views import (
-    PAGING,
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.fields import (
     BoundedListField,
     MomentField,
     PublicIdField,
@@ -19,15 +19,9 @@ from config.core.api.views import (
     StrictCharField,
     StrictIntegerField,
     StrictSerializer,
-    VersionConflict,
-    choice,
-    page,
-    public_id,
-    read_query,
-    refuse_unless_match,
-    respond_with_tag,
-    strong_tag,
 )
+from config.core.api.pagination import PAGING, page
+from config.core.api.query_params import choice, public_id, read_query
 from config.core.clock import utc_now
 from config.core.states import Overtaken
 from pipeline import payloads

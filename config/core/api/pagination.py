@@ -1,0 +1,171 @@
+"""Pages by keyset: a sealed cursor is bound to its query."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.conf import settings
+
+from config.core import limits
+from config.core.api.etags import respond_with_tag, weak_tag
+from config.core.api.jsonio import Dumped, dump
+from config.core.api.query_params import Parameter, choice
+from config.core.errors import AppError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from django.db.models import QuerySet
+    from rest_framework.request import Request
+    from rest_framework.response import Response
+
+
+def _page_size() -> Parameter:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= limits.PAGE_ROWS:
+            message = f"Give a number from 1 to {limits.PAGE_ROWS}."
+            raise ValueError(message)
+        return int(text)
+
+    schema = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": limits.PAGE_ROWS,
+        "default": limits.PAGE_ROWS_DEFAULT,
+    }
+    return Parameter(read, schema=schema)
+
+
+PAGING: Final[Mapping[str, Parameter]] = {
+    "limit": _page_size(),
+    "cursor": Parameter(str, description="The `next_cursor` of the page before."),
+    "order": choice("asc", "desc"),
+}
+
+
+class InvalidCursor(AppError):
+    code = "invalid_cursor"
+
+
+@dataclass(frozen=True)
+class Page:
+    rows: Sequence[Any]
+    has_more: bool
+    next_cursor: str | None
+    next_link: str | None
+
+    def respond(self, request: Request, data: list[Any]) -> Response:
+        headers = {"Link": f'<{self.next_link}>; rel="next"'} if self.next_link else {}
+        body = Dumped(dump({"data": data, "has_more": self.has_more, "next_cursor": self.next_cursor}))
+        return respond_with_tag(request, body, tag=weak_tag(body), headers=headers)
+
+
+def page(
+    request: Request,
+    rows: QuerySet[Any],
+    query: Mapping[str, Any],
+    *,
+    key: str = "id",
+    key_of: Callable[[Any], Any] | None = None,
+) -> Page:
+    """One page of `rows` by keyset on `key`, newest first; costs the same however deep it is.
+
+    `query` is what `read_query` gave. `rows` may give dicts or instances. `key` is a UUID or a whole number.
+    """
+
+    def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
+        rest = rows if after is None else rows.filter(**{f"{key}__{'gt' if is_ascending else 'lt'}": after})
+        return list(rest.order_by(key if is_ascending else f"-{key}")[:most])
+
+    def own_key(row: Any) -> UUID | int:
+        found: UUID | int = row[key] if isinstance(row, dict) else getattr(row, key)
+        return found
+
+    return page_by(request, ask, query, key_of=key_of or own_key)
+
+
+class Ask(Protocol):
+    """The rows beyond a key, in the order of keys, at most so many."""
+
+    def __call__(self, after: UUID | int | None, most: int, *, is_ascending: bool) -> Sequence[Any]: ...
+
+
+def page_by(
+    request: Request, ask: Ask, query: Mapping[str, Any], *, key_of: Callable[[Any], UUID | int]
+) -> Page:
+    """As `page`, for a list that asks in its own way."""
+    size = query.get("limit", limits.PAGE_ROWS_DEFAULT)
+    binding = _binding(request)
+    after = _open_cursor(query["cursor"], binding) if "cursor" in query else None
+    found = ask(after, size + 1, is_ascending=query.get("order") == "asc")
+    has_more = len(found) > size
+    found = found[:size]
+    cursor = link = None
+    if has_more:
+        cursor = _seal_cursor(key_of(found[-1]), binding)
+        parameters = [
+            (name, text) for name, texts in request.query_params.lists() for text in texts if name != "cursor"
+        ]
+        link = f"{settings.PUBLIC_URL}{request.path}?{urlencode([*parameters, ('cursor', cursor)])}"
+    return Page(found, has_more, cursor, link)
+
+
+def _binding(request: Request) -> bytes:
+    """A digest of the list, its filters and whose it is: a cursor of one list means nothing in another."""
+    filters = sorted(
+        (name, text)
+        for name, texts in request.query_params.lists()
+        for text in texts
+        if name not in {"cursor", "limit"}
+    )
+    return _digest(request, request.path.rstrip("/"), filters)
+
+
+def _digest(request: Request, *also: object) -> bytes:
+    """Eight bytes that stand for a place in one workspace's live or test rows."""
+    caller: Any = request.auth
+    return hashlib.sha256(repr((caller.workspace.pk.hex, caller.test, *also)).encode()).digest()[:8]
+
+
+def _cursor_mac(content: bytes) -> bytes:
+    return hmac.digest(settings.SECRET_KEY.encode(), b"cursor" + content, "sha256")[:12]
+
+
+def _seal_cursor(key: UUID | int, binding: bytes) -> str:
+    position = key.bytes if isinstance(key, UUID) else b"n" + key.to_bytes(8, "big")
+    content = binding + position
+    return base64.urlsafe_b64encode(_cursor_mac(content) + content).rstrip(b"=").decode()
+
+
+def _open_cursor(cursor: str, binding: bytes) -> UUID | int:
+    try:
+        sealed = base64.b64decode(
+            cursor.encode("ascii") + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True
+        )
+    except ValueError as error:
+        raise InvalidCursor from error
+    mac, content = sealed[:12], sealed[12:]
+    if not hmac.compare_digest(mac, _cursor_mac(content)) or content[: len(binding)] != binding:
+        raise InvalidCursor
+    position = content[len(binding) :]
+    return UUID(bytes=position) if len(position) == 16 else int.from_bytes(position[1:], "big")
+
+
+def seal_position(request: Request, position: int, kind: str) -> str:
+    """A place in the caller's feed of that kind, as an opaque cursor."""
+    return _seal_cursor(position, _digest(request, kind))
+
+
+def open_position(request: Request, cursor: str, kind: str) -> int:
+    """Raises `InvalidCursor` for everything that `seal_position` didn't make for this caller."""
+    position = _open_cursor(cursor, _digest(request, kind))
+    if not isinstance(position, int):
+        raise InvalidCursor
+    return position
