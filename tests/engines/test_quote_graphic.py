@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from PIL import ImageChops
 
 from pipeline.engines.base import Brief, Claim, Draft, Fact, Lane, PersonaCard, SourceText
-from pipeline.engines.quote_graphic import LEAST_SIZE, MOST, SIZES, Quotation, QuoteGraphic, quotation_in
+from pipeline.engines.quote_graphic import QuoteGraphic
+from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES
+from pipeline.engines.quote_graphic.quotation import MOST, Quotation, quotation_in
 from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast, mix

@@ -11,6 +11,20 @@ from urllib.parse import urlsplit
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.checks.allow_list import is_allowed, title_of
 from pipeline.engines.checks.persona_rules import missing_in
+from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, Graphic
+from pipeline.engines.quote_graphic.quotation import (
+    BEST,
+    LEAST,
+    MOST,
+    WORD,
+    Quotation,
+    bare_words,
+    find_quotations,
+    in_marks,
+    origin_of,
+    quotation_body,
+    quotation_in,
+)
 from pipeline.engines.quote_graphic.speakers import is_same_person, speech_in, who_said
 from pipeline.engines.shared.picture_parts import (
     SIGNATURE_HEIGHT,
@@ -49,43 +63,12 @@ if TYPE_CHECKING:
     from pipeline.render.plan import Item
     from pipeline.render.typography.blocks import Block
 
-SIZES: Final = (UPRIGHT, SQUARE)
-MOST: Final = 220
-"""Characters of the quote."""
-LEAST_SIZE: Final = 44
-"""Of the quote, in pixels."""
-_LARGEST_SIZE: Final = 128
-_MOST_HEIGHT: Final = 0.56
-"""Of the picture's height, for the quote."""
-_BEST: Final = range(40, 181)
-"""Characters of a sentence that is read at a glance and still says something."""
-_LEAST: Final = 20
-_LEAST_WORDS: Final = 4
 _LONGEST_NAME: Final = 90
 _LIKENESS: Final = 0.4
 _NEAR: Final = 400
 """How far from the quote its speaker is named, in characters of the source, before a person is asked to look."""
 
-_WORDS: Final = Style(weight=600, optical=32, line_height=1.2)
-_BY: Final = Style(weight=600, optical=24, line_height=1.25)
-_ORNAMENT: Final = {UPRIGHT: 330, SQUARE: 270}
-_AFTER_ORNAMENT: Final = 48
-_BEFORE_BY: Final = 56
-_DASH: Final = (56, 6, 28)
-"""The line before who said it: its width, its height, what is left after it."""
-_ABOVE_SIGNATURE: Final = 48
-_OPTICAL_CENTRE: Final = 0.44
 
-_MARKS: Final = (
-    "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
-)
-_QUOTING: Final = '"\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300e'
-# "ALDERHAM, 24 November 2026 – The council".
-_DATELINE: Final = re.compile(
-    r"[^\W\d_a-z]{3,}[^a-z]{0,30}(?:,|\s\()?[^:;!?\u2013\u2014]{0,30}[\u2013\u2014-]\s"
-)
-_BY_LINE: Final = re.compile(r"\s*[\u2013\u2014\u2015-]\s*(?P<by>\S.*?)\s*")
-_WORD: Final = re.compile(r"\w+")
 _VISIBLE: Final = re.compile(r"\w")
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
 _BEGINS_AFTER: Final = frozenset("\n.!?\u2026:\"'([\u2013\u2014-\u061f\u3002\u300c\u300e")
@@ -93,54 +76,17 @@ _ENDS: Final = frozenset(".!?\u2026\u061f\u3002")
 _ENDS_BEFORE: Final = re.compile(r"[,.\u3002]? ?[\"'\n\u300d\u300f]|[.!?\u2026\u061f\u3002]")
 _ENDINGLESS: Final = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7af]")
 """Scripts in which particles are written to a name without a space, or no spaces at all."""
-_NO_SITES: Final = word_set("local localhost localdomain internal intranet lan home corp test invalid arpa")
 _OWN_CHECKS: Final = frozenset({"content", "length", "link_count"})
 
 _RULES: Final = f"""\
 A Quote Graphic shows one quotation from the source, large, on a picture that stands alone.
 - "quote": words of one fact's quote, exactly as they stand there, without quotation marks around them. What somebody
-  said is best; else the one sentence that says most by itself. {_BEST[0]} to {_BEST[-1]} characters, {MOST} at most.
+  said is best; else the one sentence that says most by itself. {BEST[0]} to {BEST[-1]} characters, {MOST} at most.
 - Change, leave out or add nothing inside of it, not even a word or a comma. It begins and ends with a whole sentence,
   or with the whole of what was said.
 - "speaker": who said it, named as the fact names them; empty where the fact doesn't say so.
 - It has to be understood without what stood before it. No link, no hashtag, no account.
 """
-
-
-@dataclass(frozen=True)
-class Quotation:
-    """What stands on the picture; `by` is empty for a brand's own line, and may be in what a person has edited.
-
-    `is_spoken`: somebody's words, which take quotation marks; a sentence that a site wrote has none.
-    """
-
-    words: str
-    by: str
-    is_spoken: bool = field(default=True, compare=False)
-
-
-def quotation_in(body: str) -> Quotation:
-    """The quotation and who said it, out of an item's body: a last line that begins with a dash names them."""
-    lines = [line.strip() for line in body.splitlines() if line.strip()]
-    match = _BY_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
-    said = "\n".join(lines[:-1] if match else lines)
-    return Quotation(_bare(said), match["by"] if match else "", is_spoken=_bare(said) != said)
-
-
-def _bare(words: str) -> str:
-    """Without the quotation marks around the whole of it."""
-    if len(words) > 2 and words[0] in _MARKS and words[-1] in _MARKS:
-        return words[1:-1].strip()
-    return words
-
-
-def _in_marks(quote: Quotation, language: str) -> str:
-    opening, closing = marks_of(language) if quote.is_spoken else ("", "")
-    return f"{opening}{quote.words}{closing}"
-
-
-def _body(quote: Quotation, language: str) -> str:
-    return with_url(_in_marks(quote, language), f"\u2013 {quote.by}" if quote.by else "")
 
 
 class QuoteGraphic(Engine):
@@ -170,23 +116,23 @@ class QuoteGraphic(Engine):
         del seed
         drafts: list[Draft] = []
         said: list[frozenset[str]] = []
-        for quote, fact in _quotations(brief, persona):
+        for quote, fact in find_quotations(brief, persona):
             if len(drafts) >= max(1, variants):
                 break
-            words = frozenset(_WORD.findall(quote.words.lower()))
+            words = frozenset(WORD.findall(quote.words.lower()))
             if any(len(words & other) >= _LIKENESS * len(words | other) for other in said):
                 continue
             said.append(words)
             claim = Claim(text=quote.words, quote=fact.quote, start=fact.start, end=fact.end)
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
-        if not drafts and brief.lane is None and not _origin(brief, persona):
+        if not drafts and brief.lane is None and not origin_of(brief, persona):
             message = (
                 "No sentence here both quotes words that stand alone and names who said them, and the item has no address on "
                 "a named site that its sentences could be quoted from. Push it with such an address or quotation."
             )
             raise Refused(message, code="nothing_to_say")
         if not drafts:
-            message = f"The source has no sentence of {_LEAST} to {MOST} characters that could stand alone as a quotation."
+            message = f"The source has no sentence of {LEAST} to {MOST} characters that could stand alone as a quotation."
             raise Refused(message, code="nothing_to_say")
         return tuple(drafts)
 
@@ -203,7 +149,7 @@ class QuoteGraphic(Engine):
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """Where no speaker is named, the source itself is; for a brand's own line nobody."""
-        words = _bare(collapse(answer["quote"]))
+        words = bare_words(collapse(answer["quote"]))
         speaker = collapse(answer["speaker"]).lstrip("\u2013\u2014- ")
         claims = claims_of(answer, brief)
         is_spoken = (
@@ -211,7 +157,7 @@ class QuoteGraphic(Engine):
             or brief.lane is not None
             or any(fold(words) in fold(said) for claim in claims for said in quotations(claim.quote))
         )
-        quote = Quotation(words, speaker or _origin(brief, persona), is_spoken)
+        quote = Quotation(words, speaker or origin_of(brief, persona), is_spoken)
         language = brief.language or persona.language
         draft = _draft(quote, brief, persona, claims, language)
         return dataclasses.replace(draft, angle=angle)
@@ -242,81 +188,13 @@ class QuoteGraphic(Engine):
         if media.size not in SIZES:
             message = f"A Quote Graphic is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
             raise ValueError(message)
-        return Layout((_Graphic(draft, persona, media).picture(),))
-
-
-def _quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation, Fact]]:
-    """Speech whose speaker is named, then sentences without quotation marks; of each first those of the best length."""
-    spoken = [
-        (Quotation(speech.words, speech.speaker), fact)
-        for fact in brief.facts
-        for speech in speech_in(collapse(fact.quote))
-        if not speech.words[0].islower() and not opens_dangling(speech.words)
-    ]
-    origin = _origin(brief, persona)
-    sentences = [
-        (Quotation(words, origin, is_spoken=brief.lane is not None), fact)
-        for fact in brief.facts
-        if (origin or brief.lane is not None)
-        and is_self_contained(words := collapse(fact.quote))
-        and not signature_in(words)
-    ]
-    plain = [
-        one
-        for one in sentences
-        if not any(mark in one[0].words for mark in _QUOTING) and not _DATELINE.match(one[0].words)
-    ]
-    # Marks within sentences, and heads of press releases, only where there is nothing else.
-    quoting = [one for one in sentences if one not in plain]
-    for group in (spoken, plain, quoting):
-        usable = [one for one in group if _is_usable(one[0], brief, persona)]
-        yield from (one for one in usable if len(one[0].words) in _BEST)
-        yield from (one for one in usable if len(one[0].words) not in _BEST)
-
-
-def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
-    words = quote.words
-    body = _body(quote, brief.language)
-    return (
-        _LEAST <= len(words) <= MOST
-        and (len(_WORD.findall(words)) >= _LEAST_WORDS or " " not in words)
-        and is_clean(words)
-        and not find_links(words)
-        and THREAD_MARK not in words
-        and words.count("#") <= MAX_HASHTAGS
-        and is_allowed(body, brief, persona)
-        and not missing_in(body, persona)
-    )
-
-
-def _origin(brief: Brief, persona: PersonaCard) -> str:
-    """Who stands behind words that nobody is named for: of the persona's own it, of a source its site; else nobody.
-
-    A brand says nothing as a person does: the picture's foot has its name.
-    """
-    if brief.lane is not None:
-        return "" if persona.is_brand else persona.name.strip()
-    try:
-        host = (urlsplit(brief.url.strip()).hostname or "").lower()
-    except ValueError:
-        return ""
-    if not _is_site(host):
-        return ""
-    bare = host.removeprefix("www.")
-    return bare if is_allowed(bare, brief, persona) else host
-
-
-def _is_site(host: str) -> bool:
-    """Whether readers know a site by that name: no number, and no machine of a network at home."""
-    labels = host.rstrip(".").split(".")
-    is_named = len(labels) > 1 and ":" not in host and not labels[-1].isdigit()
-    return is_named and labels[-1] not in _NO_SITES
+        return Layout((Graphic(draft, persona, media).picture(),))
 
 
 def _draft(
     quote: Quotation, brief: Brief, persona: PersonaCard, claims: tuple[Claim, ...], language: str
 ) -> Draft:
-    body = _body(quote, language)
+    body = quotation_body(quote, language)
     return Draft(
         title=title_of(brief, persona, quote.words),
         body=body,
@@ -392,13 +270,13 @@ def _is_whole(words: str, place: int, brief: Brief, source: SourceText) -> bool:
 def _check_by(quote: Quotation, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
     """Nobody is named whom the source doesn't name. Numbers have a check of their own."""
     others = _other_speakers(quote, source)
-    origins = (_origin(brief, persona), "" if others else source.author)
+    origins = (origin_of(brief, persona), "" if others else source.author)
     known = _folded(*origins)
     said = _said_by(source).replace("\n", " ")
     # Numbers have a check of their own.
     forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
     if not forms[0]:
-        if brief.lane is not None and not _origin(brief, persona):
+        if brief.lane is not None and not origin_of(brief, persona):
             return Check(
                 "attribution", "passed", "The line is the brand's own, whose name stands at the foot."
             )
@@ -459,76 +337,11 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
     fault = None
     for size in SIZES:
         try:
-            _Graphic(draft, persona, Media(size=size)).picture()
+            Graphic(draft, persona, Media(size=size)).picture()
         except Refused as refused:
             fault = f"At {size[0]} \u00d7 {size[1]} pixels: {refused.message}"
             break
     return judged("fits", f"The quotation fits into each size at {LEAST_SIZE} pixels or more.", fault)
-
-
-class _Graphic(Board):
-    """A mark, the quotation, who said it; at the foot the persona. All is mirrored where it runs right to left."""
-
-    def __init__(self, draft: Draft, persona: PersonaCard, media: Media) -> None:
-        self.quote = quotation_in(draft.body)
-        self.tones = full_tones(persona)
-        self.ground: Item = Wash(self.tones.top, self.tones.bottom)
-        if media.has_photo:
-            self.tones, self.ground = photo_tones(persona)
-        super().__init__(persona, media, self.tones, words=self.quote.words, language=draft.language)
-
-    def picture(self) -> Picture:
-        tones, size = self.tones, self.media.size
-        foot = float(self.height - MARGIN)
-        floor = foot - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
-        mark, above = self.ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
-        above = above + _AFTER_ORNAMENT if self.quote.is_spoken else 0.0
-        by = self._by()
-        beside = above + (_BEFORE_BY + by.height if by else 0)
-        words = self._words(min(self.height * _MOST_HEIGHT, floor - MARGIN - beside))
-        used = beside + words.height
-        top = MARGIN + max(0.0, floor - MARGIN - used) * _OPTICAL_CENTRE
-        y = top + above
-        items: list[Item] = [self.ground]
-        if self.quote.is_spoken:
-            items.append(dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2)))
-        items.append(self.words(words, MARGIN, y, tones.ink))
-        if by and by.lines:
-            items += self._by_line(by, y + words.height + _BEFORE_BY)
-        items += self.signature(foot)
-        said = f"\u2013 {self.quote.by}" if self.quote.by else ""
-        return Picture(
-            name=f"quote-graphic-{self.width}x{self.height}.jpg",
-            role="image" if size == SIZES[0] else "alternative",
-            width=self.width,
-            height=self.height,
-            background=tones.top,
-            items=tuple(items),
-            alt_text=f"{_in_marks(self.quote, self.language)} {said}".strip(),
-        )
-
-    def _words(self, height: float) -> Block:
-        said = typeset(self.quote.words, self.language)
-        return self.text(said, (self.room, height), _WORDS, (_LARGEST_SIZE, LEAST_SIZE))
-
-    def _by(self) -> Block | None:
-        if not self.quote.by:
-            return None
-        width = self.room - _DASH[0] - _DASH[2]
-        by = typeset(self.quote.by, self.language)
-        try:
-            return self.text(by, (width, 54), _BY, (40, 32))
-        except DoesNotFit:
-            return self.text(by, (width, 130), _BY, (34, 24))
-
-    def _by_line(self, by: Block, y: float) -> list[Item]:
-        width, height, after = _DASH
-        first = by.lines[0]
-        # The line stands at half the height of small letters of the first line.
-        middle = y + first.baseline - by.size * 0.27
-        x = round(self.leading(width))
-        line = Panel(x, round(middle - height / 2), width, height, 0, self.tones.accent)
-        return [line, self.words(by, self.leading(by.width, width + after), y, self.tones.ink)]
 
 
 PLUGIN = QuoteGraphic()

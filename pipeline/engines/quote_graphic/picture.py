@@ -1,0 +1,107 @@
+"""A quotation laid out large, in the persona's colours."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from pipeline.engines.quote_graphic.quotation import (
+    in_marks,
+    quotation_in,
+)
+from pipeline.engines.shared.picture_parts import (
+    SIGNATURE_HEIGHT,
+    Board,
+    full_tones,
+    photo_tones,
+)
+from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Media, Panel, Picture, Wash
+from pipeline.render.typography.blocks import Style
+from pipeline.render.typography.text import DoesNotFit
+from pipeline.render.typography.typeset import typeset
+
+if TYPE_CHECKING:
+    from pipeline.engines.base import Draft, PersonaCard
+    from pipeline.render.plan import Item
+    from pipeline.render.typography.blocks import Block
+
+SIZES: Final = (UPRIGHT, SQUARE)
+LEAST_SIZE: Final = 44
+"""Of the quote, in pixels."""
+_LARGEST_SIZE: Final = 128
+_MOST_HEIGHT: Final = 0.56
+"""Of the picture's height, for the quote."""
+_WORDS: Final = Style(weight=600, optical=32, line_height=1.2)
+_BY: Final = Style(weight=600, optical=24, line_height=1.25)
+_ORNAMENT: Final = {UPRIGHT: 330, SQUARE: 270}
+_AFTER_ORNAMENT: Final = 48
+_BEFORE_BY: Final = 56
+_DASH: Final = (56, 6, 28)
+"""The line before who said it: its width, its height, what is left after it."""
+_ABOVE_SIGNATURE: Final = 48
+_OPTICAL_CENTRE: Final = 0.44
+
+
+class Graphic(Board):
+    """A mark, the quotation, who said it; at the foot the persona. All is mirrored where it runs right to left."""
+
+    def __init__(self, draft: Draft, persona: PersonaCard, media: Media) -> None:
+        self.quote = quotation_in(draft.body)
+        self.tones = full_tones(persona)
+        self.ground: Item = Wash(self.tones.top, self.tones.bottom)
+        if media.has_photo:
+            self.tones, self.ground = photo_tones(persona)
+        super().__init__(persona, media, self.tones, words=self.quote.words, language=draft.language)
+
+    def picture(self) -> Picture:
+        tones, size = self.tones, self.media.size
+        foot = float(self.height - MARGIN)
+        floor = foot - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
+        mark, above = self.ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
+        above = above + _AFTER_ORNAMENT if self.quote.is_spoken else 0.0
+        by = self._by()
+        beside = above + (_BEFORE_BY + by.height if by else 0)
+        words = self._words(min(self.height * _MOST_HEIGHT, floor - MARGIN - beside))
+        used = beside + words.height
+        top = MARGIN + max(0.0, floor - MARGIN - used) * _OPTICAL_CENTRE
+        y = top + above
+        items: list[Item] = [self.ground]
+        if self.quote.is_spoken:
+            items.append(dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2)))
+        items.append(self.words(words, MARGIN, y, tones.ink))
+        if by and by.lines:
+            items += self._by_line(by, y + words.height + _BEFORE_BY)
+        items += self.signature(foot)
+        said = f"\u2013 {self.quote.by}" if self.quote.by else ""
+        return Picture(
+            name=f"quote-graphic-{self.width}x{self.height}.jpg",
+            role="image" if size == SIZES[0] else "alternative",
+            width=self.width,
+            height=self.height,
+            background=tones.top,
+            items=tuple(items),
+            alt_text=f"{in_marks(self.quote, self.language)} {said}".strip(),
+        )
+
+    def _words(self, height: float) -> Block:
+        said = typeset(self.quote.words, self.language)
+        return self.text(said, (self.room, height), _WORDS, (_LARGEST_SIZE, LEAST_SIZE))
+
+    def _by(self) -> Block | None:
+        if not self.quote.by:
+            return None
+        width = self.room - _DASH[0] - _DASH[2]
+        by = typeset(self.quote.by, self.language)
+        try:
+            return self.text(by, (width, 54), _BY, (40, 32))
+        except DoesNotFit:
+            return self.text(by, (width, 130), _BY, (34, 24))
+
+    def _by_line(self, by: Block, y: float) -> list[Item]:
+        width, height, after = _DASH
+        first = by.lines[0]
+        # The line stands at half the height of small letters of the first line.
+        middle = y + first.baseline - by.size * 0.27
+        x = round(self.leading(width))
+        line = Panel(x, round(middle - height / 2), width, height, 0, self.tones.accent)
+        return [line, self.words(by, self.leading(by.width, width + after), y, self.tones.ink)]
