@@ -22,8 +22,9 @@ from pipeline.render.audio.transcript import Transcript, read_transcript
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, Material, Still
 from pipeline.render.video.storyboard import Word
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import ascii_url
-from pipeline.text.normalization import seen_text, strip_invisible
+from pipeline.text.normalization import seen_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

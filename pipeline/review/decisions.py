@@ -45,7 +45,7 @@ from pipeline.review.rerender import draw_again, write, write_revision
 from pipeline.review.rerender import locked as _locked
 from pipeline.states import EDITABLE, PUBLISHABLE
 from pipeline.text.content import Said, in_step, refuse_unless_typed
-from pipeline.text.normalization import strip_invisible
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.sentence_edits import collapse
 from pipeline.writers.base import NO_HINTS
 

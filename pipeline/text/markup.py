@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 import nh3
 from markdown_it import MarkdownIt
 
+from pipeline.text.html_text import html_to_text
 from pipeline.text.links import find_links
-from pipeline.text.normalization import html_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

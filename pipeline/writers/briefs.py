@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.base import APPROVED, EVIDENCE, OF_TOPIC, Brief, Fact, Lane, SourceText, Story
 from pipeline.engines.newsletter_digest import story_name
-from pipeline.text.normalization import strip_invisible
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders, without_orders
 from pipeline.text.sentence_edits import collapse, is_clean
 from pipeline.text.sentences import split_sentences

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core import limits
 from pipeline.engines.checks.persona_rules import count_emoji, count_hashtags
-from pipeline.text.normalization import strip_invisible
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders
 from pipeline.text.sentence_edits import count_words
 from pipeline.text.sentences import split_sentences

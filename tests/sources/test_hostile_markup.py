@@ -15,9 +15,10 @@ from pipeline.platforms.email_newsletter.frame import Look, inlined
 from pipeline.sources.feeds import document, records
 from pipeline.sources.feeds import reader as feed_reader
 from pipeline.sources.web_pages import text_child
-from pipeline.text import normalization
+from pipeline.text import html_text
+from pipeline.text.html_text import html_to_text
 from pipeline.text.markup import is_feed_too_much, is_page_too_much, is_sitemap_too_much, to_html
-from pipeline.text.normalization import html_to_text, read_body
+from pipeline.text.normalization import read_body
 from tests.sizes import IS_PROOF
 
 from .hostile_documents import ARTICLE, HOSTILE, atom, item, page, rss, sitemap
@@ -174,7 +175,7 @@ def test_long_dates_and_names_are_read_as_far_as_a_line_goes():
 
 
 def test_of_a_body_so_many_tags_are_read(monkeypatch):
-    monkeypatch.setattr(normalization, "MAX_TOKENS", 6)
+    monkeypatch.setattr(html_text, "MAX_TOKENS", 6)
     assert html_to_text("<p>one</p><p>two</p><p>three</p>") == "one\n\ntwo"
 
 

@@ -22,8 +22,9 @@ from pipeline.grounding import (
     support,
 )
 from pipeline.grounding.claims import LEAST_COVERED
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.normalization import plain_text, strip_invisible
+from pipeline.text.normalization import plain_text
 from pipeline.text.sentence_edits import collapse
 from pipeline.text.sentences import split_sentences
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.engines.base import Check
 from pipeline.plugins import Refused
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.normalization import strip_invisible
 from pipeline.text.sentence_edits import collapse, count_words, is_question
 
 if TYPE_CHECKING:

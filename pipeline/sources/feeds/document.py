@@ -11,7 +11,8 @@ from config.core.limits import TITLE_CHARACTERS
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Entry, Hub, Media, Note, Quiet
 from pipeline.sources.feeds import reader
-from pipeline.text.normalization import html_to_text, plain_text
+from pipeline.text.html_text import html_to_text
+from pipeline.text.normalization import plain_text
 
 # Nearly four times the CPU limit of the child, for machines with other things to do.
 WALL_SECONDS: Final = 30

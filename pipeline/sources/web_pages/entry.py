@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from config.core.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
 from pipeline.sources.base import Entry, Media, Note
-from pipeline.text.normalization import plain_text, strip_invisible
+from pipeline.text.html_text import strip_invisible
+from pipeline.text.normalization import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.engines.base import ANGLES, Brief, Fact
 from pipeline.plugins import Refused
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.normalization import strip_invisible
 from pipeline.text.sentence_edits import collapse, is_clean
 from pipeline.writers.base import (
     Accounted,

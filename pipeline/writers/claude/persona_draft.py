@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core import limits
 from pipeline.engines.checks.persona_rules import KINDS
-from pipeline.text.normalization import strip_invisible
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders
 from pipeline.text.sentence_edits import collapse
 from pipeline.writers.claude import prompts

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.engines.base import ANGLES
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.engines.newsletter_digest import story_name
-from pipeline.text.normalization import strip_invisible
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.sentence_edits import collapse
 
 if TYPE_CHECKING:

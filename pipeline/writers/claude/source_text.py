@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
-from pipeline.text.normalization import strip_invisible
 from pipeline.text.sentence_edits import collapse
 from pipeline.writers.extractive import MAX_CHARACTERS, find_facts, is_boilerplate
 

@@ -1,0 +1,136 @@
+"""Whether a sentence ends at a mark, or a title, a short form or a number goes on."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.text.sentence_edits import word_set
+
+# What stands before a name, as languages cut it short.
+_HONORIFICS = word_set(
+    "mr mrs ms mx messrs dr dres prof profa st sr sra sres sras srta mme mmes mlle mlles gen col sgt cpl capt lt cmdr maj sen "
+    "rep gov pres rev revd hon fr cllr coun supt dra doç dña excmo excma ilmo ilma mons gral cnel arq dott sig avv geom "
+    "dipl ing bgm hr frl frk dhr mevr drs med phil jur habil hab rer inż mgr ks abp płk ppłk mjr kpt sierż "
+    "mudr judr mvdr phdr rndr paeddr thdr plk ifj özv proff проф акад доц инж ген δρ καθ"
+)
+# In small letters, or among capitals alone, these are other words.
+_CAPITAL_HONORIFICS = word_set(
+    "Det Insp Const Adm Brig Ald Pte Pvt Bro Atty MM Pr Lic Arch On Eng Exmo Exma Dir Ir Ds Bc Doc Av Sn Bp Red Mag Mw Rag"
+)
+HONORIFIC = rf"(?:(?i:{'|'.join(sorted(_HONORIFICS))})|{'|'.join(sorted(_CAPITAL_HONORIFICS))})(?:\.?-Ing)?\."
+TITLE = rf"(?:[^\W\d_]\.|{HONORIFIC})"
+"""A pattern for a title or an initial with its full stop: "Dr.", "Dr.-Ing.", "Cllr.", "J."."""
+# After these a full stop never ends a sentence: a name or a number follows.
+_TITLES = _HONORIFICS | word_set(
+    "vs v no nos nr vol fig figs p pp sec art ed eds cf eg ie e.g i.e z.b d.h al approx ca dept "
+    "univ vgl bspw inkl incl excl exkl zzgl bzgl ggf evtl sog tel geb ul św ул núm pág "
+    "woj nám tř mah bul av pça"
+)
+# Before a number these don't end one either: what is counted in laws and books, and months.
+_BEFORE_NUMBERS = word_set(
+    "godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
+    "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
+    "janv févr fév avr juil déc ene abr dic genn febbr mag giu lug sett ott fev okt dez mrt mrz mär sty lut kwi cze lip sie wrz paź gru"
+)
+_ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder jede jedes")
+_VOWEL = re.compile(r"[aeiouyà-æè-ïò-öù-ýаеёиоуыэюяієї\d]")
+# Amounts are cut short before what they count: "9,8 Mio. Euro".
+AMOUNTS = word_set("mio mrd mill mil milj mld mlrd tsd tis tys mln тыс млн млрд хил")
+# After these it ends a sentence only where a word follows that usually opens one.
+_SHORT_FORMS = word_set(
+    "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
+    "b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat "
+    "sun usw bzw"
+)
+_OPENERS = word_set(
+    "the a an in on at it he she they we you i this that these those his her their its our my but and "
+    "so yet for when while after before as if with by from there here what who how why where meanwhile "
+    "however although since last next now then still both each every some many most all no one two"
+)
+_GERMAN_OPENERS = word_set(
+    "der die das den dem ein eine einen er sie es wir ihr ich in im am an auf bei mit nach vor für von aus zu zum zur um "
+    "als wenn weil doch aber auch so nun dann da dort hier alle viele jeder beide damit davon dafür dabei danach"
+)
+# German closes with the mark that opens in English; after a full stop it only closes.
+CLOSERS = "\"'\u2018\u2019\u201c\u201d\u00ab\u00bb\u2039\u203a\u05f4)\\]\u300d\u300f\uff09\u3011"
+_WORD_BEFORE = re.compile(r"[^\s(\[\"'\u2018\u201c\u00ab]+$")
+_FIRST_CHARACTER = re.compile(r"\s*[\"'\u2018\u201c\u00ab\u05f4(\[]*(?P<word>\w*)")
+SAYS_IN_CHINESE = r"说道?|說道?|表示|告诉|告訴|介绍|介紹|指出|强调|強調|坦言"
+# Who said it, behind speech that ends with a mark of its own: "« Il pleut. » – dit Anne", "“下雨了。”市长说".
+_SAID_BY = re.compile(
+    rf"\s*,?\s*[\u2013\u2014-]\s+[^\W\d_A-Z]|\s*,\s|[^\W\d_]{{2,14}}?(?:{SAYS_IN_CHINESE})[\u3002\uff0c,]"
+)
+_DAY_AND_MONTH = re.compile(r"\s*\d{1,2}\.(?!\d)")
+_GERMAN_MONTHS = word_set(
+    "januar februar m\u00e4rz april mai juni juli august september oktober november dezember"
+)
+
+
+def ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
+    """Whether the marks that `match` found end a sentence at `end`, by the word before them and the word after."""
+    marks = match.group()
+    if (
+        text[end - 1] in CLOSERS
+        and (said_by := _SAID_BY.match(text, end))
+        and not said_by.group()[-1].isupper()
+    ):
+        return False
+    if marks[0] in "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f":
+        return True
+    following = _FIRST_CHARACTER.match(text, end)
+    word = following["word"] if following else ""
+    if word[:1].islower():
+        return False
+    return marks != "." or _full_stop_ends(text, match, word)
+
+
+def _full_stop_ends(text: str, match: re.Match[str], word: str) -> bool:
+    """Whether a single full stop ends a sentence, rather than a short form before `word`."""
+    before = _WORD_BEFORE.search(text, max(0, match.start() - 20), match.start())
+    # "l\u2019art. 12".
+    last = before.group() if before else ""
+    elided = last.rpartition("\u2019")[2]
+    last = elided if len(elided) > 2 else last
+    if len(last) == 1 and last.isupper():
+        # An initial, unless it is the pronoun "I" or ends a line of thought before a usual opener.
+        return word.lower() in _OPENERS and (last == "I" or word.lower() not in {"a", "i"})
+    if last.isdigit() and not _ends_with_number(text, match, last, word):
+        return False
+    name = last.lower()
+    if word[:1].isdigit() and _counts(text, match, name):
+        return False
+    if len(last) == 1 and last.islower():
+        # "z. B." and "г. Казань"; but a year ends with its "г.".
+        return not word or text[max(0, match.start() - 3) : match.start() - 1].strip().isdigit()
+    if name in AMOUNTS:
+        return not word or word.lower() in _OPENERS | _GERMAN_OPENERS
+    if last in _CAPITAL_HONORIFICS or re.split(r"[.-]", name)[-1] in _HONORIFICS:
+        return False
+    if name in _TITLES:
+        # "No." is a short form only before a number.
+        return name in {"no", "p", "v", "art"} and not word[:1].isdigit()
+    if name in _SHORT_FORMS or re.fullmatch(r"(?:[a-z]\.)+[a-z]", name):
+        # Among capitals alone an opener is told from no other word: "BEFORE 5 P.M. ON 12 DECEMBER".
+        is_shouted = last.isupper() and len(word) > 1 and word.isupper()
+        return word == "" or (not is_shouted and word.lower() in _OPENERS | _GERMAN_OPENERS)
+    return True
+
+
+def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> bool:
+    """Whether a full stop after a number ends a sentence, and not a day or an ordinal: "12. 11.", "im 3. Quartal"."""
+    if word.lower() in _GERMAN_MONTHS:
+        return False
+    if len(last) <= 2 and word.isdigit() and len(word) <= 2:
+        return _DAY_AND_MONTH.match(text, match.end()) is None
+    before = text[max(0, match.start() - len(last) - 12) : match.start() - len(last)].split()
+    is_ordinal = len(last) <= 3 and bool(before) and before[-1].lower() in _ORDINAL_AFTER
+    return not (is_ordinal and word[:1].isupper() and word.lower() not in _OPENERS | _GERMAN_OPENERS)
+
+
+def _counts(text: str, match: re.Match[str], name: str) -> bool:
+    """Whether a word before a number and its full stop is short for what is counted: "para. 3", "Bd. 2", "Jan. 2027"."""
+    if name in _BEFORE_NUMBERS or name.endswith("str"):
+        return True
+    before = text[max(0, match.start() - len(name) - 4) : match.start() - len(name)].rstrip()
+    # "10 km. 40 people": a unit is no short form of what follows.
+    return name.isalpha() and 2 <= len(name) <= 5 and not _VOWEL.search(name) and not before[-1:].isdigit()
