@@ -21,7 +21,7 @@ from pipeline import publish
 from pipeline.ingest import collect, push
 from pipeline.models import Publication, PublicationStatus
 from pipeline.personas import drafts
-from pipeline.review import decisions
+from pipeline.review import regenerate
 from webhooks import endpoints
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ _ACTS: Final[Mapping[str, Callable[[Any, str, datetime], object]]] = {
         row, {"status": "active"}, workspace=row.workspace, now=now
     ),
     "raw_items": lambda row, _, now: push.retry(row, workspace=row.workspace, now=now),
-    "generated_items": lambda row, _, now: decisions.retry(row, workspace=row.workspace, now=now),
+    "generated_items": lambda row, _, now: regenerate.retry(row, workspace=row.workspace, now=now),
     "persona_drafts": lambda row, _, now: drafts.retry(row, now=now),
     "publications": _publication,
     "deliveries": lambda row, actor, now: endpoints.resend(row, actor=actor, now=now),

@@ -55,7 +55,7 @@ from pipeline.models import (
 )
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.publish import Wish
-from pipeline.review import decisions, explanation
+from pipeline.review import decisions, explanation, regenerate
 from pipeline.text.wall_clock import shift_of
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
         with self.quota_first(push.engine_named(row.engine_output).credits):
-            queued = decisions.retry(row, workspace=self.caller.workspace, now=utc_now())
+            queued = regenerate.retry(row, workspace=self.caller.workspace, now=utc_now())
         return self._answer(queued, 202)
 
     @extend_schema(
@@ -334,7 +334,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows(), "gen", id)
         hint = self.read_body(request, RegenerateInput).get("hint", "")
         with self.quota_first(push.engine_named(row.engine_output).credits):
-            variant = decisions.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
+            variant = regenerate.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
         return self._answer(variant, 202)
 
     @extend_schema(

@@ -13,7 +13,7 @@ from config.core.errors import AppError, Conflict
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus
-from pipeline.review import asset_order, decisions, variants
+from pipeline.review import asset_order, decisions, regenerate, variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,7 +154,7 @@ def _choose(item: GeneratedItem, version: int, given: Given) -> Decided:
 
 def _another(item: GeneratedItem, version: int, given: Given) -> Decided:
     states.refuse_other_version(item.version, version)
-    made = decisions.regenerate(item, workspace=given.workspace, now=given.now, hint=given.hint)
+    made = regenerate.regenerate(item, workspace=given.workspace, now=given.now, hint=given.hint)
     return Decided(made, {"act": ANOTHER, "outlets": made.outlets})
 
 

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
 
-from accounts import credits as credit_account
-from config.core import dispatch, states
+from config.core import states
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail, Invalid
-from config.core.middleware import request_id
-from pipeline import generate, plugins, publish
-from pipeline.engines.base import ANGLES, Engine
-from pipeline.generate import retry_rules
-from pipeline.generate.lifecycle import REDRAW
-from pipeline.generate.model import account
+from pipeline import generate, publish
 from pipeline.holds.source_changes import OUT
 from pipeline.ingest import collect, push
 from pipeline.media import media_folder, pictures
@@ -30,13 +22,8 @@ from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
     Generation,
-    GenerationInput,
     Publication,
-    RawBody,
-    RawItem,
-    RawItemStatus,
     Revision,
-    SeriesIssue,
 )
 from pipeline.plugins import Refused
 from pipeline.publish.validation import note_overruled
@@ -45,15 +32,12 @@ from pipeline.review.rerender import draw_again, write, write_revision
 from pipeline.review.rerender import locked as _locked
 from pipeline.states import EDITABLE, PUBLISHABLE
 from pipeline.text.content import Said, in_step, refuse_unless_typed
-from pipeline.text.html_text import strip_invisible
-from pipeline.text.sentence_edits import collapse
-from pipeline.writers.base import NO_HINTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+    from uuid import UUID
 
-    from accounts.models import Workspace
     from pipeline.engines.base import Draft
 
 WORDS: Final = frozenset({"title", "body", "content", "overrides"})
@@ -100,7 +84,7 @@ def reject(
     with transaction.atomic():
         row = _locked(item)
         states.refuse_other_version(row.version, expected_version)
-        _refuse_deleted(row)
+        refuse_deleted(row)
         rejection = {"code": "by_person", "message": reason, "by": by, "at": as_z(now)}
         states.move(row, "rejected", rejection=rejection, updated_at=now)
     return row
@@ -111,7 +95,7 @@ def restore(item: GeneratedItem, *, now: datetime, expected_version: int | None 
     with transaction.atomic():
         row = _locked(item)
         states.refuse_other_version(row.version, expected_version)
-        _refuse_deleted(row)
+        refuse_deleted(row)
         if row.status != GeneratedItemStatus.REJECTED:
             message = f"It is {row.status}; only a rejected item is restored."
             detail = Detail(
@@ -152,7 +136,7 @@ def edit(
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
         if "body" in values:
             values["excerpt"] = generate.excerpt_of(values["body"], row.body_format)
-        is_redrawn = _is_drawn(row) and _changes_drawing(row, values)
+        is_redrawn = is_drawn(row) and _changes_drawing(row, values)
         if is_redrawn:
             _refuse_undrawable(row, values)
         if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
@@ -169,7 +153,7 @@ def edit(
     return row
 
 
-def _is_drawn(row: GeneratedItem) -> bool:
+def is_drawn(row: GeneratedItem) -> bool:
     return (
         bool(push.engine_named(row.engine_output).sizes)
         and Asset.everywhere.filter(item=row, revoked_at=None).exists()
@@ -234,134 +218,6 @@ def _check_override_keys(row: GeneratedItem, overrides: Mapping[str, Any]) -> No
         raise Invalid(*named) from error
 
 
-def retry(
-    item: GeneratedItem, *, workspace: Workspace, now: datetime, expected_version: int | None = None
-) -> GeneratedItem:
-    """Make a failed item again, in a run of its own; one whose words only have to be drawn keeps them.
-
-    Raises `Conflict`, with what would help where trying again can't, `QuotaExceeded`, `states.Overtaken` where it isn't the version that was expected.
-    """
-    if item.revision and item.status == GeneratedItemStatus.FAILED and _is_drawn(item):
-        return _retry_drawing(item, now, expected_version)
-    with transaction.atomic():
-        raw = _source_of(item)
-        row = _locked(item)
-        states.refuse_other_version(row.version, expected_version)
-        _refuse_deleted(row)
-        states.refuse_unless_allowed(row, "queued")
-        retry_rules.refuse_final(retry_rules.current_error(workspace, row))
-        generation = _another_run(row, raw, workspace, now, answers=generate.cost_so_far(row.generation))
-        # A series tells of the digest by its run, and remembers by it what was told.
-        SeriesIssue.everywhere.filter(generation_id=row.generation_id).update(generation=generation)
-        states.move(
-            row,
-            "queued",
-            generation=generation,
-            error=None,
-            checks=[],
-            checks_revision=None,
-            claims=[],
-            updated_at=now,
-        )
-        if raw is not None:
-            _requeue_raw(raw, now)
-        reserve(workspace, generation, now)
-    return row
-
-
-def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | None) -> GeneratedItem:
-    """It was drawn before, and drawing it again broke: a full disk must not cost a person's words."""
-    with transaction.atomic():
-        row = _locked(item)
-        states.refuse_other_version(row.version, expected_version)
-        _refuse_deleted(row)
-        write(row, now, error=None)
-        broken = Generation.everywhere.filter(pk=row.generation_id).first()
-        said = broken.answers.get(REDRAW, {}) if broken is not None else {}
-        draw_again(row, said.get("alt_texts", {}), now, board=said.get("storyboard"))
-    return row
-
-
-def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint: str = "") -> GeneratedItem:
-    """A further variant of the same group. Raises `Conflict`, `QuotaExceeded`.
-
-    A `hint`, up to 500 characters, is asked of the model with it; `Conflict` on it where none is asked.
-    """
-    hint = collapse(strip_invisible(hint))
-    with transaction.atomic():
-        raw = _source_of(item)
-        row = _locked(item)
-        _refuse_deleted(row)
-        if row.status in {GeneratedItemStatus.QUEUED, GeneratedItemStatus.GENERATING}:
-            message = f"It is {row.status}; wait until it is made."
-            raise Conflict.because(code="not_made_yet", message=message)
-        last = GeneratedItem.everywhere.filter(variant_group=row.variant_group).aggregate(
-            last=Max("variant_index")
-        )
-        index = (last["last"] or 0) + 1
-        if index >= len(ANGLES):
-            message = f"A group has {len(ANGLES)} variants at most; edit one of them."
-            raise Conflict.because(code="no_more_variants", message=message)
-        if raw is not None:
-            push.refuse_unmakeable(raw, row, workspace, index=index)
-        generation = _another_run(row, raw, workspace, now)
-        _refuse_unfollowed(hint, generation)
-        variant = _further(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)
-        if raw is not None:
-            _requeue_raw(raw, now)
-        reserve(workspace, generation, now)
-    return variant
-
-
-def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: datetime) -> GeneratedItem:
-    """A fresh variant that stands alone, so that it is decided on by itself; the one before stays as it is.
-
-    In the caller's transaction, who calls `reserve` for its run last. Raises `Conflict`.
-    """
-    raw = _source_of(item)
-    row = _locked(item)
-    _refuse_deleted(row)
-    generation = _another_run(row, raw, workspace, now)
-    if raw is not None:
-        _requeue_raw(raw, now)
-    return _further(row, raw, generation, now, group=generation.pk, index=index)
-
-
-def _further(
-    row: GeneratedItem,
-    raw: RawItem | None,
-    generation: Generation,
-    now: datetime,
-    *,
-    group: UUID,
-    index: int,
-    hint: str = "",
-) -> GeneratedItem:
-    variant: GeneratedItem = GeneratedItem.everywhere.create(
-        workspace=generation.workspace,
-        test=row.test,
-        generation=generation,
-        source_id=row.source_id,
-        raw_item=raw,
-        raw_items=row.raw_items,
-        topic_id=row.topic_id,
-        persona_id=row.persona_id,
-        parent=row,
-        hint=hint,
-        bucket=row.bucket,
-        engine_output=row.engine_output,
-        engine_version=row.engine_version,
-        variant_group=group,
-        variant_index=index,
-        outlets=row.outlets,
-        is_sample=row.is_sample,
-        approval_required=generation.workspace.requires_approval,
-        created_at=now,
-        updated_at=now,
-    )
-    return variant
-
-
 def erase(item: GeneratedItem, *, now: datetime) -> None:
     """Erase the content and cancel what is scheduled; a tombstone stays for the ledger and the statistics."""
     with transaction.atomic():
@@ -410,7 +266,7 @@ def _erase_files(item: UUID) -> None:
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
-    _refuse_deleted(row)
+    refuse_deleted(row)
     if row.status not in allowed:
         *others, last = sorted(allowed)
         names = f"{', '.join(others)} or {last}" if others else last
@@ -420,102 +276,6 @@ def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> No
         )
 
 
-def _refuse_deleted(row: GeneratedItem) -> None:
+def refuse_deleted(row: GeneratedItem) -> None:
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message="It was deleted.", field=None)
-
-
-def _source_of(item: GeneratedItem) -> RawItem | None:
-    """The raw item, locked before the items made from it; None where the item speaks of a topic, or of several."""
-    if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
-        return None
-    raw: RawItem | None = (
-        RawItem.everywhere.select_for_update().filter(pk=item.raw_item_id, deleted_at=None).first()
-        if item.raw_item_id
-        else None
-    )
-    if raw is None or not RawBody.everywhere.filter(raw_item=raw).exists():
-        message = "The raw item that it was made from was deleted."
-        raise Conflict.because(code="source_deleted", message=message, field="raw_item")
-    return raw
-
-
-def _another_run(
-    row: GeneratedItem,
-    raw: RawItem | None,
-    workspace: Workspace,
-    now: datetime,
-    *,
-    answers: Mapping[str, Any] | None = None,
-) -> Generation:
-    engine = push.engine_named(row.engine_output)
-    generation: Generation = Generation.everywhere.create(
-        workspace=workspace,
-        test=row.test,
-        engine=engine.kind,
-        raw_item=raw,
-        raw_version=raw.content_version if raw is not None else None,
-        topic_id=row.topic_id if raw is None else None,
-        persona_id=row.persona_id,
-        variants=1,
-        credits_reserved=0 if row.test else engine.credits,
-        due_at=now,
-        wake_at=now,
-        queue=account.queue_of(workspace),
-        request_id=request_id(),
-        answers=dict(answers or {}),
-        created_at=now,
-    )
-    if raw is None and row.raw_items:
-        _tell_again(row, generation)
-    elif raw is None and not generate.hand_on(row.generation, generation, now):
-        message = "The topic that it speaks of was deleted."
-        raise Conflict.because(code="source_deleted", message=message, field="topic")
-    dispatch.wake()
-    return generation
-
-
-def why_no_hints(item: GeneratedItem) -> str:
-    """The sentence for whoever would ask something of a further variant that nobody can follow; empty where one can."""
-    return _why_no_hints(item.generation)
-
-
-def _why_no_hints(generation: Generation) -> str:
-    engine = plugins.get("engines", generation.engine, Engine)
-    if engine.draft_schema() is None:
-        return f"No model writes a {engine.name}, so that no hint can be followed. Leave the hint out."
-    return NO_HINTS if generate.writer_for(generation).offline else ""
-
-
-def _refuse_unfollowed(hint: str, generation: Generation) -> None:
-    """Before anything is spent: who works without a model can't do as asked."""
-    why_not = _why_no_hints(generation) if hint else ""
-    if why_not:
-        raise Conflict(Detail("hint", "needs_ai", why_not))
-
-
-def _tell_again(row: GeneratedItem, generation: Generation) -> None:
-    """The same raw items, as they are now; those whose content was deleted are left out when it is made."""
-    versions = dict(RawItem.everywhere.filter(pk__in=row.raw_items).values_list("pk", "content_version"))
-    GenerationInput.everywhere.bulk_create(
-        GenerationInput(
-            workspace_id=row.workspace_id,
-            generation=generation,
-            raw_item_id=UUID(key),
-            raw_version=versions[UUID(key)],
-            position=place,
-        )
-        for place, key in enumerate(row.raw_items)
-    )
-
-
-def _requeue_raw(raw: RawItem, now: datetime) -> None:
-    """A raw item of which nothing came waits for this run again."""
-    if raw.status == RawItemStatus.FAILED:
-        states.move(raw, "queued", reason=None, updated_at=now)
-
-
-def reserve(workspace: Workspace, generation: Generation, now: datetime) -> None:
-    """What the run will cost; the last statement of a transaction, for the balance is locked from here on."""
-    if generation.credits_reserved:
-        credit_account.reserve(workspace, {generation.pk: generation.credits_reserved}, now=now)

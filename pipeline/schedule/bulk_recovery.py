@@ -15,7 +15,7 @@ from pipeline import publish
 from pipeline.ingest import collect, push
 from pipeline.models import GeneratedItem, PersonaDraft, Publication, PublicationStatus, RawItem, Source
 from pipeline.personas import drafts
-from pipeline.review import decisions
+from pipeline.review import regenerate
 from pipeline.review.bulk_review import AT_ONCE, CLEAR, Former
 from pipeline.schedule import planning
 
@@ -182,7 +182,7 @@ def _others(act: str, prefix: str, versions: Mapping[UUID, int], given: Given) -
 
 
 def _item_again(row: GeneratedItem, version: int, given: Given) -> None:
-    decisions.retry(row, workspace=given.workspace, now=given.now, expected_version=version)
+    regenerate.retry(row, workspace=given.workspace, now=given.now, expected_version=version)
 
 
 def _raw_again(row: RawItem, version: int, given: Given) -> None:

@@ -24,7 +24,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.publish import workspace_hold
-from pipeline.review import decisions
+from pipeline.review import decisions, regenerate
 from pipeline.schedule import queues
 from pipeline.switches import kill_switch
 from tests.simulation.instance import OVERLAP, Receiver
@@ -184,12 +184,12 @@ class People:
         return decisions.restore(self.any_of(self.items(workspace, "rejected")), now=utc_now()).status
 
     def regenerate(self, workspace: Workspace) -> str:
-        return decisions.regenerate(
+        return regenerate.regenerate(
             self.any_of(self.items(workspace)), workspace=workspace, now=utc_now()
         ).status
 
     def retry_item(self, workspace: Workspace) -> str:
-        return decisions.retry(
+        return regenerate.retry(
             self.any_of(self.items(workspace, "failed")), workspace=workspace, now=utc_now()
         ).status
 

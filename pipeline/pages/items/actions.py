@@ -21,7 +21,7 @@ from pipeline.ingest import push
 from pipeline.models import Publication
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
-from pipeline.review import decisions, variants
+from pipeline.review import decisions, regenerate, variants
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -78,7 +78,7 @@ def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     with report_errors(request):
-        decisions.retry(row, workspace=place.workspace, now=utc_now())
+        regenerate.retry(row, workspace=place.workspace, now=utc_now())
         messages.success(request, _("It is being made again."))
     return redirect(place.address("item_page", gen=gen))
 
@@ -93,13 +93,13 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
             return redirect(place.address("item_page", gen=gen))
         with report_errors(request, form):
             hint = form.cleaned_data["hint"]
-            variant = decisions.regenerate(row, workspace=place.workspace, now=utc_now(), hint=hint)
+            variant = regenerate.regenerate(row, workspace=place.workspace, now=utc_now(), hint=hint)
             messages.success(request, _("Another variant is being made; the one before stays as it is."))
             return redirect(place.address("item_page", gen=variant.pk))
     context = {
         **head(place, row),
         "form": form,
-        "no_hints": decisions.why_no_hints(row),
+        "no_hints": regenerate.why_no_hints(row),
         "credits": push.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/regenerate.html", context)

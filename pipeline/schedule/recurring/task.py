@@ -18,7 +18,7 @@ from config.core.ids import encode
 from pipeline.engines.base import ANGLES
 from pipeline.generate.model.account import LostLease
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
-from pipeline.review import decisions
+from pipeline.review import regenerate
 from pipeline.schedule.recurring.crud import is_paused, next_look, next_moment, stop, why_over
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ def _take_turn(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
         message = _("The one before still waits to be decided on, and nothing is made beside it.")
         _tell(row, "still_waiting", message, due_at=due_at, now=now)
         return
-    made = decisions.bring_back(row.item, workspace=row.workspace, index=_next_index(former), now=now)
+    made = regenerate.bring_back(row.item, workspace=row.workspace, index=_next_index(former), now=now)
     _tell(row, "made", "", due_at=due_at, now=now, item=made)
     crash_point("recurring.made")
     # The last statement, so that the balance is locked for as short as can be.
-    decisions.reserve(row.workspace, made.generation, now)
+    regenerate.reserve(row.workspace, made.generation, now)
 
 
 def _rest(row: Recurrence, due_at: datetime, now: datetime) -> None:

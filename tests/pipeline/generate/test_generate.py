@@ -29,7 +29,7 @@ from pipeline.models import (
     Source,
 )
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
-from pipeline.review import decisions, explanation
+from pipeline.review import decisions, explanation, regenerate
 from pipeline.writers.extractive import Extractive
 from tests.pipeline import steps
 from tests.pipeline.steps import (
@@ -553,7 +553,7 @@ def test_autopilot_does_not_publish_what_a_person_asked_for_besides(workspace):
     autopilot(workspace)
     (item,) = make_items(workspace)
     steps.send(Publication.everywhere.get())
-    variant = decisions.regenerate(reread(item), workspace=workspace, now=NOON)
+    variant = regenerate.regenerate(reread(item), workspace=workspace, now=NOON)
     run_generations(item.raw_item)
     assert (reread(variant).status, reread(item).status) == ("ready", "published")
     assert Publication.everywhere.count() == 1
@@ -564,7 +564,7 @@ def test_autopilot_does_not_publish_what_a_person_asked_for_besides(workspace):
 
 def test_regenerate_makes_a_further_and_different_variant(workspace, asked):
     first, second = make_items(workspace, variants=2)
-    variant = decisions.regenerate(first, workspace=workspace, now=NOON)
+    variant = regenerate.regenerate(first, workspace=workspace, now=NOON)
     assert state(variant, "status", "variant_index", "variant_group", "parent_id") == {
         "status": "queued",
         "variant_index": 2,
@@ -587,7 +587,7 @@ def test_retry_of_a_failed_item_makes_that_item(workspace):
     raw = push_raw(workspace).raw_item
     generate.give_up(claimed(the_generation()))
     (item,) = items_of(raw)
-    decisions.retry(item, workspace=workspace, now=NOON)
+    regenerate.retry(item, workspace=workspace, now=NOON)
     assert state(item, "status", "error", "checks") == {"status": "queued", "error": None, "checks": []}
     assert (reread(item.raw_item).status, balance(workspace)) == ("queued", (9, 1, 0))
     run_generations(item.raw_item)

@@ -16,7 +16,7 @@ from config.core.errors import Conflict
 from pipeline import generate
 from pipeline.generate.model import account, client
 from pipeline.models import Generation, ModelCall, Outlet, Publication, Source
-from pipeline.review import decisions
+from pipeline.review import decisions, regenerate
 from pipeline.switches import kill_switch
 from tests.pipeline.steps import (
     NOON,
@@ -411,7 +411,7 @@ def further(workspace, server, hint, *answers):
     raw = push_raw(workspace).raw_item
     run_generations(raw)
     asked = len(server.requests)
-    item = decisions.regenerate(items_of(raw)[0], workspace=workspace, now=NOON, hint=hint)
+    item = regenerate.regenerate(items_of(raw)[0], workspace=workspace, now=NOON, hint=hint)
     server.script = list(answers)
     return item, asked
 
@@ -472,7 +472,7 @@ def test_hint_is_followed_again_by_a_retry(workspace, server):
     wrong = "The northern depot will employ about 9000 people."
     item, _ = further(workspace, server, "For beginners", twice(wrong), written(wrong, "f2"))
     work()
-    decisions.retry(reread(item), workspace=workspace, now=NOON)
+    regenerate.retry(reread(item), workspace=workspace, now=NOON)
     server.script = [twice()]
     work()
     assert reread(item).status == "ready"
@@ -497,7 +497,7 @@ def test_hint_is_refused_before_anything_is_spent_where_no_model_writes(workspac
     run_generations(raw)
     settings.ANTHROPIC_API_KEY = ""
     with pytest.raises(Conflict) as refused:
-        decisions.regenerate(items_of(raw)[0], workspace=workspace, now=NOON, hint="Shorter")
+        regenerate.regenerate(items_of(raw)[0], workspace=workspace, now=NOON, hint="Shorter")
     (detail,) = refused.value.detail
     assert (detail.field, detail.code) == ("hint", "needs_ai")
     assert (len(items_of(raw)), balance(workspace), Generation.everywhere.count()) == (1, (9, 0), 1)
@@ -518,7 +518,7 @@ def test_retried_item_has_cost_what_all_its_tries_cost(workspace, server):
     work()
     assert [(one.status, one.error["code"]) for one in items_of(raw)] == [("failed", "checks_failed")]
     for _ in range(2):
-        decisions.retry(items_of(raw)[0], workspace=workspace, now=NOON)
+        regenerate.retry(items_of(raw)[0], workspace=workspace, now=NOON)
         work()
     item = items_of(raw)[0]
     assert (item.status, len(server.requests)) == ("ready", 6)
@@ -526,7 +526,7 @@ def test_retried_item_has_cost_what_all_its_tries_cost(workspace, server):
     assert (item.generator["input_tokens"], item.generator["output_tokens"]) == (6 * 3_000, 6 * 150)
     # Another variant begins at nothing.
     server.script = [twice()]
-    decisions.regenerate(item, workspace=workspace, now=NOON)
+    regenerate.regenerate(item, workspace=workspace, now=NOON)
     work()
     assert items_of(raw)[1].generator["cost_usd"] == f"{COST / 1_000_000:.6f}"
 

@@ -18,7 +18,7 @@ from pipeline.generate.acceptance import Acceptance
 from pipeline.ingest import push
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem
 from pipeline.plugins import Refused
-from pipeline.review import decisions
+from pipeline.review import decisions, regenerate
 from tests.pipeline import steps
 from tests.pipeline.steps import (
     NOON,
@@ -151,7 +151,7 @@ def test_further_variant_that_a_push_would_skip_is_refused_with_the_same_reason(
     run_generations(raw)
     item = GeneratedItem.everywhere.get(raw_item=raw)
     with pytest.raises(Conflict) as caught:
-        decisions.regenerate(item, workspace=workspace, now=NOON)
+        regenerate.regenerate(item, workspace=workspace, now=NOON)
     (said,) = caught.value.detail
     assert (said.code, said.message) == (reason["code"], reason["message"])
     assert GeneratedItem.everywhere.filter(raw_item=raw).count() == 1
@@ -258,7 +258,7 @@ def test_failed_run_says_why_and_whether_another_try_helps(workspace):
     generate.work(claimed(post))
     assert (counts(raw), reread(raw).status) == ({"failed": 1, "made": 1}, "processed")
     failed = GeneratedItem.everywhere.get(raw_item=raw, status="failed")
-    decisions.retry(failed, workspace=workspace, now=NOON)
+    regenerate.retry(failed, workspace=workspace, now=NOON)
     assert counts(raw) == {"made": 1, "pending": 1}
     run_generations(raw)
     assert counts(raw) == {"made": 2}
@@ -327,9 +327,9 @@ def test_what_fails_for_good_is_not_tried_again_and_says_what_helps(workspace, f
     error = retry_rules.error_of("checks_failed", message, "write", has_model=False)
     assert (final.error, raw.reason, error["retryable"]) == (error, error, False)
     assert of(raw, "Short Post")["retryable"] is False
-    for again in (decisions.retry, push.retry):
+    for again in (regenerate.retry, push.retry):
         with pytest.raises(Conflict) as refused:
-            again(final if again is decisions.retry else raw, workspace=workspace, now=NOON)
+            again(final if again is regenerate.retry else raw, workspace=workspace, now=NOON)
         (detail,) = refused.value.detail
         assert (detail.code, error["action"] in detail.message) == ("not_retryable", True)
     assert (reread(final).status, reread(raw).status) == ("failed", "failed")
@@ -349,13 +349,13 @@ def test_what_failed_for_good_is_tried_again_once_something_has_changed(
         settings.ANTHROPIC_API_KEY = "key-of-the-operator"
     assert of(final.raw_item, "Short Post")["retryable"] is True
     assert outcomes.shown(reread(final.raw_item))["reason"]["retryable"] is True
-    decisions.retry(reread(final), workspace=Workspace.everywhere.get(pk=workspace.pk), now=NOON)
+    regenerate.retry(reread(final), workspace=Workspace.everywhere.get(pk=workspace.pk), now=NOON)
     assert reread(final).status == "queued"
 
 
 def test_failure_of_an_earlier_release_may_be_tried_again(workspace, final):
     GeneratedItem.everywhere.update(error={"code": "checks_failed", "message": "Too long.", "stage": "write"})
-    decisions.retry(reread(final), workspace=workspace, now=NOON)
+    regenerate.retry(reread(final), workspace=workspace, now=NOON)
     assert reread(final).status == "queued"
 
 

@@ -20,7 +20,7 @@ from pipeline.ingest import push
 from pipeline.media import pictures, uploads
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Persona, PersonaVersion, Revision
 from pipeline.render.typography.text import DoesNotFit
-from pipeline.review import decisions
+from pipeline.review import decisions, regenerate
 from pipeline.workspace import provision
 from pipeline.writers.extractive import Extractive
 from tests.pipeline.steps import (
@@ -403,7 +403,7 @@ def test_retry_of_a_redraw_that_broke_keeps_the_words_and_costs_nothing(workspac
     failed = reread(item)
     assert failed.status == "failed"
 
-    decisions.retry(failed, workspace=workspace, now=NOON)
+    regenerate.retry(failed, workspace=workspace, now=NOON)
     drawn = run_all(item)
 
     assert (drawn.status, drawn.body, drawn.error) == ("ready", "Other words stand on the card.", None)
@@ -423,7 +423,7 @@ def test_retry_of_a_redraw_that_broke_keeps_the_alt_texts(workspace, monkeypatch
             patch.setattr(pictures, "draw", lambda *_, **__: {"files": [], "checks": [], "error": error})
             run_all(item)
     assert reread(item).status == "failed"
-    decisions.retry(reread(item), workspace=workspace, now=NOON)
+    regenerate.retry(reread(item), workspace=workspace, now=NOON)
     run_all(item)
     assert files_of(item)[1].alt_text == "Said by hand."
     assert Generation.everywhere.get(pk=reread(item).generation_id).answers == {}
@@ -442,7 +442,7 @@ def test_item_that_is_erased_as_its_drawing_is_retried_stays_erased(workspace, m
 
     monkeypatch.setattr(decisions, "_locked", late)
     with pytest.raises(Conflict) as refused:
-        decisions.retry(reread(item), workspace=workspace, now=NOON)
+        regenerate.retry(reread(item), workspace=workspace, now=NOON)
     assert [(one.field, one.code) for one in refused.value.detail] == [(None, "deleted")]
 
 
@@ -572,7 +572,7 @@ def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, media_
 
 def test_regenerated_carousel_has_files_of_its_own(workspace):
     item = make_items(workspace, engines=["Carousel"], body=f"{ARTICLE} {LONGER}")[0]
-    variant = decisions.regenerate(item, workspace=workspace, now=NOON)
+    variant = regenerate.regenerate(item, workspace=workspace, now=NOON)
     done = run_all(variant)
     assert (done.status, done.variant_index) == ("ready", 1)
     assert done.content["slides"] != item.content["slides"]

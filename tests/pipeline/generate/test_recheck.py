@@ -12,7 +12,7 @@ from pipeline.generate.autopilot import PREFIX
 from pipeline.media import pictures
 from pipeline.models import GeneratedItem, RawBody, Revision
 from pipeline.render.video import storyboard_edits
-from pipeline.review import bulk_review, decisions, storyboards, undo
+from pipeline.review import bulk_review, decisions, regenerate, storyboards, undo
 from pipeline.schedule import series
 from tests.pipeline import steps
 from tests.pipeline.generate.test_generate_with_model import found, server, written
@@ -187,7 +187,7 @@ def test_a_caption_of_the_film_is_held_against_the_source(make):
 def test_what_was_made_again_by_the_service_is_judged_by_its_run(make, workspace):
     item = make("Short Post")
     decisions.edit(item, {"title": "Vote was 41 to 2"}, by="vera", now=NOON)
-    variant = decisions.regenerate(reread(item), workspace=workspace, now=NOON)
+    variant = regenerate.regenerate(reread(item), workspace=workspace, now=NOON)
     generate.work(claimed(variant.generation))
     variant = reread(variant)
     if variant.status == "ready":
@@ -342,7 +342,7 @@ def test_a_film_that_breaks_when_it_is_made_again_keeps_the_checks_of_its_words(
         generate.work(claimed(row.generation))
     row = reread(row)
     assert (row.status, of_words(row)) == ("failed", checks)
-    again = decisions.retry(row, workspace=row.workspace, now=NOON)
+    again = regenerate.retry(row, workspace=row.workspace, now=NOON)
     assert of_words(drawn(again)) == checks
 
 

@@ -12,7 +12,7 @@ from pipeline.generate import brief
 from pipeline.generate.model import client
 from pipeline.ingest import push
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
-from pipeline.review import decisions
+from pipeline.review import regenerate
 from tests.pipeline.generate.test_generate_with_model import COST, QUOTES, found, written
 from tests.pipeline.steps import (
     NOON,
@@ -205,7 +205,7 @@ def test_refusal_is_heard_by_all_runs_that_stood_and_paid_for_once(raw, workspac
     clock.shift(timedelta(minutes=1))
     server.script = [found(), written()]
     item = items_of(raw)[0]
-    decisions.retry(item, workspace=workspace, now=NOON + timedelta(minutes=1))
+    regenerate.retry(item, workspace=workspace, now=NOON + timedelta(minutes=1))
     assert work(runs(raw)[-1]).status == "done"
     assert asked(server)[2:] == ["brief", "draft"]
     assert SharedBrief.everywhere.get().refusal is None
@@ -245,7 +245,7 @@ def test_a_further_variant_is_written_from_the_brief_that_is_there(workspace, se
     run_generations(raw)
     clock.shift(timedelta(minutes=1))
     server.script = [written("About 340 people will work at the northern depot.", "f2")]
-    decisions.regenerate(items_of(raw)[0], workspace=workspace, now=NOON + timedelta(minutes=1))
+    regenerate.regenerate(items_of(raw)[0], workspace=workspace, now=NOON + timedelta(minutes=1))
     work(runs(raw)[-1])
     assert asked(server) == ["brief", "draft", "draft"]
 
@@ -259,7 +259,7 @@ def test_other_words_another_model_and_another_workspace_are_read_anew(
     run_generations(push_raw(charlies, engines=["Short Post"]).raw_item)
     settings.MODEL_BRIEF = "claude-sonnet-5-5"
     clock.shift(timedelta(minutes=1))
-    decisions.regenerate(items_of(raw)[0], workspace=workspace, now=NOON + timedelta(minutes=1))
+    regenerate.regenerate(items_of(raw)[0], workspace=workspace, now=NOON + timedelta(minutes=1))
     work(runs(raw)[-1])
     assert asked(server) == ["brief", "draft"] * 3
     assert SharedBrief.everywhere.filter(workspace=workspace).count() == 2

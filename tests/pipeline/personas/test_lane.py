@@ -17,7 +17,7 @@ from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Top
 from pipeline.personas import topics
 from pipeline.personas.lane_task import engines_of
 from pipeline.personas.slots import log_of
-from pipeline.review import decisions
+from pipeline.review import regenerate
 from pipeline.switches import availability
 from pipeline.text.sentences import split_sentences
 from tests.pipeline.personas.lanes import (
@@ -326,7 +326,7 @@ def test_further_variant_of_a_lane_s_item_speaks_of_the_same_topic(workspace, pe
     source = add_lane(workspace)
     work_slot(source)
     (item,) = write_all(source)
-    further = decisions.regenerate(item, workspace=workspace, now=NOON)
+    further = regenerate.regenerate(item, workspace=workspace, now=NOON)
     write_all(source)
     made = reread(further)
     assert (made.status, made.topic_id, made.parent_id) == ("ready", item.topic_id, item.pk)

@@ -12,7 +12,7 @@ from config.core.ids import encode
 from pipeline import generate
 from pipeline.models import BrandPick, GeneratedItem, Generation, ModelCall, Topic
 from pipeline.personas import topics
-from pipeline.review import decisions
+from pipeline.review import regenerate
 from tests.pipeline.personas.lanes import add_lane, make_persona, make_topics, picks_of, work_slot, write_all
 from tests.pipeline.steps import NOON, claimed, pass_points_of_generate, reread
 from tests.writers.messages_server import MessagesServer, material_of, ok
@@ -221,7 +221,7 @@ def test_further_variant_is_not_held_for_what_the_one_before_it_repeats(workspac
     clock.shift(86_400)
     server.script = [written(OTHER, "f2")]
     item = made(workspace, source)
-    further = decisions.regenerate(item, workspace=workspace, now=NOON)
+    further = regenerate.regenerate(item, workspace=workspace, now=NOON)
     server.script = [ok({"variants": [variant(SAME), variant(THIRD)]})]
     write_all(source)
     again = reread(further)

@@ -15,7 +15,7 @@ from pipeline.engines.base import ANGLES
 from pipeline.generate.lifecycle import start
 from pipeline.ingest import push
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
-from pipeline.review import decisions
+from pipeline.review import decisions, regenerate
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, claimed, make_items, make_stage, promise, push_raw, reread, send, state
 
@@ -80,9 +80,9 @@ ACTS = {
     "reject": (lambda item, _: decisions.reject(item, reason="", by="alice", now=NOON), {"ready"}),
     "restore": (lambda item, _: decisions.restore(item, now=NOON), {"rejected"}),
     "edit": (lambda item, _: decisions.edit(item, {"title": "x"}, by="alice", now=NOON), EDITABLE),
-    "retry": (lambda item, workspace: decisions.retry(item, workspace=workspace, now=NOON), {"failed"}),
+    "retry": (lambda item, workspace: regenerate.retry(item, workspace=workspace, now=NOON), {"failed"}),
     "regenerate": (
-        lambda item, workspace: decisions.regenerate(item, workspace=workspace, now=NOON),
+        lambda item, workspace: regenerate.regenerate(item, workspace=workspace, now=NOON),
         set(STATUSES) - {"queued", "generating", "deleted"},
     ),
     "cancel": (lambda item, _: publish.cancel(item, now=NOON), {"scheduled"}),
@@ -446,7 +446,7 @@ def test_edit_while_scheduled_holds_and_names_the_revision_to_be_sent(workspace,
 def test_retry_and_regenerate_need_the_source(workspace, make):
     failed = make("failed")
     push.erase(failed.raw_item, now=NOON)
-    for act in (decisions.retry, decisions.regenerate):
+    for act in (regenerate.retry, regenerate.regenerate):
         with pytest.raises(Conflict) as refused:
             act(failed, workspace=workspace, now=NOON)
         assert codes(refused) == [("raw_item", "source_deleted")]
@@ -456,7 +456,7 @@ def test_retry_and_regenerate_need_the_topic(workspace, make):
     failed = make("failed")
     # What is left of an item when its topic is gone.
     GeneratedItem.everywhere.filter(pk=failed.pk).update(raw_item=None, topic=None)
-    for act in (decisions.retry, decisions.regenerate):
+    for act in (regenerate.retry, regenerate.regenerate):
         with pytest.raises(Conflict) as refused:
             act(reread(failed), workspace=workspace, now=NOON)
         assert codes(refused) == [("raw_item", "source_deleted")]
@@ -465,14 +465,14 @@ def test_retry_and_regenerate_need_the_topic(workspace, make):
 def test_regenerate_with_too_few_credits_leaves_nothing_behind(workspace, ready):
     credits.adjust(workspace, -9, "spent", "operator")
     with pytest.raises(credits.QuotaExceeded):
-        decisions.regenerate(ready, workspace=workspace, now=NOON)
+        regenerate.regenerate(ready, workspace=workspace, now=NOON)
     assert (GeneratedItem.everywhere.count(), Generation.everywhere.count()) == (1, 1)
 
 
 def test_regenerate_of_a_failed_one_lets_its_raw_item_go_on(workspace, make):
     item = make("failed")
     assert reread(item.raw_item).status == "failed"
-    variant = decisions.regenerate(item, workspace=workspace, now=NOON)
+    variant = regenerate.regenerate(item, workspace=workspace, now=NOON)
     steps.run_generations(item.raw_item)
     assert (reread(variant).status, reread(item.raw_item).status) == ("ready", "processed")
 
@@ -481,7 +481,7 @@ def test_regenerate_goes_by_the_latest_version_of_its_source(workspace):
     item = make_items(workspace, external_id="story-1")[0]
     steps.push_raw(workspace, external_id="story-1", body=f"{steps.TEXT} It was revised at noon.")
     assert RawBody.everywhere.filter(raw_item=item.raw_item).count() == 2
-    variant = decisions.regenerate(reread(item), workspace=workspace, now=NOON)
+    variant = regenerate.regenerate(reread(item), workspace=workspace, now=NOON)
     assert variant.generation.raw_version == 2
 
 
@@ -518,7 +518,7 @@ def test_regenerate_ends_where_no_further_angle_is_left(workspace):
     GeneratedItem.everywhere.filter(pk=item.pk).update(variant_index=len(ANGLES) - 1)
 
     with pytest.raises(Conflict) as caught:
-        decisions.regenerate(reread(item), workspace=workspace, now=NOON)
+        regenerate.regenerate(reread(item), workspace=workspace, now=NOON)
 
     assert [detail.code for detail in caught.value.detail] == ["no_more_variants"]
     assert GeneratedItem.everywhere.filter(variant_group=item.variant_group).count() == 1

@@ -18,7 +18,7 @@ from pipeline.render.video import storyboard_edits
 from pipeline.render.video.job import RenderFailed
 from pipeline.render.video.storyboard import Audio
 from pipeline.render.video.storyboard_json import as_json
-from pipeline.review import decisions, storyboards
+from pipeline.review import decisions, regenerate, storyboards
 from tests.pipeline.generate.test_videos import GIVEN, balance, filmed, folders, make_film
 from tests.pipeline.steps import NOON, claimed, make_stage, pass_points_of_generate, promise, reread, send
 
@@ -253,7 +253,7 @@ def test_a_film_that_broke_keeps_the_storyboard_for_the_next_try(item, filmed, m
     monkeypatch.setattr(jobs, "render", broken)
     assert film(item).status == "failed"
     monkeypatch.setattr(jobs, "render", made)
-    decisions.retry(reread(item), workspace=item.workspace, now=NOON)
+    regenerate.retry(reread(item), workspace=item.workspace, now=NOON)
     assert (film(item).status, filmed[-1].board) == ("ready", board)
 
 

@@ -31,7 +31,7 @@ from pipeline.models import (
     made_of,
 )
 from pipeline.personas import crud
-from pipeline.review import decisions
+from pipeline.review import regenerate
 from pipeline.schedule import series
 from pipeline.schedule.series import select, task
 from tests.pipeline.steps import NOON, claimed, push_raw, reread, run_generations
@@ -245,7 +245,7 @@ def test_digest_that_is_tried_again_is_remembered(rich, clock):
     item = digest_of(issues(row)[0])
     Generation.everywhere.filter(pk=item.generation_id).update(status="failed", wake_at=None)
     GeneratedItem.everywhere.filter(pk=item.pk).update(status="failed")
-    again = decisions.retry(reread(item), workspace=rich, now=TUESDAY)
+    again = regenerate.retry(reread(item), workspace=rich, now=TUESDAY)
     assert again.generation_id != item.generation_id
     assert issues(row)[0].generation_id == again.generation_id
     assert series.choose(row, now=TUESDAY).found == 0
@@ -704,7 +704,7 @@ def test_item_that_changed_while_it_was_made_holds_the_digest(issue):
 
 def test_further_variant_is_of_the_same_items(rich, issue):
     item = make_digest(issue)
-    variant = decisions.regenerate(item, workspace=rich, now=NOON)
+    variant = regenerate.regenerate(item, workspace=rich, now=NOON)
     assert variant.raw_items == item.raw_items
     generate.work(claimed(variant.generation))
     variant = reread(variant)
@@ -718,7 +718,7 @@ def test_a_digest_of_too_few_stories_is_made_again_by_its_series_only(rich, issu
     item = make_digest(issue)
     assert item.error["code"] == "too_few_stories"
     with pytest.raises(Conflict) as refused:
-        decisions.retry(item, workspace=rich, now=NOON)
+        regenerate.retry(item, workspace=rich, now=NOON)
     assert "Have the series make it again when there are more stories." in refused.value.detail[0].message
 
 
