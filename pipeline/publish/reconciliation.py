@@ -18,19 +18,12 @@ from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
+from pipeline.publish.announcements import as_shown, tell
 from pipeline.publish.call_client import LONGEST
 from pipeline.publish.item_status import locked, refresh_item
 from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
-from pipeline.publish.results import (
-    LEASE,
-    as_shown,
-    next_look,
-    record_failure,
-    record_success,
-    tell,
-    write_scheduled,
-)
+from pipeline.publish.results import LEASE, next_look, record_failure, record_success, write_scheduled
 
 if TYPE_CHECKING:
     from datetime import datetime

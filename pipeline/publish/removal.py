@@ -19,9 +19,10 @@ from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
+from pipeline.publish.announcements import as_shown
 from pipeline.publish.item_status import locked, refresh_item
 from pipeline.publish.payload import key_of
-from pipeline.publish.results import as_shown, overtaken, write_scheduled
+from pipeline.publish.results import overtaken, write_scheduled
 
 if TYPE_CHECKING:
     from pipeline.outlets.outlet_client import Connection

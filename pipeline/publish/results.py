@@ -9,26 +9,33 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
-from django.utils.translation import gettext as _
 
-from accounts import notices
 from config.core import limits, states
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.errors import Detail
 from config.core.ids import encode
-from pipeline import events, mailing, payloads
-from pipeline.media import pictures
+from pipeline import mailing
 from pipeline.models import Attempt, AttemptStatus, GeneratedItem, Outlet, Publication, PublicationStatus
 from pipeline.outlets import health
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.publish.item_status import locked, publications_of, refresh_item
+from pipeline.publish.announcements import (
+    answer_of,
+    as_shown,
+    late_answer_of,
+    notify_of_late_answer,
+    posted_after_all,
+    posted_twice,
+    storable,
+    tell,
+)
+from pipeline.publish.item_status import locked, refresh_item
 from pipeline.publish.payload import effective_overrides, fitted, payload_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from uuid import UUID
 
     from pipeline.outlets.outlet_client import Connection
@@ -37,8 +44,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
-MESSAGE_CHARACTERS: Final = 1000
-"""Of what a platform says of a failure; the rest is in nobody's interest."""
 
 
 def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Attempt | None) -> None:
@@ -53,8 +58,8 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
         late = late_answer_of(row) if attempt is None or attempt.number > 1 else None
         external_id = storable(sent.external_id)[:300]
         twice = (
-            _posted_twice(external_id, late)
-            if late is not None and _answer_of(late)["external_id"] != external_id
+            posted_twice(external_id, late)
+            if late is not None and answer_of(late)["external_id"] != external_id
             else None
         )
         states.move(
@@ -85,7 +90,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
         publications = refresh_item(item, now=now)
         tell(row, item, "published.success", now, publications=publications)
         if twice is not None:
-            _notify_of_late_answer(row, item, now)
+            notify_of_late_answer(row, item, now)
         crash_point("publish.recorded")
 
 
@@ -234,24 +239,12 @@ def keep_late_answer(
         _publish_by(attempt, row, now)
     elif row.status not in {PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN}:
         is_published = row.status == PublicationStatus.PUBLISHED
-        shown = _posted_twice(row.external_id, attempt) if is_published else _posted_after_all(attempt)
+        shown = posted_twice(row.external_id, attempt) if is_published else posted_after_all(attempt)
         Publication.everywhere.filter(pk=row.pk).update(error=shown, version=F("version") + 1, updated_at=now)
         row.refresh_from_db(fields=["error", "version", "updated_at"])
         refresh_item(item, now=now)
-        _notify_of_late_answer(row, item, now)
+        notify_of_late_answer(row, item, now)
     # What is being sent again at this moment has its outcome told with this one beside it.
-
-
-def late_answer_of(row: Publication) -> Attempt | None:
-    """The newest attempt that its platform has answered late."""
-    rows = Attempt.everywhere.filter(publication=row, late_answer__isnull=False)
-    found: Attempt | None = rows.order_by("-number").first()
-    return found
-
-
-def _answer_of(attempt: Attempt) -> dict[str, Any]:
-    answer: dict[str, Any] = attempt.late_answer or {}
-    return answer
 
 
 def take_over(row: Publication) -> None:
@@ -262,76 +255,10 @@ def take_over(row: Publication) -> None:
 
 def _publish_by(attempt: Attempt, row: Publication, now: datetime) -> None:
     """Published by the call whose answer came late."""
-    answer = _answer_of(attempt)
+    answer = answer_of(attempt)
     row.revision = attempt.revision
     sent = Sent(answer["external_id"], answer["url"], answer["details"])
     record_success(row, sent, now, attempt=None)
-
-
-def _posted_twice(external_id: str, attempt: Attempt) -> dict[str, Any]:
-    other = _answer_of(attempt)["external_id"]
-    message = (
-        f"It may be there twice, as {external_id or 'a post whose number isn’t known'} and as {other}: the platform took "
-        f"call {attempt.number} after it had been given up and the post sent again."
-    )
-    action = f"Look at both on the platform, and delete one{_at(attempt)}."
-    return as_shown(OutcomeUnknown(message, code="posted_twice", action=action), is_retried=False)
-
-
-def _posted_after_all(attempt: Attempt) -> dict[str, Any]:
-    other = _answer_of(attempt)["external_id"]
-    message = f"It is public after all, as {other}: the platform took call {attempt.number} after it had been given up."
-    action = f"Delete it on the platform, or leave it{_at(attempt)}."
-    return as_shown(OutcomeUnknown(message, code="posted_after_all", action=action), is_retried=False)
-
-
-def _at(attempt: Attempt) -> str:
-    url = _answer_of(attempt)["url"]
-    return f" ({url})" if url else ""
-
-
-def _notify_of_late_answer(row: Publication, item: GeneratedItem, now: datetime) -> None:
-    if row.test:
-        return
-    error: Mapping[str, Any] = row.error or {}
-    words = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
-    notices.record(
-        "post_failed",
-        workspace_id=row.workspace_id,
-        key=f"{row.pk.hex}:{row.version}",
-        title=_("“%(item)s” is on %(outlet)s more often than it should be") % words,
-        text=f"{error['message']} {error['action']}",
-        path=f"items/{encode('gen', item.pk)}",
-        now=now,
-    )
-
-
-def storable(value: Any) -> Any:
-    """What a platform answered, without what no database keeps: halves of surrogate pairs, and NUL."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-    if isinstance(value, dict):
-        return {storable(name): storable(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [storable(one) for one in value]
-    return value
-
-
-def as_shown(error: PluginError, *, is_retried: bool, connection: Connection | None = None) -> dict[str, Any]:
-    """A failure as its publication and its event tell it: what happened, whose it is, what to do."""
-
-    def safe(text: str) -> str:
-        return str(storable(connection.redact(text) if connection else text))[:MESSAGE_CHARACTERS]
-
-    return {
-        "code": error.code,
-        "class": error.error_class,
-        "message": safe(error.message),
-        "action": safe(error.action),
-        "retryable": is_retried,
-        "platform_status": error.platform_status,
-        "platform_message": safe(error.platform_message) or None,
-    }
 
 
 def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now: datetime) -> None:
@@ -428,60 +355,3 @@ def _let_rest(row: Publication, until: datetime) -> None:
     """The platform wants the whole account to wait: the longest that it ever named holds."""
     rows = Outlet.everywhere.filter(pk=row.outlet_id).exclude(rests_until__gte=until)
     rows.update(rests_until=until, version=F("version") + 1)
-
-
-def tell(
-    row: Publication,
-    item: GeneratedItem,
-    event_type: str,
-    now: datetime,
-    *,
-    will_retry: bool | None = None,
-    publications: Sequence[Mapping[str, Any]] | None = None,
-) -> None:
-    """Record an event of it; `publications` are the item's, where they were read in this transaction."""
-    data: dict[str, Any] = {
-        "generated_item": payloads.generated_item(
-            payloads.row_of(item),
-            publications=publications_of(item) if publications is None else publications,
-            assets=pictures.files_of(item),
-            now=now,
-        ),
-        "publication": payloads.publication(payloads.row_of(row), now=now),
-    }
-    if event_type == "published.failed":
-        data["error"] = row.error
-        data["will_retry"] = will_retry
-        data["next_attempt_at"] = as_z(row.next_attempt_at) if will_retry and row.next_attempt_at else None
-    events.record(
-        event_type,
-        workspace_id=row.workspace_id,
-        test=row.test,
-        data=data,
-        generated_item_id=row.item_id,
-        publication_id=row.pk,
-        source_id=item.source_id,
-        will_retry=will_retry,
-        request=row.request_id,
-        now=now,
-    )
-    if event_type == "published.failed" and will_retry is False and not row.test:
-        _notify_of_failure(row, item, now)
-
-
-def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> None:
-    """A failure that ends its tries; sent anew by a person and failed again, it is another one."""
-    words = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
-    if row.status == PublicationStatus.UNKNOWN:
-        title = _("Nobody knows whether “%(item)s” was published on %(outlet)s") % words
-    else:
-        title = _("“%(item)s” was not published on %(outlet)s") % words
-    notices.record(
-        "post_failed",
-        workspace_id=row.workspace_id,
-        key=f"{row.pk.hex}:{row.version}",
-        title=title,
-        text=str((row.error or {}).get("message", "")),
-        path="#failed",
-        now=now,
-    )

@@ -15,10 +15,11 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.middleware import request_id
 from pipeline.models import Publication
+from pipeline.publish.announcements import tell
 from pipeline.publish.blockers import is_too_late
 from pipeline.publish.item_status import locked, refresh_item
 from pipeline.publish.payload import key_of
-from pipeline.publish.results import is_overdue, next_look, tell, write_scheduled
+from pipeline.publish.results import is_overdue, next_look, write_scheduled
 from pipeline.publish.timing.queue_slots import lock_outlets, next_free, queue_of
 from pipeline.text.wall_clock import UnknownZone, WallClock, moment_of
 
