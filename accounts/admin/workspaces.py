@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
-from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
-from django.contrib.auth.models import Group
 from django.db.models import F
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -16,9 +14,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from accounts import audit, workspaces
 from accounts import whitelist as whitelisting
+from accounts import workspaces
 from accounts.access import tokens
+from accounts.admin.base import ReadOnlyAdmin, WorkspaceSearch, actor_of, written_fields
+from accounts.admin.forms import PlanForm, WorkspaceForm, table_of_limits
 from accounts.models import (
     ApiToken,
     AuditEntry,
@@ -28,9 +28,7 @@ from accounts.models import (
     WhitelistRequest,
     Workspace,
 )
-from accounts.workspace_form import PlanForm, WorkspaceForm, table_of_limits
 from config.core.errors import AppError
-from config.core.ids import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,52 +46,6 @@ else:
     CreationForm = AdminUserCreationForm
     ChangeForm = UserChangeForm
     UserAdminBase = StockUserAdmin
-
-
-def _actor(request: HttpRequest) -> str:
-    return request.user.get_username()
-
-
-def _written(form: ModelForm[Any]) -> list[str]:
-    """Changed columns; relations to many are stored by the form afterwards."""
-    many = {field.name for field in form.instance._meta.many_to_many}
-    return [name for name in form.changed_data if name not in many]
-
-
-class ReadOnlyAdmin(ModelAdmin):
-    """A history: nobody adds, changes or deletes an entry here."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        del request
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        del request, obj
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        del request, obj
-        return False
-
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
-        # An address such as `?secret__startswith=a` tells a column letter by letter that no page shows.
-        if lookup.partition("__")[0] in (self.exclude or ()):
-            return False
-        return super().lookup_allowed(lookup, value, request)
-
-
-class WorkspaceSearch(ModelAdmin):
-    """Searches by the workspace's public id too, which is what people quote."""
-
-    workspace_lookup: ClassVar[str] = "workspace_id"
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        workspace_id = decode("ws", search_term.strip())
-        if workspace_id is not None:
-            return queryset.filter(**{self.workspace_lookup: workspace_id}), False
-        return super().get_search_results(request, queryset, search_term)
 
 
 @admin.register(Workspace)
@@ -178,13 +130,13 @@ class WorkspaceAdmin(WorkspaceSearch):
     def save_model(self, request: HttpRequest, obj: Workspace, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         form.take_over(obj)  # type: ignore[attr-defined]  # it is a WorkspaceForm
         if change:
-            workspaces.change(obj, form.columns(), _actor(request))  # type: ignore[attr-defined]
+            workspaces.change(obj, form.columns(), actor_of(request))  # type: ignore[attr-defined]
         else:
-            workspaces.establish(obj, actor=_actor(request))
+            workspaces.establish(obj, actor=actor_of(request))
         if form.cleaned_data["new_model_key"]:
-            workspaces.set_model_key(obj, form.cleaned_data["new_model_key"], _actor(request))
+            workspaces.set_model_key(obj, form.cleaned_data["new_model_key"], actor_of(request))
         elif form.cleaned_data["is_key_removed"]:
-            workspaces.remove_model_key(obj, _actor(request))
+            workspaces.remove_model_key(obj, actor_of(request))
 
     @admin.action(description=_("Whitelist for the API"), permissions=["change"])
     def whitelist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
@@ -218,7 +170,7 @@ class WorkspaceAdmin(WorkspaceSearch):
         queryset: QuerySet[Workspace],
         act: Callable[[Workspace, str], bool],
     ) -> None:
-        changed = sum(act(workspace, _actor(request)) for workspace in queryset)
+        changed = sum(act(workspace, actor_of(request)) for workspace in queryset)
         text = ngettext("%d workspace was changed.", "%d workspaces were changed.", changed) % changed
         self.message_user(request, text, messages.SUCCESS)
 
@@ -266,7 +218,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         decided = 0
         for one in queryset.select_related("workspace"):
             try:
-                act(one, _actor(request))
+                act(one, actor_of(request))
             except AppError as error:
                 self.message_user(request, f"{one.workspace.name}: {error}", messages.ERROR)
             else:
@@ -316,7 +268,7 @@ class PlanAdmin(ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Plan, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change
-        workspaces.keep_plan(obj, _written(form), _actor(request))
+        workspaces.keep_plan(obj, written_fields(form), actor_of(request))
 
     @admin.action(description=_("Give to new workspaces"), permissions=["change"])
     def make_default(self, request: HttpRequest, queryset: QuerySet[Plan]) -> None:
@@ -324,7 +276,7 @@ class PlanAdmin(ModelAdmin):
         if len(chosen) != 1:
             self.message_user(request, _("Choose one plan: new workspaces get one."), messages.ERROR)
             return
-        workspaces.make_default(chosen[0], _actor(request))
+        workspaces.make_default(chosen[0], actor_of(request))
         self.message_user(request, _("New workspaces get this plan now."), messages.SUCCESS)
 
 
@@ -389,105 +341,3 @@ class AuditEntryAdmin(ReadOnlyAdmin, WorkspaceSearch):
     ordering = ("-id",)
     # See the ledger's.
     show_full_result_count = False
-
-
-admin.site.unregister(Group)
-
-
-@admin.register(Group)
-class GroupAdmin(StockGroupAdmin):
-    """What a group may is given by who may everything: others could give it to a group of their own."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_superuser)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_superuser) and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(request.user.is_superuser) and super().has_delete_permission(request, obj)
-
-
-RIGHTS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
-
-
-class EmailCreationForm(CreationForm):
-    class Meta:
-        model = User
-        fields = ("email", "name")
-
-
-class EmailChangeForm(ChangeForm):
-    class Meta:
-        model = User
-        fields = "__all__"
-
-
-@admin.register(User)
-class UserAdmin(UserAdminBase):
-    form = EmailChangeForm
-    add_form = EmailCreationForm
-    list_display = ("email", "name", "is_active", "is_staff", "is_superuser", "last_login")
-    list_filter = ("is_active", "is_staff", "is_superuser")
-    search_fields = ("email", "name")
-    ordering = ("email",)
-    readonly_fields = ("last_login", "date_joined")
-    fieldsets = (
-        (None, {"fields": ("email", "name", "password")}),
-        (
-            _("Permissions"),
-            {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")},
-        ),
-        (_("Dates"), {"fields": ("last_login", "date_joined")}),
-    )
-    add_fieldsets = (
-        (
-            None,
-            {
-                "classes": ("wide",),
-                "fields": ("email", "name", "usable_password", "password1", "password2"),
-            },
-        ),
-    )
-
-    actions = ("vouch_for", "remove_second_factor")
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Who may change people could otherwise log in as an operator, or be made one by themselves.
-        is_theirs = obj is None or request.user.is_superuser or not (obj.is_staff or obj.is_superuser)
-        return is_theirs and super().has_change_permission(request, obj)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        fields = super().get_readonly_fields(request, obj)
-        return fields if request.user.is_superuser else (*fields, *RIGHTS)
-
-    @admin.action(description=_("Take the address as proven"), permissions=["change"])
-    def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        chosen = [user for user in queryset if self.has_change_permission(request, user)]
-        for user in chosen:
-            workspaces.vouch_for(user, _actor(request))
-        said = ngettext("%d address is taken as proven.", "%d addresses are taken as proven.", len(chosen))
-        self.message_user(request, said % len(chosen), messages.SUCCESS)
-
-    @admin.action(description=_("Remove the second factor"), permissions=["change"])
-    def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        chosen = [user for user in queryset if self.has_change_permission(request, user)]
-        removed = sum(workspaces.remove_second_factor(user, _actor(request)) for user in chosen)
-        said = ngettext("%d second factor removed.", "%d second factors removed.", removed)
-        self.message_user(request, said % removed, messages.SUCCESS if removed else messages.WARNING)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # The audit log names people by their address; one who has left is made inactive.
-        del request, obj
-        return False
-
-    def save_model(self, request: HttpRequest, obj: User, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
-        del change
-        workspaces.keep_user(obj, _written(form), _actor(request))
-
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        # The stock page for passwords stores them by itself, so only its log line tells us.
-        match = request.resolver_match
-        if match is not None and match.url_name == "auth_user_password_change":
-            audit.note("user.password_changed", actor=_actor(request), subject=obj.email)
-        return super().log_change(request, obj, message)

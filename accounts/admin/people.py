@@ -1,0 +1,118 @@
+"""The operators' pages for people and their rights."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
+from django.contrib.auth.models import Group
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from accounts import audit, workspaces
+from accounts.admin.base import actor_of, written_fields
+from accounts.models import (
+    User,
+)
+
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupAdmin(StockGroupAdmin):
+    """What a group may is given by who may everything: others could give it to a group of their own."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser) and super().has_delete_permission(request, obj)
+
+
+RIGHTS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+
+class EmailCreationForm(CreationForm):
+    class Meta:
+        model = User
+        fields = ("email", "name")
+
+
+class EmailChangeForm(ChangeForm):
+    class Meta:
+        model = User
+        fields = "__all__"
+
+
+@admin.register(User)
+class UserAdmin(UserAdminBase):
+    form = EmailChangeForm
+    add_form = EmailCreationForm
+    list_display = ("email", "name", "is_active", "is_staff", "is_superuser", "last_login")
+    list_filter = ("is_active", "is_staff", "is_superuser")
+    search_fields = ("email", "name")
+    ordering = ("email",)
+    readonly_fields = ("last_login", "date_joined")
+    fieldsets = (
+        (None, {"fields": ("email", "name", "password")}),
+        (
+            _("Permissions"),
+            {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")},
+        ),
+        (_("Dates"), {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (
+            None,
+            {
+                "classes": ("wide",),
+                "fields": ("email", "name", "usable_password", "password1", "password2"),
+            },
+        ),
+    )
+
+    actions = ("vouch_for", "remove_second_factor")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Who may change people could otherwise log in as an operator, or be made one by themselves.
+        is_theirs = obj is None or request.user.is_superuser or not (obj.is_staff or obj.is_superuser)
+        return is_theirs and super().has_change_permission(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        return fields if request.user.is_superuser else (*fields, *RIGHTS)
+
+    @admin.action(description=_("Take the address as proven"), permissions=["change"])
+    def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        chosen = [user for user in queryset if self.has_change_permission(request, user)]
+        for user in chosen:
+            workspaces.vouch_for(user, actor_of(request))
+        said = ngettext("%d address is taken as proven.", "%d addresses are taken as proven.", len(chosen))
+        self.message_user(request, said % len(chosen), messages.SUCCESS)
+
+    @admin.action(description=_("Remove the second factor"), permissions=["change"])
+    def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        chosen = [user for user in queryset if self.has_change_permission(request, user)]
+        removed = sum(workspaces.remove_second_factor(user, actor_of(request)) for user in chosen)
+        said = ngettext("%d second factor removed.", "%d second factors removed.", removed)
+        self.message_user(request, said % removed, messages.SUCCESS if removed else messages.WARNING)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # The audit log names people by their address; one who has left is made inactive.
+        del request, obj
+        return False
+
+    def save_model(self, request: HttpRequest, obj: User, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
+        del change
+        workspaces.keep_user(obj, written_fields(form), actor_of(request))
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        # The stock page for passwords stores them by itself, so only its log line tells us.
+        match = request.resolver_match
+        if match is not None and match.url_name == "auth_user_password_change":
+            audit.note("user.password_changed", actor=actor_of(request), subject=obj.email)
+        return super().log_change(request, obj, message)
