@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.models import Outlet, Publication
-    from pipeline.platforms.base import Adapted
+    from pipeline.platforms.payload import Adapted
 
 OPEN: Final = ("spreading", "sending")
 WAITING: Final = ("pending", "sending")

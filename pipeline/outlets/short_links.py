@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.models import Outlet, Publication
-    from pipeline.platforms.base import Payload, Platform
+    from pipeline.platforms.base import Platform
+    from pipeline.platforms.payload import Payload
 
 BUCKETS: Final = ("text", "image", "video")
 """What is posted with words around it. An article keeps its links; a newsletter has its own way (`in_mail`)."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from pipeline.platforms.base import Payload
+    from pipeline.platforms.payload import Payload
 
 
 class SettleForm(forms.Form):

@@ -7,8 +7,9 @@ from html import escape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.base import Adapted, Payload, Setting, Step
+from pipeline.platforms.base import Setting
 from pipeline.platforms.fitting import FITTING
+from pipeline.platforms.payload import Adapted, Payload, Step
 from pipeline.platforms.rules import images_of
 from pipeline.plugins import Problem
 from pipeline.text.markup import to_html

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import regex
 
-from pipeline.platforms.base import Adapted, Payload, Setting, Step
+from pipeline.platforms.base import Setting
+from pipeline.platforms.payload import Adapted, Payload, Step
 from pipeline.platforms.rules import left_out
 from pipeline.text.links import find_links, is_same_address
 from pipeline.text.normalization import plain_text

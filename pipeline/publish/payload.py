@@ -12,14 +12,15 @@ from pipeline import payloads
 from pipeline.media import files, videos
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.outlets import short_links
-from pipeline.platforms.base import Payload, PayloadAsset
+from pipeline.platforms.payload import Payload, PayloadAsset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
     from pipeline.outlets.outlet_client import Connection
-    from pipeline.platforms.base import Account, Adapted, Platform
+    from pipeline.platforms.base import Account, Platform
+    from pipeline.platforms.payload import Adapted
 
 
 def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.outlets.outlet_client import Connection
-    from pipeline.platforms.base import Adapted, Platform
+    from pipeline.platforms.base import Platform
+    from pipeline.platforms.payload import Adapted
 
 log = structlog.get_logger(__name__)
 

@@ -19,7 +19,7 @@ from pipeline.models import Attempt, AttemptStatus, Outlet, Publication, Publica
 from pipeline.outlets.check_account import BeingRenewed
 from pipeline.outlets.outlet_client import Connection, connect
 from pipeline.outlets.renewal import fresh_credentials
-from pipeline.platforms.base import Adapted, Pending, Platform, Sent
+from pipeline.platforms.base import Pending, Platform, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.publish.blockers import IS_ON_HOLD, held_back
 from pipeline.publish.call_client import LONGEST, OneCall
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+    from pipeline.platforms.payload import Adapted
     from pipeline.publish.timing.rate_caps import Wait
 
 log = structlog.get_logger(__name__)

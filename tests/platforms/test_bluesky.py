@@ -12,7 +12,7 @@ from config.core import ids
 from config.core.http_client import Client, Policy
 from pipeline import plugins
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import Absent, Account, Adapted, Found, Payload, Platform, Sent
+from pipeline.platforms.base import Absent, Account, Found, Platform, Sent
 from pipeline.platforms.bluesky.records import cid_of, facets_of, find_spans, record_key
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.base import FAULTS, NOW, picture
@@ -31,6 +31,8 @@ from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pipeline.platforms.payload import Adapted, Payload
 
 BLUESKY = plugins.get("platforms", "bluesky", Platform)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

@@ -31,17 +31,15 @@ from pipeline.platforms.base import (
     METRICS,
     Absent,
     Account,
-    Adapted,
     CannotTell,
     Found,
-    Payload,
-    PayloadAsset,
     Platform,
     Prepared,
     Ready,
     Sample,
     Sent,
 )
+from pipeline.platforms.payload import Adapted, Payload, PayloadAsset
 from pipeline.plugins import OutcomeUnknown, TryLater
 from tests.platforms.support import answer, client
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from config.core.http_client import Client, Policy
 from pipeline.mailing.subscribers import normalised
-from pipeline.platforms.base import Account, Payload, PayloadAsset
+from pipeline.platforms.base import Account
 from pipeline.platforms.email_newsletter import PLUGIN
 from pipeline.platforms.email_newsletter.message import (
     Envelope,
@@ -26,6 +26,7 @@ from pipeline.platforms.email_newsletter.message import (
     write,
 )
 from pipeline.platforms.email_newsletter.session import judge
+from pipeline.platforms.payload import Payload, PayloadAsset
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Refused, TryLater
 from pipeline.render import colour
 from pipeline.text.newsletter import Section, as_content, body_of

@@ -14,22 +14,15 @@ import pytest
 from config.core.http_client import Client, Policy
 from pipeline import plugins
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import (
-    Absent,
-    AccountInfo,
-    Adapted,
-    CannotTell,
-    Found,
-    Pending,
-    Platform,
-    Sent,
-)
+from pipeline.platforms.base import Absent, AccountInfo, CannotTell, Found, Pending, Platform, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
 from tests.platforms.servers.base import FAULTS, TAKES_IT, Case, LedgerServer
 from tests.platforms.support import asked_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pipeline.platforms.payload import Adapted
 
 SERVERS = Path(__file__).parent / "servers"
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.platforms.base import Payload, PayloadAsset, Step
 from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit, shorten
+from pipeline.platforms.payload import Payload, PayloadAsset, Step
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes
 from pipeline.text.links import find_links
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from config.core.http_client import Client, Policy
-from pipeline.platforms.base import Account, Payload, Pending, Ready, Sent
+from pipeline.platforms.base import Account, Pending, Ready, Sent
 from pipeline.platforms.linkedin import PLUGIN, little_text
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers import linkedin as server_of
@@ -18,6 +18,8 @@ from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pipeline.platforms.payload import Payload
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

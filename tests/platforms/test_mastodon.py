@@ -12,18 +12,7 @@ from config.core import ids
 from config.core.http_client import Client, Policy
 from pipeline import plugins
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import (
-    Absent,
-    Account,
-    Adapted,
-    CannotTell,
-    Found,
-    Payload,
-    Pending,
-    Platform,
-    Ready,
-    Sent,
-)
+from pipeline.platforms.base import Absent, Account, CannotTell, Found, Pending, Platform, Ready, Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.base import FAULTS, NOW, picture
 from tests.platforms.servers.mastodon import ACCOUNT, Server, account, film, payload
@@ -31,6 +20,8 @@ from tests.platforms.support import answer, asked_again, client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pipeline.platforms.payload import Adapted, Payload
 
 MASTODON = plugins.get("platforms", "mastodon", Platform)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 import pytest
 
-from pipeline.platforms.base import PayloadAsset
+from pipeline.platforms.payload import PayloadAsset
 from pipeline.platforms.uploads import File, file_of, multipart
 from pipeline.plugins import TryLater
 from tests.platforms.servers.base import Request

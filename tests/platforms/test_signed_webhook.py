@@ -10,7 +10,8 @@ import pytest
 from standardwebhooks import Webhook
 
 from config.core.http_client import Client, Policy
-from pipeline.platforms.base import Absent, CannotTell, Found, Payload, Sent
+from pipeline.platforms.base import Absent, CannotTell, Found, Sent
+from pipeline.platforms.payload import Payload
 from pipeline.platforms.signed_webhook import PLUGIN
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.servers.signed_webhook import SECRET, Server, case

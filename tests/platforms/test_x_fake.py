@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from xdk import Client as TheirClient
 
-    from pipeline.platforms.base import Payload, Sent
+    from pipeline.platforms.base import Sent
+    from pipeline.platforms.payload import Payload
     from tests.platforms.servers.base import Answer, Request
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from config.core.http_client import Client, Policy
-from pipeline.platforms.base import Absent, Account, CannotTell, Found, Payload, Sent
+from pipeline.platforms.base import Absent, Account, CannotTell, Found, Sent
 from pipeline.platforms.youtube import PLUGIN, SCOPE, thumbnail_in
 from pipeline.platforms.youtube import upload as youtube_upload
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
@@ -19,6 +19,8 @@ from tests.platforms.support import answer, client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pipeline.platforms.payload import Payload
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HTTP = Client(Policy(allow_loopback=True, user_agent="tests"))

@@ -15,7 +15,8 @@ from PIL import Image
 from config.core import ids
 from config.core.http_client import BadResponse, Client, Policy
 from pipeline import plugins
-from pipeline.platforms.base import Absent, Account, Found, Payload, PayloadAsset, Platform
+from pipeline.platforms.base import Absent, Account, Found, Platform
+from pipeline.platforms.payload import Payload, PayloadAsset
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused
 
 if TYPE_CHECKING:

@@ -18,12 +18,10 @@ from pipeline.platforms.base import (
     Absent,
     Account,
     AccountInfo,
-    Adapted,
     Api,
     CannotTell,
     Found,
     Pace,
-    Payload,
     Platform,
     Prepared,
     Renewed,
@@ -64,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from config.core.http_client import Client
+    from pipeline.platforms.payload import Adapted, Payload
 
 METRICS_PAGE: Final = 25
 HANDLES_AT_ONCE: Final = 2

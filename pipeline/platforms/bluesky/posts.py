@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import METRICS, Account, Adapted, Sample, Sent
+from pipeline.platforms.base import METRICS, Account, Sample, Sent
 from pipeline.platforms.bluesky.calls import (
     WHAT,
     Session,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client
+    from pipeline.platforms.payload import Adapted
     from pipeline.platforms.uploads import File
 
 

@@ -14,20 +14,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import (
-    Account,
-    AccountInfo,
-    Adapted,
-    Api,
-    CannotTell,
-    Length,
-    Pace,
-    Payload,
-    PayloadAsset,
-    Platform,
-    Sent,
-    Setting,
-)
+from pipeline.platforms.base import Account, AccountInfo, Api, CannotTell, Pace, Platform, Sent, Setting
 from pipeline.platforms.discord.errors import ERRORS
 from pipeline.platforms.failures import fail
 from pipeline.platforms.fitting import FITTING, fit
@@ -41,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.payload import Adapted, Length, Payload, PayloadAsset
 
 WHAT = "Discord"
 CONTENT_MAX = 2000

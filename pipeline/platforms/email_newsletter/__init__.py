@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.platforms.base import Account, AccountInfo, Adapted, Found, Platform, Sent, Setting
+from pipeline.platforms.base import Account, AccountInfo, Found, Platform, Sent, Setting
 from pipeline.platforms.email_newsletter import frame
 from pipeline.platforms.email_newsletter import message as email_message
 from pipeline.platforms.email_newsletter import session as email_session
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
+    from pipeline.platforms.payload import Adapted
 
 ADDRESS: Final = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?=.{4,190}$)([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{2,63}"

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from pipeline.platforms.base import Account, Payload
+    from pipeline.platforms.base import Account
+    from pipeline.platforms.payload import Payload
 
 LEAST_KEY_BITS: Final = 1024
 """RFC 8301, 3.2, read 2026-11-20: verifiers must not take shorter ones."""

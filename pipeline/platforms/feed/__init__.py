@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from pipeline.engines.base import BUCKETS
-from pipeline.platforms.base import Account, Adapted, Found, Length, Platform, Sent
+from pipeline.platforms.base import Account, Found, Platform, Sent
 from pipeline.platforms.http_calls import ask
+from pipeline.platforms.payload import Adapted, Length
 from pipeline.plugins import ConfigInvalid, Evidence, Problem, TryLater
 
 if TYPE_CHECKING:

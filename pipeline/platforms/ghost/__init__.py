@@ -16,11 +16,9 @@ from pipeline.platforms.base import (
     Absent,
     Account,
     AccountInfo,
-    Adapted,
     Api,
     CannotTell,
     Found,
-    Payload,
     Platform,
     Prepared,
     Sample,
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
+    from pipeline.platforms.payload import Adapted, Payload
 
 # docs.ghost.org/admin-api/images/uploading-an-image, read 2026-11-20. How large a file may be is each site's to say.
 _IMAGES: Final = MediaRule(

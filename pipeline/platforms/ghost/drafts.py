@@ -17,8 +17,8 @@ from pipeline.plugins import OutcomeUnknown, PluginError, TryLater
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.platforms.base import Adapted, PayloadAsset
     from pipeline.platforms.ghost.site import Site
+    from pipeline.platforms.payload import Adapted, PayloadAsset
 
 PUBLIC: Final = frozenset({"published", "sent", "scheduled"})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import Account, Adapted, PayloadAsset, Pending, Prepared, Ready
+from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.linkedin.errors import fail, headers
 from pipeline.platforms.rules import UNSEEN
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.payload import Adapted, PayloadAsset
 
 LOOK_AFTER: Final = timedelta(seconds=5)
 GRACE: Final = timedelta(seconds=60)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from config.core import ids
-from pipeline.platforms.base import Account, Adapted, CannotTell, Found, Sent
+from pipeline.platforms.base import Account, CannotTell, Found, Sent
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.calls import call, read_list, text
 from pipeline.platforms.mastodon.posts import file_ids, files_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from config.core.http_client import Client
+    from pipeline.platforms.payload import Adapted
 
 PAGE: Final = 40
 """The most posts that a server lists at once."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import METRICS, Account, Adapted, PayloadAsset, Sample
+from pipeline.platforms.base import METRICS, Account, Sample
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.calls import call, fail, read, text
 from pipeline.platforms.rules import images_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.payload import Adapted, PayloadAsset
 
 REMEMBERS_KEYS: Final = timedelta(hours=1)
 

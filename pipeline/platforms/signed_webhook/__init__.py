@@ -18,21 +18,11 @@ from standardwebhooks import Webhook
 
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms import settings as settings_of
-from pipeline.platforms.base import (
-    Absent,
-    Account,
-    AccountInfo,
-    Adapted,
-    CannotTell,
-    Found,
-    Payload,
-    Platform,
-    Sent,
-    Setting,
-)
+from pipeline.platforms.base import Absent, Account, AccountInfo, CannotTell, Found, Platform, Sent, Setting
 from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import PARTS_BETWEEN
 from pipeline.platforms.http_calls import ask, ask_once, json_object, retry_after, words_of
+from pipeline.platforms.payload import Adapted, Payload
 from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, PluginError, Problem
 from pipeline.text import article
 

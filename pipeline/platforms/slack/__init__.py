@@ -16,13 +16,10 @@ from pipeline.platforms.base import (
     Absent,
     Account,
     AccountInfo,
-    Adapted,
     Api,
     CannotTell,
     Found,
-    Length,
     Pace,
-    Payload,
     Platform,
     Prepared,
     Sent,
@@ -32,7 +29,7 @@ from pipeline.platforms.failures import fail
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object, retry_after
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.slack.errors import ERRORS, UNSETTLED
+from pipeline.platforms.slack.errors import ERRORS, UNSETTLED, WHAT, fail
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
@@ -48,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.payload import Adapted, Length, Payload
 
-WHAT = "Slack"
 TEXT_MAX = 4000
 """Slack takes up to 40 000 and cuts them, and advises this."""
 SECTION_MAX = 3000
@@ -69,7 +66,6 @@ _WEBHOOK = re.compile(
 )
 _CHANNEL = re.compile(r"[CGD][A-Z0-9]{6,20}")
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,8}")
-_CODE = re.compile(r"[a-z_]{2,60}")
 _READS = {"C": "channels:history", "G": "groups:history", "D": "im:history"}
 
 
@@ -150,7 +146,7 @@ class Slack(Platform):
         )
         answer = json_object(response.body) or {}
         if answer.get("ok") is not True:
-            _fail(response, now, is_commit=False)
+            fail(response, now, is_commit=False)
         scopes = tuple(
             one.strip() for one in response.headers.get("x-oauth-scopes", "").split(",") if one.strip()
         )
@@ -214,7 +210,7 @@ class Slack(Platform):
         if _is_webhook(account):
             response = ask_once(http, "POST", account.credentials["token"], what=WHAT, json=message)
             if response.status != 200 or response.body.strip() != b"ok":
-                _fail(response, now, is_commit=True)
+                fail(response, now, is_commit=True)
             return Sent(external_id="")
         channel = account.config.get("channel")
         if not channel:
@@ -228,7 +224,7 @@ class Slack(Platform):
         response = ask_once(http, "POST", url, what=WHAT, json=message, headers=_headers(account))
         answer = json_object(response.body) or {}
         if response.status != 200 or answer.get("ok") is not True:
-            _fail(response, now, is_commit=True)
+            fail(response, now, is_commit=True)
         return _sent(account, answer.get("channel"), answer.get("ts"))
 
     def reconcile(
@@ -287,7 +283,7 @@ class Slack(Platform):
         if answer.get("error") in {"cant_delete_message", "compliance_exports_prevent_deletion"}:
             message = "Slack doesn't let the app delete this message."
             raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
-        _fail(response, now, is_commit=False)
+        fail(response, now, is_commit=False)
 
 
 _SET_CHANNEL = "Set the channel in the outlet's settings."
@@ -357,7 +353,7 @@ def _read(
     response = ask(http, "GET", url, what=WHAT, headers=_headers(account))
     answer = json_object(response.body)
     if answer is None or answer.get("ok") is not True:
-        _fail(response, now, is_commit=False)
+        fail(response, now, is_commit=False)
     return answer
 
 
@@ -382,31 +378,6 @@ def _look(account: Account, messages: object, key: str, text: str) -> Found | Ca
         if unsure
         else None
     )
-
-
-def _code_of(response: Response) -> str:
-    """The error that Slack names; of a webhook it is the whole text, which proves nothing unless the status does."""
-    answer = json_object(response.body)
-    code: object = ""
-    if answer is not None:
-        code = answer.get("error") if answer.get("ok") is False else ""
-    elif response.status >= 400:
-        code = response.body[:100].decode("ascii", "replace").strip()
-    return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
-
-
-def _fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
-    code = _code_of(response)
-    if code in UNSETTLED:
-        message = f"Slack had an error of its own: {code}."
-        kind = OutcomeUnknown if is_commit else TryLater
-        raise kind(message, platform_status=response.status, platform_message=code)
-    is_known = any(row.meets(response.status, code, code) for row in ERRORS)
-    if code and not is_known and response.status < 500:
-        message = f"Slack refused it: {code}."
-        raise Refused(message, platform_status=response.status, platform_message=code)
-    after = retry_after(response.headers, now=now)
-    fail(ERRORS, response, what=WHAT, code=code, words=code, now=now, is_commit=is_commit, after=after)
 
 
 PLUGIN = Slack()

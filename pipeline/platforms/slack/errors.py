@@ -4,10 +4,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipeline.platforms.failures import Failure
-from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from pipeline.platforms.failures import Failure, fail
+from pipeline.platforms.http_calls import json_object, retry_after
+from pipeline.plugins import (
+    NeedsReconnect,
+    OutcomeUnknown,
+    Refused,
+    TryLater,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from config.core.http_client import Response
 
 UNSETTLED: Final = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
 """Errors of Slack's own, which don't say whether the message was taken."""
@@ -97,3 +109,30 @@ ERRORS: Final = (
     Failure(NeedsReconnect, "token_refused", "Slack no longer takes this token or webhook.", status=404),
     Failure(NeedsReconnect, "token_refused", "Slack no longer takes this token or webhook.", status=410),
 )
+WHAT = "Slack"
+_CODE = re.compile(r"[a-z_]{2,60}")
+
+
+def _code_of(response: Response) -> str:
+    """The error that Slack names; of a webhook it is the whole text, which proves nothing unless the status does."""
+    answer = json_object(response.body)
+    code: object = ""
+    if answer is not None:
+        code = answer.get("error") if answer.get("ok") is False else ""
+    elif response.status >= 400:
+        code = response.body[:100].decode("ascii", "replace").strip()
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
+
+
+def fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+    code = _code_of(response)
+    if code in UNSETTLED:
+        message = f"Slack had an error of its own: {code}."
+        kind = OutcomeUnknown if is_commit else TryLater
+        raise kind(message, platform_status=response.status, platform_message=code)
+    is_known = any(row.meets(response.status, code, code) for row in ERRORS)
+    if code and not is_known and response.status < 500:
+        message = f"Slack refused it: {code}."
+        raise Refused(message, platform_status=response.status, platform_message=code)
+    after = retry_after(response.headers, now=now)
+    fail(ERRORS, response, what=WHAT, code=code, words=code, now=now, is_commit=is_commit, after=after)

@@ -13,24 +13,12 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import (
-    Account,
-    AccountInfo,
-    Adapted,
-    Api,
-    CannotTell,
-    Length,
-    Pace,
-    Payload,
-    PayloadAsset,
-    Platform,
-    Sent,
-    Setting,
-)
+from pipeline.platforms.base import Account, AccountInfo, Api, CannotTell, Pace, Platform, Sent, Setting
 from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import LONGEST_WAIT, ask, ask_once, json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of, utf16_units
+from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, fail, said_in
 from pipeline.platforms.uploads import File, file_of, multipart
 from pipeline.plugins import (
     ConfigInvalid,
@@ -46,10 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.payload import Adapted, Length, Payload, PayloadAsset
 
     Call = Callable[..., Response]
 
-WHAT = "Telegram"
 TEXT_MAX = 4096
 CAPTION_MAX = 1024
 GROUP_MOST = 10
@@ -65,81 +53,6 @@ _PHOTO = MediaRule(
     ("image/jpeg", "image/png", "image/webp"), most=GROUP_MOST, max_bytes=10_000_000, ratio=(1 / 20, 20)
 )
 _VIDEO = MediaRule(("video/mp4",), most=GROUP_MOST, max_bytes=50_000_000)
-
-_RIGHTS = "Make the bot an administrator of the chat who may post messages, then check the outlet."
-_ERRORS = (
-    Failure(TryLater, "rate_limited", "Telegram asks to wait.", status=429),
-    Failure(
-        NeedsReconnect,
-        "token_refused",
-        "Telegram doesn't know the bot's token.",
-        "Get the token from @BotFather and connect the outlet again.",
-        status=401,
-    ),
-    Failure(
-        NeedsReconnect,
-        "token_refused",
-        "Telegram doesn't know the bot's token.",
-        "Get the token from @BotFather and connect the outlet again.",
-        status=404,
-    ),
-    Failure(NeedsReconnect, "no_right_to_post", "The bot may not post there.", _RIGHTS, status=403),
-    Failure(
-        NeedsReconnect,
-        "chat_not_found",
-        "Telegram doesn't find the chat.",
-        "Correct the chat in the outlet's settings, and add the bot to it.",
-        status=400,
-        words=("chat not found", "peer_id_invalid", "channel_invalid"),
-    ),
-    Failure(
-        NeedsReconnect,
-        "no_right_to_post",
-        "The bot may not post there.",
-        _RIGHTS,
-        status=400,
-        words=(
-            "not enough rights",
-            "administrator rights",
-            "write_forbidden",
-            "have no rights",
-            "channel_private",
-        ),
-    ),
-    Failure(
-        NeedsReconnect,
-        "topic_closed",
-        "The chat's topic can't be written to.",
-        "Correct the topic in the outlet's settings.",
-        status=400,
-        words=("thread not found", "topic_closed", "topic_deleted"),
-    ),
-    Failure(
-        Refused,
-        "too_long",
-        "Telegram finds the text too long.",
-        status=400,
-        words=("is too long",),
-        field="body",
-    ),
-    Failure(
-        Refused,
-        "file_refused",
-        "Telegram can't use the file.",
-        "Put another file in its place, then retry.",
-        status=400,
-        words=(
-            "photo_invalid",
-            "wrong file",
-            "image_process",
-            "media_empty",
-            "photo_ext_invalid",
-            "media_invalid",
-        ),
-        field="assets",
-    ),
-    Failure(Refused, "file_too_large", "Telegram finds the files too large.", status=413, field="assets"),
-)
 
 
 class Telegram(Platform):
@@ -212,7 +125,7 @@ class Telegram(Platform):
         moved = ""
         try:
             chat = _read(account, "getChat", {"chat_id": _chat(account)}, http=http, now=now)
-        except _Moved as error:
+        except Moved as error:
             moved = error.chat
             chat = _read(account, "getChat", {"chat_id": moved}, http=http, now=now)
         asked = {"chat_id": str(chat.get("id", "")), "user_id": str(me.get("id", ""))}
@@ -263,7 +176,7 @@ class Telegram(Platform):
         del state, key
         try:
             return _send(account, post, _chat(account), http=http, now=now)
-        except _Moved as error:
+        except Moved as error:
             # A refusal: the group became a supergroup and has another number now.
             return _send(account, post, error.chat, http=http, now=now)
 
@@ -286,14 +199,8 @@ class Telegram(Platform):
         for number in numbers:
             try:
                 _delete(account, chat, str(number), http=http, now=now)
-            except _Moved as error:
+            except Moved as error:
                 _delete(account, error.chat, str(number), http=http, now=now)
-
-
-class _Moved(Exception):
-    def __init__(self, chat: str) -> None:
-        super().__init__("The chat has another number now.")
-        self.chat = chat
 
 
 def files_of(payload: Payload) -> list[PayloadAsset]:
@@ -322,7 +229,7 @@ def _send(account: Account, post: Adapted, chat: str, *, http: Client, now: date
     response = _post(ask_once, account, method, fields, files, http=http)
     answer = json_object(response.body)
     if answer is None or answer.get("ok") is not True:
-        _fail(response, now, is_commit=True)
+        fail(response, now, is_commit=True)
     return _sent(answer.get("result"))
 
 
@@ -385,20 +292,20 @@ def _read(
     answer = json_object(response.body) or {}
     result = answer.get("result")
     if answer.get("ok") is not True or not isinstance(result, dict):
-        _fail(response, now, is_commit=False)
+        fail(response, now, is_commit=False)
     return result
 
 
 def _delete(account: Account, chat: str, number: str, *, http: Client, now: datetime) -> None:
     response = _post(ask, account, "deleteMessage", {"chat_id": chat, "message_id": number}, http=http)
     answer = json_object(response.body) or {}
-    words = _said(answer).lower()
+    words = said_in(answer).lower()
     if answer.get("ok") is True or "message to delete not found" in words:
         return
     if "message can't be deleted" in words:
         message = "Telegram doesn't let the bot delete this message."
         raise Refused(message, code="cannot_remove", action="Delete it in Telegram.")
-    _fail(response, now, is_commit=False)
+    fail(response, now, is_commit=False)
 
 
 def _demand_right(kind: str, member: Mapping[str, Any]) -> None:
@@ -411,7 +318,7 @@ def _demand_right(kind: str, member: Mapping[str, Any]) -> None:
     )
     if not may_post:
         message = "The bot may not post in this chat."
-        raise NeedsReconnect(message, code="no_right_to_post", action=_RIGHTS)
+        raise NeedsReconnect(message, code="no_right_to_post", action=RIGHTS)
 
 
 def _sent(result: object) -> Sent:
@@ -435,26 +342,6 @@ def _link(chat: Mapping[str, Any], number: int) -> str:
     # Only channels and supergroups have addresses; a person sees them who is in the chat.
     is_addressed = identity.startswith(_SUPERGROUP)
     return f"https://t.me/c/{identity.removeprefix(_SUPERGROUP)}/{number}" if is_addressed else ""
-
-
-def _said(answer: Mapping[str, Any]) -> str:
-    words = answer.get("description")
-    return words[: http_calls.WORDS] if isinstance(words, str) else ""
-
-
-def _fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
-    answer = json_object(response.body) or {}
-    parameters = answer.get("parameters")
-    parameters = parameters if isinstance(parameters, dict) else {}
-    moved, wait = parameters.get("migrate_to_chat_id"), parameters.get("retry_after")
-    if response.status == 400 and isinstance(moved, int):
-        raise _Moved(str(moved))
-    after = None
-    if isinstance(wait, int) and not isinstance(wait, bool) and wait >= 0:
-        after = min(timedelta(seconds=min(wait, 10**6)), LONGEST_WAIT)
-    fail(
-        _ERRORS, response, what=WHAT, code="", words=_said(answer), now=now, is_commit=is_commit, after=after
-    )
 
 
 PLUGIN = Telegram()

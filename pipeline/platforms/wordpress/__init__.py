@@ -16,18 +16,16 @@ from pipeline.platforms.base import (
     Absent,
     Account,
     AccountInfo,
-    Adapted,
     Api,
     CannotTell,
     Found,
-    Payload,
     Platform,
     Prepared,
     Sample,
     Sent,
     Setting,
-    Step,
 )
+from pipeline.platforms.payload import Adapted, Payload, Step
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
 from pipeline.platforms.wordpress.drafts import is_gone, is_id, look_for, next_step, read_post
 from pipeline.platforms.wordpress.site import SWITCH_ON, Site, clean_address, find_root, read_object

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from config.core.http_client import Response
-    from pipeline.platforms.base import Account, Adapted, Payload
+    from pipeline.platforms.base import Account
+    from pipeline.platforms.payload import Adapted, Payload
 
 SHOWN: Final = "id,status,slug,link"
 LONGEST_TERM: Final = 200

@@ -11,23 +11,21 @@ from pipeline.platforms.base import (
     Absent,
     Account,
     AccountInfo,
-    Adapted,
     Api,
     CannotTell,
     Found,
     OAuth,
     Pace,
-    Payload,
     Pending,
     Prepared,
     Ready,
     Sample,
     Sent,
     Setting,
-    Step,
 )
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
+from pipeline.platforms.payload import Adapted, Payload, Step
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, problems_of
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.x import errors, media, numbers

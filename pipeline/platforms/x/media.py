@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import Account, Adapted, PayloadAsset, Pending, Prepared, Ready
+from pipeline.platforms.base import Account, Pending, Prepared, Ready
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.rules import UNSEEN
 from pipeline.platforms.tokens import bearer, end_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.payload import Adapted, PayloadAsset
 
 SEGMENT: Final = 4 * 1024 * 1024
 """Bytes of one append; X takes up to 1,000 segments of up to 5 MB."""

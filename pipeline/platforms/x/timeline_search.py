@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.platforms.base import Absent, Account, Adapted, CannotTell
+from pipeline.platforms.base import Absent, Account, CannotTell
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.tokens import bearer
 from pipeline.platforms.x import errors
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client
+    from pipeline.platforms.payload import Adapted
 
 LISTED: Final = 10
 SKEW: Final = timedelta(minutes=2)

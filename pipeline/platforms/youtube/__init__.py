@@ -12,21 +12,18 @@ from pipeline.platforms.base import (
     Absent,
     Account,
     AccountInfo,
-    Adapted,
     Api,
     CannotTell,
     Found,
     OAuth,
-    Payload,
-    PayloadAsset,
     Prepared,
     Sample,
     Sent,
     Setting,
-    Step,
 )
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
+from pipeline.platforms.payload import Adapted, Payload, PayloadAsset, Step
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long, utf8_bytes
 from pipeline.platforms.tokens import TokenPlatform, bearer, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.uploads import part_of

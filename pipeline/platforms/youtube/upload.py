@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import Account, PayloadAsset, Prepared, Sent
+from pipeline.platforms.base import Account, Prepared, Sent
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.tokens import bearer
 from pipeline.platforms.uploads import part_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.payload import PayloadAsset
 
 CHUNK: Final = 8 * 1024 * 1024
 """Bytes of one call, a multiple of 256 KiB; at most as many are left for the commit."""

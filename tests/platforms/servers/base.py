@@ -18,12 +18,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from PIL import Image
 
-from pipeline.platforms.base import Account, Payload, PayloadAsset, Platform
+from pipeline.platforms.payload import Payload, PayloadAsset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.engines.base import Bucket
+    from pipeline.platforms.base import Account, Platform
 
 FAULTS = (
     "slow",

@@ -13,7 +13,8 @@ from urllib.parse import unquote
 import regex
 
 from pipeline import plugins
-from pipeline.platforms.base import Account, Payload, Platform
+from pipeline.platforms.base import Account, Platform
+from pipeline.platforms.payload import Payload
 from tests.platforms.servers.base import NOW, Answer, Case, LedgerServer, Request, picture
 
 DID = "did:plc:ewvi7nxzyoun6zhxrhs64oiz"

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from pipeline.platforms.base import Account, Payload, PayloadAsset
+from pipeline.platforms.base import Account
 from pipeline.platforms.linkedin import PLUGIN
+from pipeline.platforms.payload import Payload, PayloadAsset
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, opened, picture
 from tests.platforms.servers.tokens import TokenAddress
 

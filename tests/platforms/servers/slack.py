@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline import plugins
-from pipeline.platforms.base import Account, Payload, Platform
+from pipeline.platforms.base import Account, Platform
+from pipeline.platforms.payload import Payload
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 
 TOKEN = "xoxb-1111111111-2222222222-abcdefghijklmnop"

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline import plugins
-from pipeline.platforms.base import Account, Payload, PayloadAsset, Platform
+from pipeline.platforms.base import Account, Platform
+from pipeline.platforms.payload import Payload, PayloadAsset
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 from tests.platforms.servers.forms import fields_of, files_of
 

@@ -8,7 +8,8 @@ from email.parser import BytesParser
 from email.policy import HTTP as MIME
 from typing import Any, ClassVar
 
-from pipeline.platforms.base import Account, Payload
+from pipeline.platforms.base import Account
+from pipeline.platforms.payload import Payload
 from pipeline.platforms.wordpress import PLUGIN
 from tests.platforms.servers.base import Answer, Case, LedgerServer, Request, picture
 

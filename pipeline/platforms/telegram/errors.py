@@ -1,0 +1,124 @@
+"""What Telegram's answers mean; core.telegram.org/bots/api, and answers of the server."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
+
+from pipeline.platforms import http_calls
+from pipeline.platforms.failures import Failure, fail
+from pipeline.platforms.http_calls import LONGEST_WAIT, json_object
+from pipeline.plugins import (
+    NeedsReconnect,
+    Refused,
+    TryLater,
+)
+
+WHAT = "Telegram"
+RIGHTS = "Make the bot an administrator of the chat who may post messages, then check the outlet."
+_ERRORS = (
+    Failure(TryLater, "rate_limited", "Telegram asks to wait.", status=429),
+    Failure(
+        NeedsReconnect,
+        "token_refused",
+        "Telegram doesn't know the bot's token.",
+        "Get the token from @BotFather and connect the outlet again.",
+        status=401,
+    ),
+    Failure(
+        NeedsReconnect,
+        "token_refused",
+        "Telegram doesn't know the bot's token.",
+        "Get the token from @BotFather and connect the outlet again.",
+        status=404,
+    ),
+    Failure(NeedsReconnect, "no_right_to_post", "The bot may not post there.", RIGHTS, status=403),
+    Failure(
+        NeedsReconnect,
+        "chat_not_found",
+        "Telegram doesn't find the chat.",
+        "Correct the chat in the outlet's settings, and add the bot to it.",
+        status=400,
+        words=("chat not found", "peer_id_invalid", "channel_invalid"),
+    ),
+    Failure(
+        NeedsReconnect,
+        "no_right_to_post",
+        "The bot may not post there.",
+        RIGHTS,
+        status=400,
+        words=(
+            "not enough rights",
+            "administrator rights",
+            "write_forbidden",
+            "have no rights",
+            "channel_private",
+        ),
+    ),
+    Failure(
+        NeedsReconnect,
+        "topic_closed",
+        "The chat's topic can't be written to.",
+        "Correct the topic in the outlet's settings.",
+        status=400,
+        words=("thread not found", "topic_closed", "topic_deleted"),
+    ),
+    Failure(
+        Refused,
+        "too_long",
+        "Telegram finds the text too long.",
+        status=400,
+        words=("is too long",),
+        field="body",
+    ),
+    Failure(
+        Refused,
+        "file_refused",
+        "Telegram can't use the file.",
+        "Put another file in its place, then retry.",
+        status=400,
+        words=(
+            "photo_invalid",
+            "wrong file",
+            "image_process",
+            "media_empty",
+            "photo_ext_invalid",
+            "media_invalid",
+        ),
+        field="assets",
+    ),
+    Failure(Refused, "file_too_large", "Telegram finds the files too large.", status=413, field="assets"),
+)
+
+
+class Moved(Exception):
+    def __init__(self, chat: str) -> None:
+        super().__init__("The chat has another number now.")
+        self.chat = chat
+
+
+def said_in(answer: Mapping[str, Any]) -> str:
+    words = answer.get("description")
+    return words[: http_calls.WORDS] if isinstance(words, str) else ""
+
+
+def fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+    answer = json_object(response.body) or {}
+    parameters = answer.get("parameters")
+    parameters = parameters if isinstance(parameters, dict) else {}
+    moved, wait = parameters.get("migrate_to_chat_id"), parameters.get("retry_after")
+    if response.status == 400 and isinstance(moved, int):
+        raise Moved(str(moved))
+    after = None
+    if isinstance(wait, int) and not isinstance(wait, bool) and wait >= 0:
+        after = min(timedelta(seconds=min(wait, 10**6)), LONGEST_WAIT)
+    fail(
+        _ERRORS,
+        response,
+        what=WHAT,
+        code="",
+        words=said_in(answer),
+        now=now,
+        is_commit=is_commit,
+        after=after,
+    )
