@@ -36,6 +36,7 @@ if not apps.apps_ready:
 from config import pools
 from config.core import dispatch, in_process_broker, jobs, leases, task_runs, work_queue
 from config.operations import counters, health, restore_guard
+from config.pools import connections_of, forks, slots_of
 from config.task_watch import Running, TaskWatch
 
 if TYPE_CHECKING:
@@ -277,20 +278,6 @@ class Consumer(CeleryConsumer):
         return conn
 
 
-def slots_of(worker: Any) -> dict[str, int]:
-    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`.
-
-    Never more films than the machine has cores for.
-    """
-    taken = {
-        queue.name for queue in worker.app.amqp.queues.consume_from.values()
-    } & settings.QUEUE_SLOTS.keys()
-    size = int(worker.concurrency or 1)
-    if size == settings.WORKER_SLOTS:
-        return {name: settings.QUEUE_SLOTS[name] for name in taken}
-    return {name: min(size, settings.FILMS_AT_ONCE) if name == "render" else size for name in taken}
-
-
 def running_tasks() -> list[Running]:
     """What runs in this worker; the dispatcher is no job."""
     return [
@@ -298,20 +285,6 @@ def running_tasks() -> list[Running]:
         for request in list(celery_state.active_requests)
         if request.name in jobs.jobs() and request.time_start
     ]
-
-
-def connections_of(worker: Any) -> int:
-    """How many connections to the database this worker may open in all."""
-    size = int(worker.concurrency or 1)
-    if _forks(worker):
-        return pools.OF_FORKED * (size + 1)
-    has_dispatcher = "dispatch" in worker.app.amqp.queues.consume_from
-    tasks = sum(slots_of(worker).values()) + (pools.OF_DISPATCHER if has_dispatcher else 0)
-    return min(tasks, size) + pools.BESIDE_TASKS
-
-
-def _forks(worker: Any) -> bool:
-    return "prefork" in str(worker.pool_cls)
 
 
 class Heartbeat(bootsteps.StartStopStep):
@@ -327,7 +300,7 @@ class Heartbeat(bootsteps.StartStopStep):
         self._connections = connections_of(worker)
         # Before the pool forks. The embedded worker shares the pool of its web process.
         if isinstance(worker, CommandLineWorker):
-            pools.resize(pools.OF_FORKED if _forks(worker) else self._connections)
+            pools.resize(pools.OF_FORKED if forks(worker) else self._connections)
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
         self._watch = TaskWatch()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection
@@ -44,3 +44,31 @@ def allowed() -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql)
         return int(cursor.fetchone()[0])
+
+
+def slots_of(worker: Any) -> dict[str, int]:
+    """How many tasks of each queue this worker runs at once: the settings' own, or those of its `-c`.
+
+    Never more films than the machine has cores for.
+    """
+    taken = {
+        queue.name for queue in worker.app.amqp.queues.consume_from.values()
+    } & settings.QUEUE_SLOTS.keys()
+    size = int(worker.concurrency or 1)
+    if size == settings.WORKER_SLOTS:
+        return {name: settings.QUEUE_SLOTS[name] for name in taken}
+    return {name: min(size, settings.FILMS_AT_ONCE) if name == "render" else size for name in taken}
+
+
+def connections_of(worker: Any) -> int:
+    """How many connections to the database this worker may open in all."""
+    size = int(worker.concurrency or 1)
+    if forks(worker):
+        return pools.OF_FORKED * (size + 1)
+    has_dispatcher = "dispatch" in worker.app.amqp.queues.consume_from
+    tasks = sum(slots_of(worker).values()) + (pools.OF_DISPATCHER if has_dispatcher else 0)
+    return min(tasks, size) + pools.BESIDE_TASKS
+
+
+def forks(worker: Any) -> bool:
+    return "prefork" in str(worker.pool_cls)

@@ -21,7 +21,7 @@ from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated import answered
 from pipeline.api.inputs import OpenObjectField
 from pipeline.models import GeneratedItem
-from pipeline.render.video import storyboard_edits, storyboard_json
+from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_timing
 from pipeline.review import storyboards
 
 if TYPE_CHECKING:
@@ -156,6 +156,6 @@ def _shown(row: GeneratedItem, kept: storyboards.Kept) -> dict[str, Any]:
             }
             for place, scene in enumerate(board.scenes)
         ],
-        "fixed": storyboard_edits.why_fixed(board) or None,
+        "fixed": storyboard_timing.why_fixed(board) or None,
         "storyboard": storyboard_json.as_json(board),
     }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
-    from config.core.http_client.client import Options
+    from config.core.http_client.messages import Options
 
 LONGEST_WAIT = timedelta(hours=24)
 """No platform may park a publication for longer than this."""

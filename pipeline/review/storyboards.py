@@ -21,7 +21,7 @@ from pipeline.models import Asset, GeneratedItemStatus
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import missing, named
 from pipeline.render.typography.typeset import typeset
-from pipeline.render.video import storyboard_edits, storyboard_json
+from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_timing
 from pipeline.render.video.storyboard import faults, outside
 from pipeline.review import rerender
 from pipeline.states import EDITABLE
@@ -171,7 +171,7 @@ def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail
     if not (before.audio.voice or before.audio.takes):
         return
     if _moments(board) != _moments(before):
-        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_edits.why_fixed(before))
+        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_timing.why_fixed(before))
     if [(card.start, card.end) for card in board.captions] != [
         (card.start, card.end) for card in before.captions
     ]:

@@ -10,7 +10,8 @@ import pytest
 
 from pipeline.engines.base import APPROVED, Brief, Fact, Lane, PersonaCard, SourceText
 from pipeline.engines.checks.persona_rules import first_person_in
-from pipeline.engines.persona_short import PLUGIN, WORDS, telling_of
+from pipeline.engines.persona_short import PLUGIN
+from pipeline.engines.persona_short.lines import WORDS, telling_of
 from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration

@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Workspace
-from config import celery
+from config import celery, pools
 from config.core import dispatch, jobs, leases, task_runs, work_queue
 from config.core.clock import utc_now
 from pipeline.models import Lease, Source
@@ -552,7 +552,7 @@ def test_a_worker_has_the_slots_of_the_settings_or_of_its_command_and_connection
     taken = {name: SimpleNamespace(name=name) for name in queues}
     app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=taken)))
     worker = SimpleNamespace(app=app, concurrency=size or settings.WORKER_SLOTS, pool_cls=pool)
-    assert (celery.slots_of(worker), celery.connections_of(worker)) == (slots, connections)
+    assert (pools.slots_of(worker), pools.connections_of(worker)) == (slots, connections)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from config.core.http_client import Response
-from config.core.http_client.client import Headers
+from config.core.http_client.messages import Headers
 
 
 class FakeHttp:

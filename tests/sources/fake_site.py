@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.core.http_client import Policy, Response
-from config.core.http_client.client import Headers
+from config.core.http_client.messages import Headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.core.http_client import Client, ConnectFailed, Policy, Response
-from config.core.http_client.client import Headers
+from config.core.http_client.messages import Headers
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
 from pipeline.sources.feeds.discovery import MAX_PROBES, Candidate, discover, of_special_host

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.core.http_client.client import Client, Options, Response
+from config.core.http_client.client import Client
 from config.core.http_client.errors import (
     AddressRefused,
     BadResponse,
@@ -13,6 +13,7 @@ from config.core.http_client.errors import (
     TooManyRedirects,
 )
 from config.core.http_client.guard import Policy, connect, is_allowed
+from config.core.http_client.messages import Options, Response
 
 __all__ = [
     "AddressRefused",

@@ -7,11 +7,10 @@ import json as jsonlib
 import re
 import ssl
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import certifi
@@ -24,15 +23,25 @@ from config.core.http_client.errors import (
     TimedOut,
     TooManyRedirects,
 )
-from config.core.http_client.guard import Deadline, Host, Policy, open_socket, read_host
+from config.core.http_client.guard import Deadline, Policy, open_socket, read_host
+from config.core.http_client.messages import (
+    DEFAULT_PORTS,
+    Answer,
+    Headers,
+    Limits,
+    Options,
+    Request,
+    Response,
+    Target,
+)
 from config.core.http_client.pool import Kept
 from config.core.http_client.wire import Wire, read_body
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Mapping
 
 MAX_URL_LENGTH = 8192
-DEFAULT_PORTS = {"http": 80, "https": 443}
 # Of the 3xx codes only these ask for another request; 300, 304, 305 and 306 are answers like any other.
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -47,142 +56,6 @@ _SAFE = "/%:@!$&'()*+,;=~[]?"
 _OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect"}
 )
-# What another origin may see after a redirect. Any other header could be a credential or a signature, under
-# whatever name, so the list is of what stays.
-_HARMLESS_HEADERS = frozenset(
-    {
-        "accept",
-        "accept-encoding",
-        "accept-language",
-        "cache-control",
-        "content-encoding",
-        "content-language",
-        "content-type",
-        "if-modified-since",
-        "if-none-match",
-        "range",
-        "user-agent",
-    }
-)
-
-
-class Headers(Mapping[str, str]):
-    """Response headers, looked up in any case; repeated ones are joined by a comma."""
-
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
-        self._values: dict[str, str] = {}
-        for name, value in pairs:
-            key = name.lower()
-            # A folded value (obsolete, still sent) holds line ends.
-            unfolded = " ".join(value.split("\r\n"))
-            self._values[key] = f"{self._values[key]}, {unfolded}" if key in self._values else unfolded
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name.lower()]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
-@dataclass(frozen=True)
-class Response:
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    url: str
-    elapsed: float
-    truncated: bool
-    redirects: tuple[tuple[int, str], ...]
-
-
-class Options(TypedDict, total=False):
-    """The keyword arguments of `Client.request`."""
-
-    headers: Mapping[str, str] | None
-    body: bytes | None
-    json: object
-    form: Mapping[str, str] | None
-    timeout: float
-    connect_timeout: float
-    max_bytes: int
-    max_redirects: int
-    https_only: bool
-    truncate: bool
-    keep: bool
-
-
-@dataclass(frozen=True)
-class _Target:
-    scheme: str
-    host: Host
-    port: int
-    path: str
-
-    @property
-    def origin(self) -> tuple[str, str, int]:
-        return self.scheme, self.host.bare, self.port
-
-    @property
-    def authority(self) -> str:
-        name = f"[{self.host.bare}]" if ":" in self.host.bare else self.host.bare
-        return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
-
-    @property
-    def url(self) -> str:
-        return f"{self.scheme}://{self.authority}{self.path}"
-
-
-@dataclass(frozen=True)
-class _Request:
-    method: str
-    target: _Target
-    headers: dict[str, str]
-    body: bytes | None
-
-    def to_bytes(self, *, keep: bool) -> bytes:
-        lines = [f"{self.method} {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
-        lines += [f"{name}: {value}" for name, value in self.headers.items()]
-        if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
-            lines.append(f"Content-Length: {len(self.body or b'')}")
-        if not keep:
-            lines.append("Connection: close")
-        lines += ["", ""]
-        return "\r\n".join(lines).encode("latin-1") + (self.body or b"")
-
-    def follow(self, status: int, target: _Target) -> _Request:
-        """Return the request that a browser would make next."""
-        headers = self.headers
-        if target.origin != self.target.origin:
-            headers = {name: value for name, value in headers.items() if name.lower() in _HARMLESS_HEADERS}
-        becomes_get = (status == http.HTTPStatus.SEE_OTHER and self.method != "HEAD") or (
-            status in (http.HTTPStatus.MOVED_PERMANENTLY, http.HTTPStatus.FOUND) and self.method == "POST"
-        )
-        if not becomes_get:
-            return replace(self, target=target, headers=headers)
-        headers = {name: value for name, value in headers.items() if not name.lower().startswith("content-")}
-        return _Request("GET", target, headers, None)
-
-
-@dataclass(frozen=True)
-class _Limits:
-    deadline: Deadline
-    connect_timeout: float
-    max_bytes: int
-    max_redirects: int
-    https_only: bool
-    truncate: bool
-    keep: bool
-
-
-@dataclass(frozen=True)
-class _Answer:
-    status: int
-    headers: Headers
-    body: bytes
-    truncated: bool
 
 
 class _Unanswered(Exception):
@@ -242,11 +115,11 @@ class Client:
         combination of bodies that can't be sent.
         """
         started = monotonic()
-        limits = _Limits(
+        limits = Limits(
             Deadline.after(timeout), connect_timeout, max_bytes, max_redirects, https_only, truncate, keep
         )
         content, content_type = _encode_body(body, json, form)
-        request = _Request(
+        request = Request(
             _check_method(method),
             self._read_url(url, limits),
             _merge_headers(
@@ -285,7 +158,7 @@ class Client:
             redirects=tuple(redirects),
         )
 
-    def _read_url(self, url: str, limits: _Limits, *, base: str = "") -> _Target:
+    def _read_url(self, url: str, limits: Limits, *, base: str = "") -> Target:
         if len(url) > MAX_URL_LENGTH or _CONTROL.search(url):
             message = f"The URL holds spaces or control characters, or is longer than {MAX_URL_LENGTH}."
             raise AddressRefused(message)
@@ -310,14 +183,14 @@ class Client:
         path = quote(parts.path or "/", safe=_SAFE, errors="replace")
         if parts.query:
             path += "?" + quote(parts.query, safe=_SAFE, errors="replace")
-        return _Target(
+        return Target(
             parts.scheme,
             read_host(match["v6"] or match["name"]),
             int(match["port"]) if match["port"] else DEFAULT_PORTS[parts.scheme],
             path,
         )
 
-    def _exchange(self, request: _Request, limits: _Limits) -> _Answer:
+    def _exchange(self, request: Request, limits: Limits) -> Answer:
         kept = self._kept.take(request.target.origin) if limits.keep else None
         if kept is not None:
             try:
@@ -332,8 +205,8 @@ class Client:
             raise BadResponse(str(error), may_have_reached=True) from error
 
     def _exchange_on(
-        self, sock: socket.socket, request: _Request, limits: _Limits, *, opened_at: float
-    ) -> _Answer:
+        self, sock: socket.socket, request: Request, limits: Limits, *, opened_at: float
+    ) -> Answer:
         """Raises `_Unanswered` where the connection broke before the first byte of an answer."""
         is_kept = False
         wire = Wire(sock, limits.deadline)
@@ -342,7 +215,7 @@ class Client:
         try:
             wire.send(request.to_bytes(keep=limits.keep))
             response = wire.receive_head(request.method)
-            answer = _Answer(response.status, Headers(response.getheaders()), b"", truncated=False)
+            answer = Answer(response.status, Headers(response.getheaders()), b"", truncated=False)
             if _find_redirect(answer, limits) is not None:
                 return answer
             will_close = response.will_close
@@ -364,7 +237,7 @@ class Client:
             if not is_kept:
                 sock.close()
 
-    def _open(self, target: _Target, limits: _Limits) -> socket.socket:
+    def _open(self, target: Target, limits: Limits) -> socket.socket:
         sock = open_socket(
             target.host,
             target.port,
@@ -403,7 +276,7 @@ def _make_tls_context() -> ssl.SSLContext:
     return context
 
 
-def _find_redirect(answer: _Answer, limits: _Limits) -> str | None:
+def _find_redirect(answer: Answer, limits: Limits) -> str | None:
     if limits.max_redirects < 1 or answer.status not in REDIRECTS or "Location" not in answer.headers:
         return None
     # http.client reads headers as latin-1, while servers write UTF-8 and sometimes spaces.

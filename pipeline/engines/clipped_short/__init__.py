@@ -23,6 +23,7 @@ from pipeline.engines.clipped_short.spans import (
     stretches,
     weighed,
 )
+from pipeline.engines.clipped_short.title import TITLE_MOST, verbatim_title
 from pipeline.engines.shared.fixed_words import (
     TAGS_MOST,
     caption_of,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from pipeline.render.video.material import Clip
     from pipeline.render.video.storyboard import Storyboard
 
-TITLE_MOST: Final = 64
 _NUMBERED: Final = re.compile(r"s?(\d{1,6})")
 _RULES: Final = f"""\
 A Clipped Short is one stretch of a long talk, cut out of its video as it is. The facts are its sentences in the order in which they are said, each with its length in seconds.
@@ -130,7 +130,7 @@ class ClippedShort(Engine):
                 clip,
                 one.first,
                 one.last,
-                title=_verbatim_title(brief, persona, brief.facts[one.first : one.last]),
+                title=verbatim_title(brief, persona, brief.facts[one.first : one.last]),
                 language=brief.language,
             )
             for one in taken
@@ -309,41 +309,6 @@ def _place(answered: str, brief: Brief) -> int:
             return place
     message = f"No sentence has the id {answered!r}."
     raise Refused(message, code="unknown_fact")
-
-
-_SHORTER: Final = (60, 40, 24)
-"""Characters of the beginning of a sentence that is no title, where more don't fit on the film."""
-
-
-def _verbatim_title(brief: Brief, persona: PersonaCard, said: Sequence[Fact]) -> str:
-    """A sentence of the stretch, else its beginning, word for word."""
-    best = sorted(said, key=lambda one: (-one.score, one.start))
-    whole = [title for one in best if len(title := _as_title(one)) <= TITLE_MOST and is_self_contained(title)]
-    cut = [
-        title
-        for one in best
-        if is_self_contained(_as_title(one))
-        for title in clause_cuts(_as_title(one))
-        if 16 <= len(title) <= TITLE_MOST
-    ]
-    begun = [first_words(_as_title(said[0]), most) for most in (TITLE_MOST, *_SHORTER)]
-    for title in (*whole, *cut, *begun):
-        shown_as = title.rstrip(".") if title.endswith(".") and not title.endswith("..") else title
-        if _fits(shown_as, brief.language) and is_allowed(shown_as, brief, persona):
-            return shown_as
-    return begun[-1]
-
-
-def _fits(title: str, language: str) -> bool:
-    try:
-        clipped.set_title(title, language)
-    except Refused:
-        return False
-    return True
-
-
-def _as_title(one: Fact) -> str:
-    return trim_conjunction(clean_title(one.text))
 
 
 def _start_of(one: Fact) -> float:

@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import ANGLES, Check, Draft, Engine, judged
 from pipeline.engines.composite_short.footage import LEAST, chosen, fault_in, moments, spans_in, things_in
-from pipeline.engines.persona_short import (
-    HOW_TO_TELL,
-    SENTENCE_MOST,
-    WORDS,
-    PersonaShort,
-    tellable_words,
-    telling_of,
-)
+from pipeline.engines.persona_short import HOW_TO_TELL, PersonaShort
+from pipeline.engines.persona_short.lines import SENTENCE_MOST, WORDS, tellable_words, telling_of
 from pipeline.engines.shared import fixed_words
 from pipeline.engines.shared.fixed_words import (
     alt_text_of,

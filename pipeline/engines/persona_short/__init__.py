@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
 from pipeline.engines.checks.persona_rules import first_person_in, is_author
+from pipeline.engines.persona_short.lines import (
+    SENTENCE_MOST,
+    WORDS,
+    chosen_sentences,
+    fault_of_call,
+    hook_of,
+    passages_of,
+    tellable_words,
+    telling_of,
+    usable_sentences,
+)
 from pipeline.engines.shared import fixed_words
 from pipeline.engines.shared.fixed_words import (
     FROM_SHORT_POST,
@@ -23,11 +34,10 @@ from pipeline.engines.shared.fixed_words import (
     known_words,
     title_from,
 )
-from pipeline.engines.shared.verbatim import Sentence, polished, standing_alone
+from pipeline.engines.shared.verbatim import polished, standing_alone
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
-from pipeline.render.audio.narration import Script
 from pipeline.render.typography.clusters import missing
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import SIZE
@@ -56,18 +66,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
+    from pipeline.engines.shared.verbatim import Sentence
+    from pipeline.render.audio.narration import Script
     from pipeline.render.plan import Media
     from pipeline.render.video.storyboard import Storyboard
 
-WORDS: Final = (70, 110)
-"""In which a story is told well: 20 to 45 seconds."""
 GOOD_SECONDS: Final = (20.0, 45.0)
 _LEAST_WORDS: Final = 45
 """What takes 15 seconds, with a hook and an end card."""
-SENTENCE_MOST: Final = 220
-_FIRST_LEAST: Final = 12
-_LINES: Final = (3, PASSAGES_MOST + 3)
-_WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 HOW_TO_TELL: Final = f"""\
 - The hook: at most 7 words and 44 characters, spoken in {HOOK_SECONDS} seconds. It says what happened or why it matters; no greeting, no question that the story doesn't answer.
 - Two or three passages, each of one to three short sentences, at most {SLOTS["passage"].characters - 40} characters; the first sentence of the first one goes on from the hook. Write as people speak: short clauses, plain verbs, no brackets, no lists.
@@ -117,13 +123,13 @@ class PersonaShort(Engine):
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Each variant tells sentences of its own, the best first, in the order of the source, whatever the seed."""
         del seed
-        usable = _usable(brief, persona)
-        title = _hook(brief, persona, usable)
+        usable = usable_sentences(brief, persona)
+        title = hook_of(brief, persona, usable)
         usable = [one for one in usable if one.words != title]
         drafts = []
         for number in range(variants):
             # Another variant is worth making where as much is left to tell.
-            chosen = _chosen(usable, least=WORDS[0] if number else _LEAST_WORDS)
+            chosen = chosen_sentences(usable, least=WORDS[0] if number else _LEAST_WORDS)
             if title is None or not chosen:
                 break
             usable = [one for one in usable if one not in chosen]
@@ -157,7 +163,7 @@ class PersonaShort(Engine):
         """The end card and the source's address are added here: a model neither sees nor writes them."""
         language = persona.language or brief.language
         call = collapse(answer["call"].replace("\n", " "))
-        fault = _fault_of_call(call) if call else None
+        fault = fault_of_call(call) if call else None
         told = Telling(
             hook=collapse(answer["hook"].replace("\n", " ")),
             passages=tuple(line for one in answer["passages"] if (line := collapse(one.replace("\n", " ")))),
@@ -216,116 +222,11 @@ class PersonaShort(Engine):
         )
 
 
-def telling_of(draft: Draft) -> Telling:
-    """The parts of a body, one a line. Raises `Refused` where there are too few or too many."""
-    lines = [line for one in draft.body.splitlines() if (line := one.strip())]
-    told = lines[1:-1]
-    call = told.pop() if len(told) > 1 and _is_call(told[-1]) else ""
-    if len(lines) < _LINES[0] or len(told) > PASSAGES_MOST:
-        message = (
-            f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
-            f"where there is one, the end card. There are {len(lines)} lines, {len(told)} of them passages."
-        )
-        raise Refused(message, code="wrong_count")
-    return Telling(lines[0], tuple(told), call, lines[-1])
-
-
-def _is_call(line: str) -> bool:
-    return _fault_of_call(line) is None
-
-
-def _fault_of_call(line: str) -> str | None:
-    """Why a line can't be told from a passage; None for one that is short enough for a call to action."""
-    words = len(line.split())
-    if words > CALL_WORDS:
-        return f"The call to action has {words} words; {CALL_WORDS} are the most."
-    said = narration.silent(Script((line,), "")).words
-    if not said:
-        return "The call to action has no word that can be said."
-    if said[-1].end > CALL_SECONDS:
-        seconds = math.ceil(10 * said[-1].end) / 10
-        return f"The call to action takes {seconds:.1f} seconds to say; {CALL_SECONDS:g} are the most."
-    return None
-
-
-def tellable_words(text: str) -> int:
-    """In sentences that are short enough to be told and stand alone."""
-    return sum(
-        count_words(sentence)
-        for start, end in statements_in(text)
-        if _is_tellable(sentence := polished(text[start:end], is_cut=goes_on(text, end)))
-    )
-
-
-def _is_tellable(sentence: str) -> bool:
-    return (
-        len(sentence) <= SENTENCE_MOST
-        and _WORD.search(sentence) is not None
-        and is_clean(sentence)
-        and not find_links(sentence)
-        and is_self_contained(sentence)
-    )
-
-
-def _usable(brief: Brief, persona: PersonaCard) -> list[Sentence]:
-    """What can be told, best first; what says “I” is told of the persona's own alone."""
-    return [
-        one
-        for one in standing_alone(brief, persona, SENTENCE_MOST, count=len)
-        if not missing(typeset(one.words, brief.language))
-        and (brief.lane is not None or not first_person_in(one.words, brief.language))
-    ]
-
-
-def _hook(brief: Brief, persona: PersonaCard, usable: Sequence[Sentence]) -> str | None:
-    """The source's title, or else a short sentence; one that says “I” is the author's."""
-    said = [one.words for one in usable]
-    most = SLOTS["hook"].characters
-    title = title_from(brief, persona, said, most=most)
-    if title is not None and brief.lane is None and first_person_in(title, brief.language):
-        return next((one for one in said if drawn_length(one) <= most), None)
-    return title
-
-
-def _chosen(usable: Sequence[Sentence], *, least: int) -> list[Sentence]:
-    """The best that together are as long as a story is told; none where even all are too short."""
-    chosen: list[Sentence] = []
-    count = 0
-    for one in usable:
-        words = count_words(one.words)
-        if count + words <= WORDS[1] - CALL_WORDS:
-            chosen.append(one)
-            count += words
-        if count >= WORDS[0] + 5:
-            break
-    return chosen if count >= least else []
-
-
-def _passages(chosen: Sequence[Sentence]) -> tuple[str, ...]:
-    """The sentences in at most three runs, of which the longest is as short as can be."""
-    words = [count_words(one.words) for one in chosen]
-
-    def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:
-        runs = [sum(words[start:end]) for start, end in _runs(edges, len(words))]
-        # The hook may stand over the beginning of the first one.
-        return runs[0] < _FIRST_LEAST, sorted(runs, reverse=True)
-
-    count = min(PASSAGES_MOST, len(chosen))
-    best = min(combinations(range(1, len(chosen)), count - 1), key=unevenness)
-    return tuple(
-        paragraph_of(one.words for one in chosen[start:end]) for start, end in _runs(best, len(chosen))
-    )
-
-
-def _runs(edges: tuple[int, ...], length: int) -> Iterator[tuple[int, int]]:
-    return pairwise((0, *edges, length))
-
-
 def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[Sentence]) -> Draft:
     fixed = known_words(brief.language)
     told = Telling(
         hook=title,
-        passages=_passages(chosen),
+        passages=passages_of(chosen),
         # Only where there is something to read, and in the language of the film.
         call=fixed.read_on if fixed is not None and brief.url else "",
         end=end_of(brief, persona, brief.language),

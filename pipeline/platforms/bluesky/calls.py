@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from config.core.http_client import Client, Response
-    from config.core.http_client.client import Options
+    from config.core.http_client.messages import Options
     from pipeline.platforms.base import Account
 
 WHAT: Final = "Bluesky"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client, Response
-    from config.core.http_client.client import Options
+    from config.core.http_client.messages import Options
     from pipeline.platforms.base import Account
 
 WHAT: Final = "The Mastodon server"

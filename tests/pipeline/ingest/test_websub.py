@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from config.core import task_runs
 from config.core.http_client import ConnectFailed, Response
-from config.core.http_client.client import Headers
+from config.core.http_client.messages import Headers
 from pipeline.ingest import collect, websub
 from pipeline.models import Source, WebSubSubscription
 from pipeline.sources.base import Fetch, Hub, Quiet

@@ -8,15 +8,8 @@ import pytest
 
 from pipeline.render.video import storyboard_edits
 from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, faults, outside
-from pipeline.render.video.storyboard_edits import (
-    Unfit,
-    arranged,
-    plain,
-    recaptioned,
-    retyped,
-    texts,
-    why_fixed,
-)
+from pipeline.render.video.storyboard_edits import Unfit, plain, recaptioned, retyped, texts
+from pipeline.render.video.storyboard_timing import arranged, why_fixed
 from pipeline.render.video.templates.points import Cast, Values, plan
 
 VALUES = Values(

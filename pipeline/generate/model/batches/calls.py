@@ -11,7 +11,7 @@ from django.db import transaction
 
 from config.core import limits, states
 from config.core.clock import utc_now
-from pipeline.generate.model import account, client
+from pipeline.generate.model import account, replies
 from pipeline.generate.model.batches.requests import ask_of, gathering, reply_json, told
 from pipeline.generate.model.client import request_of
 from pipeline.models import BatchedCall, BatchedCallOutcome, GenerationStatus, ModelBatch
@@ -158,7 +158,7 @@ def _keep(batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, la
         outcome = "answered"
         body = json.dumps(result.get("message"))
         try:
-            read = client.read_reply(ask, body, 200, "", latency_ms=latency_ms, mode="batch")
+            read = replies.read_reply(ask, body, 200, "", latency_ms=latency_ms, mode="batch")
         except Accounted as error:
             outcome, record = "failed", error.calls[0]
         else:
@@ -168,7 +168,7 @@ def _keep(batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, la
             reply = reply_json(read) if is_read else None
     else:
         outcome = _OUTCOMES.get(str(kind), "failed")
-        record = client.unanswered(ask, outcome, latency_ms=latency_ms, mode="batch")
+        record = replies.unanswered(ask, outcome, latency_ms=latency_ms, mode="batch")
     BatchedCall.everywhere.filter(pk=call.pk).update(outcome=outcome, reply=reply, asked=told(call.asked))
     account.book(
         record,

@@ -1,0 +1,151 @@
+"""Requests and answers of the HTTP client, as data."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from config.core.http_client.guard import Deadline, Host
+
+    pass
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# What another origin may see after a redirect. Any other header could be a credential or a signature, under
+# whatever name, so the list is of what stays.
+_HARMLESS_HEADERS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "cache-control",
+        "content-encoding",
+        "content-language",
+        "content-type",
+        "if-modified-since",
+        "if-none-match",
+        "range",
+        "user-agent",
+    }
+)
+
+
+class Headers(Mapping[str, str]):
+    """Response headers, looked up in any case; repeated ones are joined by a comma."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._values: dict[str, str] = {}
+        for name, value in pairs:
+            key = name.lower()
+            # A folded value (obsolete, still sent) holds line ends.
+            unfolded = " ".join(value.split("\r\n"))
+            self._values[key] = f"{self._values[key]}, {unfolded}" if key in self._values else unfolded
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@dataclass(frozen=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+    elapsed: float
+    truncated: bool
+    redirects: tuple[tuple[int, str], ...]
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of `Client.request`."""
+
+    headers: Mapping[str, str] | None
+    body: bytes | None
+    json: object
+    form: Mapping[str, str] | None
+    timeout: float
+    connect_timeout: float
+    max_bytes: int
+    max_redirects: int
+    https_only: bool
+    truncate: bool
+    keep: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    scheme: str
+    host: Host
+    port: int
+    path: str
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host.bare, self.port
+
+    @property
+    def authority(self) -> str:
+        name = f"[{self.host.bare}]" if ":" in self.host.bare else self.host.bare
+        return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    target: Target
+    headers: dict[str, str]
+    body: bytes | None
+
+    def to_bytes(self, *, keep: bool) -> bytes:
+        lines = [f"{self.method} {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
+            lines.append(f"Content-Length: {len(self.body or b'')}")
+        if not keep:
+            lines.append("Connection: close")
+        lines += ["", ""]
+        return "\r\n".join(lines).encode("latin-1") + (self.body or b"")
+
+    def follow(self, status: int, target: Target) -> Request:
+        """Return the request that a browser would make next."""
+        headers = self.headers
+        if target.origin != self.target.origin:
+            headers = {name: value for name, value in headers.items() if name.lower() in _HARMLESS_HEADERS}
+        becomes_get = (status == http.HTTPStatus.SEE_OTHER and self.method != "HEAD") or (
+            status in (http.HTTPStatus.MOVED_PERMANENTLY, http.HTTPStatus.FOUND) and self.method == "POST"
+        )
+        if not becomes_get:
+            return replace(self, target=target, headers=headers)
+        headers = {name: value for name, value in headers.items() if not name.lower().startswith("content-")}
+        return Request("GET", target, headers, None)
+
+
+@dataclass(frozen=True)
+class Limits:
+    deadline: Deadline
+    connect_timeout: float
+    max_bytes: int
+    max_redirects: int
+    https_only: bool
+    truncate: bool
+    keep: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Headers
+    body: bytes
+    truncated: bool

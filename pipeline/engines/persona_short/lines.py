@@ -1,0 +1,152 @@
+"""The lines of a film in which a persona tells a story: hook, sentences and call."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Final
+
+from pipeline.engines.checks.persona_rules import first_person_in
+from pipeline.engines.shared.fixed_words import (
+    title_from,
+)
+from pipeline.engines.shared.verbatim import Sentence, polished, standing_alone
+from pipeline.plugins import Refused
+from pipeline.render.audio import narration
+from pipeline.render.audio.narration import Script
+from pipeline.render.typography.clusters import missing
+from pipeline.render.typography.typeset import typeset
+from pipeline.render.video.templates.story import (
+    CALL_SECONDS,
+    CALL_WORDS,
+    PASSAGES_MOST,
+    SLOTS,
+    Telling,
+)
+from pipeline.text.links import find_links
+from pipeline.text.sentence_edits import (
+    count_words,
+    drawn_length,
+    is_clean,
+    is_self_contained,
+    paragraph_of,
+)
+from pipeline.text.sentences import goes_on, statements_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.engines.base import Brief, Draft, PersonaCard
+
+WORDS: Final = (70, 110)
+"""In which a story is told well: 20 to 45 seconds."""
+SENTENCE_MOST: Final = 220
+_FIRST_LEAST: Final = 12
+_LINES: Final = (3, PASSAGES_MOST + 3)
+_WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def telling_of(draft: Draft) -> Telling:
+    """The parts of a body, one a line. Raises `Refused` where there are too few or too many."""
+    lines = [line for one in draft.body.splitlines() if (line := one.strip())]
+    told = lines[1:-1]
+    call = told.pop() if len(told) > 1 and _is_call(told[-1]) else ""
+    if len(lines) < _LINES[0] or len(told) > PASSAGES_MOST:
+        message = (
+            f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
+            f"where there is one, the end card. There are {len(lines)} lines, {len(told)} of them passages."
+        )
+        raise Refused(message, code="wrong_count")
+    return Telling(lines[0], tuple(told), call, lines[-1])
+
+
+def _is_call(line: str) -> bool:
+    return fault_of_call(line) is None
+
+
+def fault_of_call(line: str) -> str | None:
+    """Why a line can't be told from a passage; None for one that is short enough for a call to action."""
+    words = len(line.split())
+    if words > CALL_WORDS:
+        return f"The call to action has {words} words; {CALL_WORDS} are the most."
+    said = narration.silent(Script((line,), "")).words
+    if not said:
+        return "The call to action has no word that can be said."
+    if said[-1].end > CALL_SECONDS:
+        seconds = math.ceil(10 * said[-1].end) / 10
+        return f"The call to action takes {seconds:.1f} seconds to say; {CALL_SECONDS:g} are the most."
+    return None
+
+
+def tellable_words(text: str) -> int:
+    """In sentences that are short enough to be told and stand alone."""
+    return sum(
+        count_words(sentence)
+        for start, end in statements_in(text)
+        if _is_tellable(sentence := polished(text[start:end], is_cut=goes_on(text, end)))
+    )
+
+
+def _is_tellable(sentence: str) -> bool:
+    return (
+        len(sentence) <= SENTENCE_MOST
+        and _WORD.search(sentence) is not None
+        and is_clean(sentence)
+        and not find_links(sentence)
+        and is_self_contained(sentence)
+    )
+
+
+def usable_sentences(brief: Brief, persona: PersonaCard) -> list[Sentence]:
+    """What can be told, best first; what says “I” is told of the persona's own alone."""
+    return [
+        one
+        for one in standing_alone(brief, persona, SENTENCE_MOST, count=len)
+        if not missing(typeset(one.words, brief.language))
+        and (brief.lane is not None or not first_person_in(one.words, brief.language))
+    ]
+
+
+def hook_of(brief: Brief, persona: PersonaCard, usable: Sequence[Sentence]) -> str | None:
+    """The source's title, or else a short sentence; one that says “I” is the author's."""
+    said = [one.words for one in usable]
+    most = SLOTS["hook"].characters
+    title = title_from(brief, persona, said, most=most)
+    if title is not None and brief.lane is None and first_person_in(title, brief.language):
+        return next((one for one in said if drawn_length(one) <= most), None)
+    return title
+
+
+def chosen_sentences(usable: Sequence[Sentence], *, least: int) -> list[Sentence]:
+    """The best that together are as long as a story is told; none where even all are too short."""
+    chosen: list[Sentence] = []
+    count = 0
+    for one in usable:
+        words = count_words(one.words)
+        if count + words <= WORDS[1] - CALL_WORDS:
+            chosen.append(one)
+            count += words
+        if count >= WORDS[0] + 5:
+            break
+    return chosen if count >= least else []
+
+
+def passages_of(chosen: Sequence[Sentence]) -> tuple[str, ...]:
+    """The sentences in at most three runs, of which the longest is as short as can be."""
+    words = [count_words(one.words) for one in chosen]
+
+    def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:
+        runs = [sum(words[start:end]) for start, end in _runs(edges, len(words))]
+        # The hook may stand over the beginning of the first one.
+        return runs[0] < _FIRST_LEAST, sorted(runs, reverse=True)
+
+    count = min(PASSAGES_MOST, len(chosen))
+    best = min(combinations(range(1, len(chosen)), count - 1), key=unevenness)
+    return tuple(
+        paragraph_of(one.words for one in chosen[start:end]) for start, end in _runs(best, len(chosen))
+    )
+
+
+def _runs(edges: tuple[int, ...], length: int) -> Iterator[tuple[int, int]]:
+    return pairwise((0, *edges, length))
