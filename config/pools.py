@@ -64,10 +64,10 @@ def connections_of(worker: Any) -> int:
     """How many connections to the database this worker may open in all."""
     size = int(worker.concurrency or 1)
     if forks(worker):
-        return pools.OF_FORKED * (size + 1)
+        return OF_FORKED * (size + 1)
     has_dispatcher = "dispatch" in worker.app.amqp.queues.consume_from
-    tasks = sum(slots_of(worker).values()) + (pools.OF_DISPATCHER if has_dispatcher else 0)
-    return min(tasks, size) + pools.BESIDE_TASKS
+    tasks = sum(slots_of(worker).values()) + (OF_DISPATCHER if has_dispatcher else 0)
+    return min(tasks, size) + BESIDE_TASKS
 
 
 def forks(worker: Any) -> bool:

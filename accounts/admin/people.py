@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
+from django.contrib.auth.admin import UserAdmin as StockUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -15,6 +17,20 @@ from accounts.admin.base import actor_of, written_fields
 from accounts.models import (
     User,
 )
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.forms import ModelForm
+    from django.http import HttpRequest
+
+    CreationForm = AdminUserCreationForm[User]
+    ChangeForm = UserChangeForm[User]
+    UserAdminBase = StockUserAdmin[User]
+else:
+    CreationForm = AdminUserCreationForm
+    ChangeForm = UserChangeForm
+    UserAdminBase = StockUserAdmin
+
 
 admin.site.unregister(Group)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
-from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.db.models import F
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -24,7 +22,6 @@ from accounts.models import (
     AuditEntry,
     LedgerEntry,
     Plan,
-    User,
     WhitelistRequest,
     Workspace,
 )
@@ -38,14 +35,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     ModelAdmin = admin.ModelAdmin[Any]
-    CreationForm = AdminUserCreationForm[User]
-    ChangeForm = UserChangeForm[User]
-    UserAdminBase = StockUserAdmin[User]
 else:
     ModelAdmin = admin.ModelAdmin
-    CreationForm = AdminUserCreationForm
-    ChangeForm = UserChangeForm
-    UserAdminBase = StockUserAdmin
 
 
 @admin.register(Workspace)

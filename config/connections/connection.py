@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from config.connections.worker import ConnectionsWorker
 
-    pass
-
 BENEFIT_OF_DOUBT: Final = 4096
 """Bytes that each connection is taken to have moved in a second before it was there: a new one isn't the slowest."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -1,4 +1,4 @@
-"""The dispatcher: which due work is queued as a Celery task, and the one place where a task begins and ends.
+"""The dispatcher: which due work is queued as a Celery task.
 
 The tables are the queue. A round asks in one statement which jobs have due work, claims as much as the living workers
 have slots for and a little ahead, and sends one message for each claim to the job's queue. A lost message costs its row
@@ -19,7 +19,7 @@ from django.db import connection, transaction
 
 from config.core import leases, work_queue
 from config.core.crash_points import crash_point
-from config.core.jobs import BatchJob, Job, LaneJob, RowJob, give_back, jobs
+from config.core.jobs import BatchJob, Job, LaneJob, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
 
 if TYPE_CHECKING:
@@ -291,15 +291,6 @@ def _send(broker: Broker, job: Job, lease: leases.Lease) -> bool:
     # Whatever the broker's client raises: the work is due again at once, and is queued when the broker is back.
     except Exception as error:  # noqa: BLE001
         log.warning("message_not_sent", kind=job.name, error=str(error))
-        give_back(job, lease.subject, lease.token)
+        release_claim(job, lease.subject, lease.token)
         return False
     return True
-
-
-# --- One task --------------------------------------------------------------------------------------------------------
-
-
-# --- Beside the work -------------------------------------------------------------------------------------------------
-
-
-# --- Without a broker ------------------------------------------------------------------------------------------------

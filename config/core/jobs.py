@@ -150,7 +150,7 @@ def _load() -> None:
         importlib.import_module(module)
 
 
-def give_back(job: Job, subject: UUID, token: int) -> None:
+def release_claim(job: Job, subject: UUID, token: int) -> None:
     leases.end(subject, token)
     if isinstance(job, RowJob):
         work_queue.give_back(job.model, subject, token)

@@ -13,13 +13,15 @@ from django.db import connection
 
 from config.core import counters, leases, work_queue
 from config.core.crash_points import crash_point
-from config.core.dispatch import claim, log, one_at_a_time, wake_now
-from config.core.jobs import BatchJob, Job, LaneJob, RowJob, give_back, jobs
+from config.core.dispatch import claim, one_at_a_time, wake_now
+from config.core.jobs import BatchJob, Job, LaneJob, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
+
+log = structlog.get_logger(__name__)
 
 BATCH_SECONDS: Final = 20.0
 """A task that works many rows ends after this long, and goes on as another one."""
@@ -51,7 +53,7 @@ def run(name: str, subject: UUID, token: int, holder: UUID | None = None) -> boo
 
 def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
     if _stopping.is_set():
-        give_back(job, subject, token)
+        release_claim(job, subject, token)
         return False
     if not leases.begin(subject, token, now=work_queue.database_now()):
         log.info("stale_message", token=token)

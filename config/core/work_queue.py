@@ -23,7 +23,6 @@ from django.db.models import F
 from config.core import clock, counters
 from config.core.clock import utc_now
 from config.core.database.sqlite import MAY_BE_LOST
-from config.core.jobs import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
-from django.forms import ModelForm
 
 from accounts.admin.base import ReadOnlyAdmin
 from pipeline.models import (
@@ -26,12 +25,8 @@ from pipeline.models import (
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    ModelAdmin = admin.ModelAdmin[Any]
-    ModelFormBase = ModelForm[Any]
     TabularInline = admin.TabularInline[Any, Any]
 else:
-    ModelAdmin = admin.ModelAdmin
-    ModelFormBase = ModelForm
     TabularInline = admin.TabularInline
 
 

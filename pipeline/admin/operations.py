@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
@@ -24,6 +24,17 @@ from pipeline.models import (
 )
 from pipeline.outlets import oauth
 from pipeline.switches import kill_switch
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
+    from django.template.response import TemplateResponse
+
+    ModelAdmin = admin.ModelAdmin[Any]
+    ModelFormBase = ModelForm[Any]
+else:
+    ModelAdmin = admin.ModelAdmin
+    ModelFormBase = ModelForm
 
 
 @admin.register(ModelCall)

@@ -18,14 +18,8 @@ from django.utils.translation import ngettext
 
 from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.counts import (
-    Call,
-    Count,
-    count_each,
-    first_id_of,
-    how_to_retry,
-    page_of,
-)
+from pipeline.dashboard.counts import Count, count_each, first_id_of
+from pipeline.dashboard.overview import Call, how_to_retry, page_of
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import summary

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
-from pipeline.dashboard.counts import overview
+from pipeline.dashboard.overview import overview
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,7 @@ from accounts.pages.workspace_view import Place
 from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
 from pipeline import events
-from pipeline.dashboard.counts import overview
+from pipeline.dashboard.overview import overview
 from pipeline.generate.model import account
 from pipeline.ingest import duplicates
 from pipeline.ingest.collect import entry_log

@@ -278,7 +278,7 @@ def test_a_job_that_can_t_be_claimed_holds_up_no_other(work, broker, workspace, 
             raise OperationalError("broken")
         return claim(job, slots)
 
-    monkeypatch.setattr(dispatch, "_claim", broken)
+    monkeypatch.setattr(dispatch, "claim", broken)
     assert [name for name, *_ in round_of(broker)] == ["tests.another"]
 
 

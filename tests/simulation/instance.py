@@ -353,7 +353,7 @@ class Instance:
                 cache_logger_on_first_use=False,
             )
             for patch in (
-                mock.patch.object(core_jobs, "jobs", jobs.copy),
+                mock.patch.dict(core_jobs._jobs, jobs, clear=True),
                 mock.patch.dict(dispatch._waker, {"it": self.wake}),
                 mock.patch.dict(task_runs._did_at, {"at": 0.0}),
                 mock.patch.dict(leases._worker),

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from config.core.http_client.guard import Deadline, Host
 
-    pass
-
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # What another origin may see after a redirect. Any other header could be a credential or a signature, under
 # whatever name, so the list is of what stays.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, PersonaCard, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import check_suspicion, is_allowed
+from pipeline.engines.checks.allow_list import check_suspicion
 from pipeline.engines.checks.posts import check_words
 from pipeline.engines.clipped_short.spans import (
     LEAST,
@@ -41,11 +41,7 @@ from pipeline.render.video.storyboard import SIZE, Word
 from pipeline.render.video.templates import clipped
 from pipeline.text.links import ascii_url
 from pipeline.text.sentence_edits import (
-    clause_cuts,
-    first_words,
-    is_self_contained,
     paragraph_of,
-    trim_conjunction,
 )
 
 if TYPE_CHECKING:

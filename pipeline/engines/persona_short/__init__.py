@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import re
-from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, judged, variant_schema
@@ -32,38 +29,27 @@ from pipeline.engines.shared.fixed_words import (
     check_glyphs,
     end_of,
     known_words,
-    title_from,
 )
-from pipeline.engines.shared.verbatim import polished, standing_alone
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
-from pipeline.render.typography.clusters import missing
-from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import story
 from pipeline.render.video.templates.story import (
-    CALL_SECONDS,
     CALL_WORDS,
     HOOK_SECONDS,
-    PASSAGES_MOST,
     SECONDS,
     SLOTS,
     Telling,
 )
-from pipeline.text.links import ascii_url, find_links
+from pipeline.text.links import ascii_url
 from pipeline.text.sentence_edits import (
     collapse,
     count_words,
-    drawn_length,
-    is_clean,
-    is_self_contained,
-    paragraph_of,
 )
-from pipeline.text.sentences import goes_on, statements_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.engines.shared.verbatim import Sentence

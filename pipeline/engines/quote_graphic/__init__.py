@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, judged, variant_schema
-from pipeline.engines.checks.allow_list import is_allowed, title_of
-from pipeline.engines.checks.persona_rules import missing_in
+from pipeline.engines.checks.allow_list import title_of
 from pipeline.engines.quote_graphic.picture import LEAST_SIZE, SIZES, Graphic
 from pipeline.engines.quote_graphic.quotation import (
     BEST,
@@ -20,48 +17,32 @@ from pipeline.engines.quote_graphic.quotation import (
     Quotation,
     bare_words,
     find_quotations,
-    in_marks,
     origin_of,
     quotation_body,
     quotation_in,
 )
-from pipeline.engines.quote_graphic.speakers import is_same_person, speech_in, who_said
+from pipeline.engines.quote_graphic.speakers import is_same_person, who_said
 from pipeline.engines.shared.picture_parts import (
-    SIGNATURE_HEIGHT,
-    Board,
     caption_fault,
     check_glyphs,
     check_picture_links,
-    full_tones,
-    photo_tones,
     with_url,
 )
-from pipeline.engines.shared.verbatim import MAX_HASHTAGS, THREAD_MARK
 from pipeline.engines.short_post import ShortPost
 from pipeline.grounding import fold, quotations
 from pipeline.plugins import Refused
-from pipeline.render.plan import MARGIN, SQUARE, UPRIGHT, Layout, Media, Panel, Picture, Wash
-from pipeline.render.typography.blocks import Style
-from pipeline.render.typography.text import DoesNotFit
-from pipeline.render.typography.typeset import marks_of, typeset
-from pipeline.text.links import ascii_url, find_links
+from pipeline.render.plan import Layout, Media
+from pipeline.text.links import ascii_url
 from pipeline.text.sentence_edits import (
     collapse,
     first_words,
-    is_clean,
-    is_self_contained,
-    opens_dangling,
-    word_set,
 )
-from pipeline.text.sentences import signature_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
+    from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.engines.quote_graphic.speakers import Reading
-    from pipeline.render.plan import Item
-    from pipeline.render.typography.blocks import Block
 
 _LONGEST_NAME: Final = 90
 _LIKENESS: Final = 0.4

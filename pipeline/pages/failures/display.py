@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from config.core.ids import encode
 from pipeline import labels, publish
-from pipeline.dashboard.counts import Call
+from pipeline.dashboard.overview import Call
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.counts import Call, looked_at
+from pipeline.dashboard.overview import Call, looked_at
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import summary

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from pipeline.platforms.base import (
@@ -25,11 +25,10 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.failures import fail
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import ask, ask_once, json_object, retry_after
+from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.slack.errors import ERRORS, UNSETTLED, WHAT, fail
+from pipeline.platforms.slack.errors import WHAT, fail_by
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
@@ -38,13 +37,12 @@ from pipeline.plugins import (
     PluginError,
     Problem,
     Refused,
-    TryLater,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from config.core.http_client import Client, Response
+    from config.core.http_client import Client
     from pipeline.platforms.payload import Adapted, Length, Payload
 
 TEXT_MAX = 4000
@@ -146,7 +144,7 @@ class Slack(Platform):
         )
         answer = json_object(response.body) or {}
         if answer.get("ok") is not True:
-            fail(response, now, is_commit=False)
+            fail_by(response, now, is_commit=False)
         scopes = tuple(
             one.strip() for one in response.headers.get("x-oauth-scopes", "").split(",") if one.strip()
         )
@@ -210,7 +208,7 @@ class Slack(Platform):
         if _is_webhook(account):
             response = ask_once(http, "POST", account.credentials["token"], what=WHAT, json=message)
             if response.status != 200 or response.body.strip() != b"ok":
-                fail(response, now, is_commit=True)
+                fail_by(response, now, is_commit=True)
             return Sent(external_id="")
         channel = account.config.get("channel")
         if not channel:
@@ -224,7 +222,7 @@ class Slack(Platform):
         response = ask_once(http, "POST", url, what=WHAT, json=message, headers=_headers(account))
         answer = json_object(response.body) or {}
         if response.status != 200 or answer.get("ok") is not True:
-            fail(response, now, is_commit=True)
+            fail_by(response, now, is_commit=True)
         return _sent(account, answer.get("channel"), answer.get("ts"))
 
     def reconcile(
@@ -283,7 +281,7 @@ class Slack(Platform):
         if answer.get("error") in {"cant_delete_message", "compliance_exports_prevent_deletion"}:
             message = "Slack doesn't let the app delete this message."
             raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
-        fail(response, now, is_commit=False)
+        fail_by(response, now, is_commit=False)
 
 
 _SET_CHANNEL = "Set the channel in the outlet's settings."
@@ -353,7 +351,7 @@ def _read(
     response = ask(http, "GET", url, what=WHAT, headers=_headers(account))
     answer = json_object(response.body)
     if answer is None or answer.get("ok") is not True:
-        fail(response, now, is_commit=False)
+        fail_by(response, now, is_commit=False)
     return answer
 
 

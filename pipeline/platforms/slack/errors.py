@@ -124,7 +124,7 @@ def _code_of(response: Response) -> str:
     return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
 
 
-def fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+def fail_by(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
     code = _code_of(response)
     if code in UNSETTLED:
         message = f"Slack had an error of its own: {code}."

@@ -10,15 +10,14 @@ import json
 import re
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, AccountInfo, Api, CannotTell, Pace, Platform, Sent, Setting
-from pipeline.platforms.failures import Failure, fail
 from pipeline.platforms.fitting import FITTING, fit
-from pipeline.platforms.http_calls import LONGEST_WAIT, ask, ask_once, json_object
+from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, fail, said_in
+from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, fail_by, said_in
 from pipeline.platforms.uploads import File, file_of, multipart
 from pipeline.plugins import (
     ConfigInvalid,
@@ -27,7 +26,6 @@ from pipeline.plugins import (
     OutcomeUnknown,
     Problem,
     Refused,
-    TryLater,
 )
 
 if TYPE_CHECKING:
@@ -229,7 +227,7 @@ def _send(account: Account, post: Adapted, chat: str, *, http: Client, now: date
     response = _post(ask_once, account, method, fields, files, http=http)
     answer = json_object(response.body)
     if answer is None or answer.get("ok") is not True:
-        fail(response, now, is_commit=True)
+        fail_by(response, now, is_commit=True)
     return _sent(answer.get("result"))
 
 
@@ -292,7 +290,7 @@ def _read(
     answer = json_object(response.body) or {}
     result = answer.get("result")
     if answer.get("ok") is not True or not isinstance(result, dict):
-        fail(response, now, is_commit=False)
+        fail_by(response, now, is_commit=False)
     return result
 
 
@@ -305,7 +303,7 @@ def _delete(account: Account, chat: str, number: str, *, http: Client, now: date
     if "message can't be deleted" in words:
         message = "Telegram doesn't let the bot delete this message."
         raise Refused(message, code="cannot_remove", action="Delete it in Telegram.")
-    fail(response, now, is_commit=False)
+    fail_by(response, now, is_commit=False)
 
 
 def _demand_right(kind: str, member: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipeline.platforms import http_calls
 from pipeline.platforms.failures import Failure, fail
@@ -13,6 +13,12 @@ from pipeline.plugins import (
     Refused,
     TryLater,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from config.core.http_client import Response
+
 
 WHAT = "Telegram"
 RIGHTS = "Make the bot an administrator of the chat who may post messages, then check the outlet."
@@ -102,7 +108,7 @@ def said_in(answer: Mapping[str, Any]) -> str:
     return words[: http_calls.WORDS] if isinstance(words, str) else ""
 
 
-def fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+def fail_by(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
     answer = json_object(response.body) or {}
     parameters = answer.get("parameters")
     parameters = parameters if isinstance(parameters, dict) else {}

@@ -25,7 +25,7 @@ from pipeline.generate import brief, checkpoint
 from pipeline.generate.checkpoint import EARLIER
 from pipeline.ingest import push
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
-from pipeline.review import decisions
+from pipeline.review import decisions, regenerate
 from pipeline.writers.base import Writer
 from tests.pipeline import steps
 from tests.pipeline.generate.test_generate_with_model import COST, found, server, written
@@ -146,7 +146,7 @@ class Making(RuleBasedStateMachine):
             "regenerate": {"workspace": self.workspace},
         }.get(act, {})
         with suppress(AppError), transaction.atomic():
-            getattr(decisions, act)(item, now=timezone.now(), **more)
+            getattr(regenerate if act in {"retry", "regenerate"} else decisions, act)(item, now=timezone.now(), **more)
 
     def retry_raw(self, pick):
         self.clock.shift(1)

@@ -12,7 +12,7 @@ from accounts.models import AuditEntry, Notice
 from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import payloads, publish
-from pipeline.dashboard import counts
+from pipeline.dashboard import counts, overview
 from pipeline.models import Attempt, GeneratedItem, Outlet, Publication, Revision, ShortLink
 from pipeline.publish import send as sending
 from tests.pipeline.steps import (
@@ -92,7 +92,7 @@ def test_what_was_handed_over_is_late_no_more(item, handed, workspace):
 
     assert seen() == (None, 0, [0])
     assert counts.in_the_way(workspace.pk, now=now) == (None, None)
-    found = counts.overview(workspace, since=NOON, now=now)
+    found = overview.overview(workspace, since=NOON, now=now)
     assert (found.late.number, found.promised.number, found.late_ones) == (0, 0, [])
     assert [(row.title, row.link) for row in found.by_hand] == [
         (item.title or item.excerpt, f"publications/{encode('pub', handed.pk)}/package")

@@ -168,7 +168,7 @@ def play(world: World, number: int, trial: Trial, patch: pytest.MonkeyPatch) -> 
             raise Killed
         return answer
 
-    for module in (steps, send, results, reconciliation, steps):
+    for module in (steps, send, results, reconciliation):
         patch.setattr(module, "crash_point", passed)
     patch.setattr(Client, "request", request)
     row = publication

@@ -1,0 +1,360 @@
+"""The first page of a workspace: what is to be done, with the rows that it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Exists, F, OuterRef, Subquery
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import ApiToken, Workspace
+from config.core.ids import encode
+from pipeline import labels
+from pipeline.dashboard.counts import ROWS, Count, count_each, first_id_of
+from pipeline.models import (
+    GeneratedItem,
+    Outlet,
+    Publication,
+    PublicationStatus,
+    RawItem,
+    Source,
+    SourceStatus,
+)
+from pipeline.outlets.outlet_client import platform_if_known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.db.models import QuerySet
+
+AHEAD: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request of the API, and what a person wants by it."""
+
+    wish: Any
+    method: str
+    path: str
+    body: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing: what it is, when, why if something is wrong with it, and the call that does something about it."""
+
+    title: str
+    at: datetime | None
+    about: str = ""
+    reason: str = ""
+    call: Call | None = None
+    status: str = ""
+    link: str = ""
+
+    @property
+    def badge(self) -> str:
+        return str(labels.DASHBOARD.get(self.status, labels.NO_BADGE).label)
+
+    @property
+    def tone(self) -> str:
+        return labels.DASHBOARD.get(self.status, labels.NO_BADGE).tone
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How far a newcomer is."""
+
+    has_access: bool
+    has_key: bool
+    has_content: bool
+    has_item: bool
+    has_publication: bool
+
+    @property
+    def are_done(self) -> bool:
+        return self.has_access and self.has_content and self.has_item and self.has_publication
+
+
+@dataclass(frozen=True)
+class Overview:
+    entered: Count
+    waiting: Count
+    promised: Count
+    late: Count
+    failed: Count
+    published: Count
+    newest: Sequence[Row]
+    for_review: Sequence[Row]
+    next_ones: Sequence[Row]
+    late_ones: Sequence[Row]
+    by_hand: Sequence[Row]
+    """What a person has to post; their links are below the workspace's own address."""
+    published_ones: Sequence[Row]
+    failed_posts: Sequence[Row]
+    failed_items: Sequence[Row]
+    flagged: Sequence[Row]
+    sources: Sequence[Row]
+    outlets: Sequence[Row]
+    steps: Steps
+
+
+def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Overview:
+    """Always the same number of statements."""
+    posts, items = Publication.objects.of(workspace).live(), GeneratedItem.objects.of(workspace).live()
+    late, coming = posts.late(now), posts.coming(now)
+    failed_posts = posts.unresolved().filter(updated_at__gte=since)
+    failed_items = items.failed().filter(updated_at__gte=since)
+    published = posts.published().filter(published_at__gte=since)
+    # Ids rise with time, so that the list's own index counts what is new.
+    entered = RawItem.objects.of(workspace).live().filter(id__gte=first_id_of(since))
+    waiting = items.to_review()
+    soon = coming.filter(due_at__lt=now + AHEAD)
+    counts = count_each(entered, waiting, soon, late, failed_posts, failed_items, published)
+    return Overview(
+        entered=counts[0],
+        waiting=counts[1],
+        promised=counts[2],
+        late=counts[3],
+        failed=Count(counts[4].number + counts[5].number),
+        published=counts[6],
+        newest=_newest(workspace.pk),
+        for_review=_for_review(waiting),
+        next_ones=[_publication(row) for row in _with_names(coming.order_by("due_at"))],
+        late_ones=[_publication(row) for row in _with_names(late.order_by("due_at"))],
+        by_hand=_by_hand(workspace.pk),
+        published_ones=[_publication(row) for row in _with_names(published.order_by("-published_at"))],
+        failed_posts=[_publication(row) for row in _with_names(failed_posts.order_by("-updated_at"))],
+        failed_items=_failed_items(failed_items),
+        flagged=_flagged(workspace.pk),
+        sources=_sources(workspace.pk),
+        outlets=_outlets(workspace.pk),
+        steps=_steps(workspace),
+    )
+
+
+def _by_hand(workspace_id: UUID) -> list[Row]:
+    rows = _with_names(Publication.objects.of(workspace_id).live().unsent().by_hand().order_by("due_at"))
+    return [
+        replace(
+            _publication(row), call=None, status="", link=f"publications/{encode('pub', row['id'])}/package"
+        )
+        for row in rows
+    ]
+
+
+def _newest(workspace_id: UUID) -> list[Row]:
+    rows = (
+        RawItem.objects.of(workspace_id)
+        .filter(test=False)
+        .order_by("-id")
+        .values("title", "url", "status", "reason", "created_at", "deleted_at", "source__name")[:ROWS]
+    )
+    return [
+        Row(
+            title=row["title"] or row["url"],
+            at=row["created_at"],
+            about=row["source__name"],
+            reason=(row["reason"] or {}).get("message", ""),
+            status="deleted" if row["deleted_at"] else row["status"],
+        )
+        for row in rows
+    ]
+
+
+def _for_review(waiting: QuerySet[Any]) -> list[Row]:
+    rows = waiting.order_by("-id").values("id", "title", "excerpt", "engine_output", "ready_at", "held")[
+        :ROWS
+    ]
+    return [
+        Row(
+            title=row["title"] or row["excerpt"],
+            at=row["ready_at"],
+            about=row["engine_output"],
+            reason=str(labels.HOLDS.get(row["held"], row["held"])),
+            call=Call(
+                _("How to publish it"), "POST", f"/v1/generated/{encode('gen', row['id'])}/publish", "{}"
+            ),
+            link=page_of(row["id"]),
+        )
+        for row in rows
+    ]
+
+
+def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
+    found: QuerySet[Any] = rows.annotate(
+        item_title=F("item__title"), item_excerpt=F("item__excerpt"), outlet_name=F("outlet__name")
+    ).values(
+        "id",
+        "item_id",
+        "status",
+        "due_at",
+        "updated_at",
+        "published_at",
+        "url",
+        "error",
+        "item_title",
+        "item_excerpt",
+        "outlet_name",
+    )[:ROWS]
+    return found
+
+
+def page_of(item_id: UUID) -> str:
+    """Below the workspace's own address."""
+    return f"items/{encode('gen', item_id)}"
+
+
+def _publication(row: Any) -> Row:
+    name = encode("pub", row["id"])
+    is_published = row["status"] == PublicationStatus.PUBLISHED
+    calls = {
+        "failed": Call(_("How to retry it"), "POST", f"/v1/publications/{name}/retry"),
+        "unknown": Call(_("How to look it up"), "POST", f"/v1/publications/{name}/reconcile"),
+    }
+    see = Call(_("How to see it"), "GET", f"/v1/publications/{name}")
+    moments = {"failed": row["updated_at"], "unknown": row["updated_at"], "published": row["published_at"]}
+    return Row(
+        title=row["item_title"] or row["item_excerpt"],
+        at=moments.get(row["status"], row["due_at"]),
+        about=row["outlet_name"],
+        reason="" if is_published else (row["error"] or {}).get("message", ""),
+        call=None if is_published else calls.get(row["status"], see),
+        status=row["status"],
+        # Of the platform's own making, so that only what a browser opens safely becomes a link.
+        link=(
+            row["url"]
+            if is_published and row["url"].startswith(("https://", "http://"))
+            else page_of(row["item_id"])
+        ),
+    )
+
+
+def how_to_retry(item_id: UUID, error: Mapping[str, Any] | None) -> Call | None:
+    """None where it says that trying again can't help."""
+    if (error or {}).get("retryable") is False:
+        return None
+    return Call(_("How to retry it"), "POST", f"/v1/generated/{encode('gen', item_id)}/retry")
+
+
+def _failed_items(rows: QuerySet[Any]) -> list[Row]:
+    found = rows.order_by("-updated_at").values(
+        "id", "title", "raw_item__title", "engine_output", "error", "updated_at"
+    )[:ROWS]
+    return [
+        Row(
+            title=row["title"] or row["raw_item__title"] or "",
+            at=row["updated_at"],
+            about=row["engine_output"],
+            reason=(row["error"] or {}).get("message", ""),
+            call=how_to_retry(row["id"], row["error"]),
+            status="failed",
+            link=page_of(row["id"]),
+        )
+        for row in found
+    ]
+
+
+def looked_at(item_id: UUID, flagged: str) -> Call | None:
+    """How a person says that a flagged item was looked at; one whose entry is withdrawn stays flagged."""
+    if flagged != "source_changed":
+        return None
+    return Call(_("How to approve it"), "POST", f"/v1/generated/{encode('gen', item_id)}/approve")
+
+
+def _flagged(workspace_id: UUID) -> list[Row]:
+    rows = (
+        GeneratedItem.objects.of(workspace_id)
+        .live()
+        .flagged()
+        .filter(deleted_at=None)
+        .order_by("-id")
+        .values("id", "title", "excerpt", "engine_output", "flagged", "published_at")[:ROWS]
+    )
+    return [
+        Row(
+            title=row["title"] or row["excerpt"],
+            at=row["published_at"],
+            about=row["engine_output"],
+            reason=str(labels.FLAGS[row["flagged"]]),
+            call=looked_at(row["id"], row["flagged"]),
+            link=page_of(row["id"]),
+        )
+        for row in rows
+    ]
+
+
+def _sources(workspace_id: UUID) -> list[Row]:
+    rows = (
+        Source.objects.of(workspace_id)
+        .live()
+        .failing()
+        .order_by("-id")
+        .values("id", "name", "status", "last_error", "failing_since")[:ROWS]
+    )
+    found = []
+    for row in rows:
+        name = encode("src", row["id"])
+        poll = Call(_("How to poll it now"), "POST", f"/v1/sources/{name}/poll")
+        revive = Call(_("How to switch it on again"), "PATCH", f"/v1/sources/{name}", '{"status": "active"}')
+        found.append(
+            Row(
+                title=row["name"],
+                at=row["failing_since"],
+                reason=(row["last_error"] or {}).get("message", ""),
+                call=revive if row["status"] == SourceStatus.GONE else poll,
+                status=row["status"],
+            )
+        )
+    return found
+
+
+def _outlets(workspace_id: UUID) -> list[Row]:
+    rows = (
+        Outlet.objects.of(workspace_id)
+        .to_reconnect()
+        .order_by("-id")
+        .values("id", "name", "platform", "last_error", "updated_at")[:ROWS]
+    )
+    return [
+        Row(
+            title=row["name"],
+            at=row["updated_at"],
+            about=str(platform.label)
+            if (platform := platform_if_known(row["platform"]))
+            else row["platform"],
+            reason=(row["last_error"] or {}).get("message", ""),
+            call=Call(_("How to see it"), "GET", f"/v1/outlets/{encode('out', row['id'])}"),
+            status="needs_reconnect",
+        )
+        for row in rows
+    ]
+
+
+def _steps(workspace: Workspace) -> Steps:
+    """In one statement; each part of it reads one row of a list's index."""
+    own = {"workspace_id": OuterRef("pk"), "test": False}
+    row = Workspace.everywhere.filter(pk=workspace.pk).values_list(
+        Exists(ApiToken.everywhere.filter(workspace_id=OuterRef("pk"), is_test=False, revoked_at=None)),
+        Exists(Source.everywhere.filter(**own, is_push=False, deleted_at=None)),
+        _newest_id(RawItem.everywhere.filter(**own)),
+        _newest_id(GeneratedItem.everywhere.filter(**own)),
+        _newest_id(Publication.everywhere.filter(**own)),
+    )
+    has_key, has_source, raw, item, publication = row.get()
+    return Steps(
+        has_access=workspace.is_whitelisted,
+        has_key=has_key,
+        has_content=has_source or raw is not None,
+        has_item=item is not None,
+        has_publication=publication is not None,
+    )
+
+
+def _newest_id(rows: QuerySet[Any]) -> Subquery:
+    """Without the order a planner may look for one in the table itself, past everybody else's."""
+    return Subquery(rows.order_by("-id").values("id")[:1])
