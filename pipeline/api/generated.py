@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.db.models import Exists, OuterRef, Value
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.core import ids
-from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag, weak_tag
+from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, weak_tag
 from config.core.api.fields import NoFields
 from config.core.api.pagination import PAGING, page_by
 from config.core.api.query_params import (
@@ -27,12 +24,26 @@ from config.core.api.query_params import (
     read_query,
 )
 from config.core.clock import utc_now
-from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none
-from config.core.errors import Detail, Invalid
+from config.core.datetimes import EMPTY_RANGE
+from config.core.errors import Invalid
 from config.core.states import Overtaken
 from pipeline import payloads, publish
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
+from pipeline.api.generated_answers import (
+    COLUMNS,
+    alt_texts_of,
+    answered,
+    assets_by_item,
+    item_page,
+    item_tag,
+    notes_on,
+    progress_of,
+    publications_by_item,
+    serialize_explanation,
+    serialize_rehearsal,
+    shown_whole,
+)
 from pipeline.api.inputs import (
     GeneratedItemChanges,
     PublishInput,
@@ -44,22 +55,16 @@ from pipeline.api.inputs import (
 from pipeline.generate import retry_rules
 from pipeline.ingest import push
 from pipeline.models import (
-    Asset,
     Bucket,
     GeneratedItem,
     GeneratedItemStatus,
-    OutletStatus,
-    Publication,
-    made_of,
     runs_telling,
 )
-from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.publish import Wish
 from pipeline.review import decisions, explanation, regenerate
-from pipeline.text.wall_clock import shift_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
     from uuid import UUID
 
     from rest_framework.request import Request
@@ -117,20 +122,6 @@ FILTERS: Final[Mapping[str, Parameter]] = {
     "publish_before": moment_or_date(LEAVES_DAY_OUT),
     "include": _include(),
 }
-_COLUMNS: Final[Mapping[str, str]] = {
-    "source": "source_id",
-    "status": "status__in",
-    "bucket": "bucket",
-    "engine_output": "engine_output",
-    "persona": "persona_id",
-    "variant_group": "variant_group",
-    "created_after": "created_at__gte",
-    "created_before": "created_at__lt",
-    "updated_after": "updated_at__gte",
-    "updated_before": "updated_at__lt",
-    "publish_after": "publish_at__gte",
-    "publish_before": "publish_at__lt",
-}
 _SHORT: Final[Mapping[str, str]] = {"from": "created_after", "to": "created_before"}
 """As `GET /analytics` says it."""
 _ELSEWHERE: Final = frozenset({"outlet", "raw_item"})
@@ -181,13 +172,13 @@ class GeneratedItemView(PipelineResource):
     def list(self, request: Request) -> Response:
         query = _in_full(read_query(request, FILTERS))
         include = tuple(query.get("include", ()))
-        filters = {name: value for name, value in query.items() if name in _COLUMNS or name in _ELSEWHERE}
+        filters = {name: value for name, value in query.items() if name in COLUMNS or name in _ELSEWHERE}
 
         def ask(after: UUID | int | None, most: int, *, is_ascending: bool) -> list[Any]:
             caller = self.caller
             raw_item = filters.get("raw_item")
             runs = runs_telling(raw_item, workspace_id=caller.workspace.pk) if raw_item else []
-            rows = _page(
+            rows = item_page(
                 workspace=caller.workspace.pk,
                 runs=runs,
                 test=caller.test,
@@ -202,8 +193,8 @@ class GeneratedItemView(PipelineResource):
         found = page_by(request, ask, query, key_of=itemgetter("id"))
         now = utc_now()
         keys = [row["id"] for row in found.rows]
-        publications, assets = _publications(keys), _assets(keys)
-        progress = _progress(
+        publications, assets = publications_by_item(keys), assets_by_item(keys)
+        progress = progress_of(
             [row["id"] for row in found.rows if row["status"] == GeneratedItemStatus.GENERATING]
         )
         rows = retry_rules.with_current_errors(self.caller.workspace, found.rows)
@@ -232,7 +223,7 @@ class GeneratedItemView(PipelineResource):
         row = self.find(self._rows(), "gen", id)
         read_query(request, {})
         shown = shown_whole(row)
-        return respond_with_tag(request, shown, tag=_tag(row, shown))
+        return respond_with_tag(request, shown, tag=item_tag(row, shown))
 
     @extend_schema(
         operation_id="generated_update",
@@ -246,7 +237,7 @@ class GeneratedItemView(PipelineResource):
         changes = dict(self.read_body(request, GeneratedItemChanges))
         is_bound = refuse_unless_match(request, row.version)
         if "assets" in changes:
-            changes["alt_texts"] = _alt_texts(row, changes.pop("assets"))
+            changes["alt_texts"] = alt_texts_of(row, changes.pop("assets"))
         try:
             edited = decisions.edit(
                 row,
@@ -351,11 +342,13 @@ class GeneratedItemView(PipelineResource):
         now = utc_now()
         wish = self._wish(given, now)
         if given.get("dry_run"):
-            rehearsed = _rehearsed(row, publish.dry_run(row, wish, now=now))
-            return Response({**rehearsed, "notes": _notes_on(wish)})
+            rehearsed = serialize_rehearsal(row, publish.dry_run(row, wish, now=now))
+            return Response({**rehearsed, "notes": notes_on(wish)})
         item, _ = publish.request(row, wish, by=self.caller.actor, now=now)
         shown = shown_whole(item)
-        return Response({**shown, "notes": _notes_on(wish)}, status=202, headers={"ETag": _tag(item, shown)})
+        return Response(
+            {**shown, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(item, shown)}
+        )
 
     @extend_schema(
         operation_id="generated_cancel",
@@ -379,7 +372,7 @@ class GeneratedItemView(PipelineResource):
         """Everything in the way, in order, each with the call that takes it away; nothing where it is about to go out."""
         row = self.find(self._rows().select_related("workspace", "raw_item"), "gen", id)
         read_query(request, {})
-        shown = _explained(row, explanation.explain(row, now=utc_now()))
+        shown = serialize_explanation(row, explanation.explain(row, now=utc_now()))
         return respond_with_tag(request, shown, tag=weak_tag(shown))
 
     def _wish(self, given: dict[str, Any], now: Any) -> Wish:
@@ -402,155 +395,3 @@ class GeneratedItemView(PipelineResource):
 
     def _answer(self, item: GeneratedItem, status: int) -> Response:
         return answered(item, status)
-
-
-def _notes_on(wish: Wish) -> list[dict[str, str]]:
-    """What became of the wish on its way, such as a time that the clocks skip."""
-    moved = shift_of(wish.clock) if wish.clock is not None else ""
-    return [{"code": "time_moved", "message": moved}] if moved else []
-
-
-def answered(item: GeneratedItem, status: int) -> Response:
-    """The whole item, as every call answers that changed it."""
-    shown = shown_whole(item)
-    return Response(shown, status=status, headers={"ETag": _tag(item, shown)})
-
-
-def shown_whole(item: GeneratedItem) -> dict[str, Any]:
-    publications, assets = _publications([item.pk]), _assets([item.pk])
-    (row,) = retry_rules.with_current_errors(item.workspace, [payloads.row_of(item)])
-    return payloads.generated_item(
-        row,
-        publications=publications.get(item.pk, ()),
-        assets=assets.get(item.pk, ()),
-        now=utc_now(),
-        progress=_progress([item.pk] if item.status == GeneratedItemStatus.GENERATING else []).get(item.pk),
-    )
-
-
-def _progress(keys: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
-    """Stage and percent of the runs of these items; nothing is asked where none is being made."""
-    if not keys:
-        return {}
-    rows = GeneratedItem.everywhere.filter(pk__in=keys)
-    found = rows.values_list("pk", "generation__stage", "generation__progress")
-    return {key: (stage, percent) for key, stage, percent in found}
-
-
-def _tag(item: GeneratedItem, shown: Mapping[str, Any]) -> str:
-    """A publication's numbers change its version and not the item's; how late and how far it is changes by itself."""
-    there = sum(one["version"] for one in shown["publications"])
-    late = shown["overdue_seconds"]
-    far = shown["progress"]
-    is_final = shown["error"] is not None and not shown["error"]["retryable"]
-    return strong_tag(
-        item.version,
-        *([there] if there else []),
-        *([late] if late else []),
-        *([far["stage"], far["percent"]] if far else []),
-        # Whether trying again helps depends on what else has changed.
-        *(["final"] if is_final else []),
-    )
-
-
-def _alt_texts(item: GeneratedItem, given: Sequence[Mapping[str, Any]]) -> dict[UUID, str]:
-    """By asset; raises `Invalid` for one that isn't this item's."""
-    own = set(Asset.everywhere.filter(item=item, revoked_at=None).values_list("pk", flat=True))
-    details = [
-        Detail(
-            f"assets[{index}].id", "unknown_asset", "This item has no such asset; its `assets` lists them."
-        )
-        for index, one in enumerate(given)
-        if one["id"] not in own
-    ]
-    if details:
-        raise Invalid(*details)
-    return {one["id"]: one["alt_text"] for one in given}
-
-
-def _page(
-    *,
-    workspace: UUID,
-    test: bool,
-    after: UUID | int | None,
-    most: int,
-    is_ascending: bool,
-    include: tuple[str, ...],
-    outlet: UUID | None = None,
-    raw_item: UUID | None = None,
-    runs: Sequence[UUID] = (),
-    **filters: Any,
-) -> Any:
-    # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
-    rows = GeneratedItem.objects.of(workspace).filter(test=Value(test), deleted_at=None)
-    rows = rows.filter(**{_COLUMNS[name]: value for name, value in filters.items()})
-    if raw_item is not None:
-        rows = rows.filter(made_of(raw_item, runs=runs))
-    if outlet is not None:
-        rows = rows.filter(Exists(Publication.everywhere.filter(item=OuterRef("pk"), outlet_id=outlet)))
-    if after is not None:
-        rows = rows.filter(id__gt=after) if is_ascending else rows.filter(id__lt=after)
-    columns = [name for long in include for name in payloads.GENERATED_ITEM_LONG_FIELDS[long]]
-    chosen = rows.order_by("id" if is_ascending else "-id").values(
-        *payloads.GENERATED_ITEM_LEAN_FIELDS, *columns
-    )
-    return chosen[:most]
-
-
-def _publications(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    rows = Publication.everywhere.filter(item_id__in=keys).order_by("id")
-    return _by_item(rows.values(*payloads.PUBLICATION_FIELDS))
-
-
-def _assets(keys: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
-    rows = Asset.everywhere.filter(item_id__in=keys, revoked_at=None).order_by("position", "id")
-    return _by_item(rows.values(*payloads.ASSET_FIELDS))
-
-
-def _by_item(rows: Iterable[dict[str, Any]]) -> dict[UUID, list[dict[str, Any]]]:
-    grouped: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        grouped[row["item_id"]].append(row)
-    return grouped
-
-
-def _explained(item: GeneratedItem, found: explanation.Explained) -> dict[str, Any]:
-    blockers = [_blocker(one) for one in found.blockers]
-    for row, own in found.publications:
-        names = {"outlet": ids.encode("out", row.outlet_id), "publication": ids.encode("pub", row.pk)}
-        blockers += [_blocker(one) | names for one in own]
-    return {"generated_item": ids.encode("gen", item.pk), "status": item.status, "blockers": blockers}
-
-
-def _blocker(one: publish.Blocker) -> dict[str, Any]:
-    call = one.clears
-    return {
-        "code": one.code,
-        "message": one.message,
-        "since": as_z_or_none(one.since),
-        "until": as_z_or_none(one.until),
-        "outlet": None,
-        "publication": None,
-        "clears": call and {"method": call.method, "path": call.path, "body": call.body},
-    }
-
-
-def _rehearsed(item: GeneratedItem, judged: Sequence[publish.Judged]) -> dict[str, Any]:
-    outlets = []
-    for one in judged:
-        length = platform_of(one.outlet.platform).length(account_of(one.outlet), one.post)
-        receipt = publish.receipt_of(one.post)
-        outlets.append(
-            {
-                "outlet": ids.encode("out", one.outlet.pk),
-                "platform": one.outlet.platform,
-                "publish_at": as_z(one.due_at),
-                "ok": not one.problems and one.outlet.status == OutletStatus.OK,
-                "credentials": one.outlet.status,
-                "problems": [problem.as_json() for problem in one.problems],
-                "length": {"count": length.count, "limit": length.limit, "unit": length.unit},
-                **receipt,
-                "content": one.post.payload.content,
-            }
-        )
-    return {"dry_run": True, "generated_item": ids.encode("gen", item.pk), "outlets": outlets}

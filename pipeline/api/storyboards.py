@@ -18,7 +18,7 @@ from config.core.errors import NotFound
 from config.core.states import Overtaken
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
-from pipeline.api.generated import answered
+from pipeline.api.generated_answers import answered
 from pipeline.api.inputs import OpenObjectField
 from pipeline.models import GeneratedItem
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_timing
