@@ -276,7 +276,7 @@ def test_log_says_what_each_slot_did(editor, newsroom):
     make_topics(newsroom, 1, angles=["a myth"], notes="Rye dough rests for 20 hours.")
     source = saved(editor, newsroom, engines=["Short Post"])
     page = at(newsroom, "source_page", src=source.pk)
-    assert [str(one["status"][1]) for one in editor.get(page).context["slots"]] == ["To come"]
+    assert [str(one["status"].label) for one in editor.get(page).context["slots"]] == ["To come"]
     work_slot(source)
     pick = BrandPick.everywhere.get()
     assert "Topic A · a myth Being made" in said(editor.get(page))
@@ -292,7 +292,7 @@ def test_log_says_what_each_slot_did(editor, newsroom):
     # The next one finds nothing: its only topic rests.
     work_slot(source)
     slots = editor.get(page).context["slots"]
-    assert [str(one["status"][1]) for one in slots] == ["To come", "Nothing made", "Picked"]
+    assert [str(one["status"].label) for one in slots] == ["To come", "Nothing made", "Picked"]
     assert slots[1]["message"].startswith("No topic may be taken now")
 
 
@@ -304,7 +304,7 @@ def test_made_item_stands_in_the_log(editor, newsroom):
     (item,) = write_all(source)
     page = at(newsroom, "source_page", src=source.pk)
     (pick,) = editor.get(page).context["slots"][1]["picks"]
-    assert (str(pick["decision"][1]), pick["item"], item.status) == ("Made", item, "ready")
+    assert (str(pick["decision"].label), pick["item"], item.status) == ("Made", item, "ready")
     GeneratedItem.everywhere.filter(pk=item.pk).update(deleted_at=newsroom.created_at)
     assert editor.get(page).context["slots"][1]["picks"][0]["item"] is None
 

@@ -358,7 +358,7 @@ def test_the_season_is_that_of_the_place(editor, ada, monkeypatch):
     for zone, said in (("UTC", "Out of season"), ("Europe/Berlin", "In the pool")):
         Workspace.everywhere.filter(pk=ada.workspace_id).update(timezone=zone)
         (row,) = editor.get(at(ada, "topics")).context["rows"]
-        assert row["state"][1] == said
+        assert row["state"].label == said
 
 
 def test_faults_of_a_topic_are_told(editor, ada):
@@ -378,7 +378,7 @@ def test_a_topic_is_paused_used_deleted_and_restored(editor, ada):
     editor.post(at(ada, "topic_add"), topic_of())
     row = Topic.everywhere.get()
     editor.post(at(ada, "topic_pause", top=row.pk), {"active": "no"})
-    assert [one["state"][1] for one in editor.get(at(ada, "topics")).context["rows"]] == ["Paused"]
+    assert [one["state"].label for one in editor.get(at(ada, "topics")).context["rows"]] == ["Paused"]
     editor.post(at(ada, "topic_pause", top=row.pk), {"active": "yes"})
     row.refresh_from_db()
     assert row.is_active is True

@@ -154,7 +154,7 @@ def test_an_address_that_does_not_answer_is_told(editor, newsroom, httpserver):
 
 def test_the_preview_says_what_the_first_poll_then_does(editor, newsroom, trams):
     answer = paste(editor, newsroom, trams.url_for("/feed.xml"))
-    decisions = [one["decision"][1] for one in answer.context["entries"]]
+    decisions = [str(one["decision"].label) for one in answer.context["entries"]]
     assert decisions == ["New"] * 5 + ["There before"] * 2
     # Two formats of three credits together for each of the five.
     assert (answer.context["new"], answer.context["price"]) == (5, "15 credits")
@@ -258,7 +258,7 @@ def test_log_shows_decisions_and_admits_what_was_kept_back(editor, newsroom, tra
     source = polled(saved(editor, newsroom, trams.url_for("/feed.xml"), newest="1"))
     page = at(newsroom, "source_page", src=source.pk)
     entries = editor.get(page).context["entries"]
-    assert sorted(one["decision"][1] for one in entries) == ["New", *["There before"] * 6]
+    assert sorted(str(one["decision"].label) for one in entries) == ["New", *["There before"] * 6]
     assert {str(one["by"]) for one in entries} == {"by its id"}
     assert [one["may_admit"] for one in entries].count(True) == 6
     only = editor.get(f"{page}?decision=new").context["entries"]

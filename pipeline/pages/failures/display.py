@@ -189,7 +189,7 @@ def _failed(place: Place, row: Publication) -> Row:
         title=_title(row.item),
         at=row.updated_at,
         tone=tone,
-        label=label,
+        label=str(label),
         why=_said(error, _("No reason was kept.")),
         link=place.address("item_page", gen=row.item_id),
         about=row.outlet.name,

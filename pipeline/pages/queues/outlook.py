@@ -15,7 +15,7 @@ from pipeline.pages.sources import cadence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from django.utils.functional import _StrPromise
+    from django.utils.functional import _StrOrPromise
 
     from pipeline.models import Publication, PublishQueue, Series
     from pipeline.publish.workspace_hold import Coming
@@ -58,7 +58,7 @@ def later_of(coming: Coming) -> dict[str, Any]:
     return {**_item_of(row), "label": why or _if_late(row)}
 
 
-def counts_of(coming: Sequence[Coming]) -> list[tuple[str, _StrPromise, int]]:
+def counts_of(coming: Sequence[Coming]) -> list[tuple[str, _StrOrPromise, int]]:
     """Tone, words and number of each thing that letting go does."""
     found = [one.what for one in coming]
     return [
