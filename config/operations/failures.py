@@ -41,7 +41,7 @@ WHEN: Final[Mapping[str, str]] = {
     "publications": "updated_at",
     "deliveries": "created_at",
 }
-"""The moment of a dead row of each kind, of those of `rows.DEAD`."""
+"""The moment of a dead row of each kind, of those of `queue_stats.DEAD`."""
 PREFIXES: Final[Mapping[str, str]] = {
     "sources": "src",
     "raw_items": "raw",
@@ -121,7 +121,7 @@ def causes(stretch: Stretch, now: datetime) -> list[Cause]:
 
 
 def affected(stretch: Stretch, kinds: Collection[str], now: datetime) -> list[Affected]:
-    """The workspaces, those with the most first; `kinds` are of `rows.DEAD`, those of publications with what is late."""
+    """The workspaces, those with the most first; `kinds` are of `queue_stats.DEAD`, those of publications with what is late."""
     counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
     oldest: defaultdict[UUID, list[datetime]] = defaultdict(list)
     asked = {

@@ -77,7 +77,7 @@ class Source(WorkspaceRow, DueModel):
     moved = models.JSONField(null=True)
     """`{"to", "since", "polls"}`: where a permanent redirect led, and in how many polls in a row."""
     window = models.JSONField(null=True)
-    """What the last poll listed, for kinds that list the newest of everything; see `collect.window`."""
+    """What the last poll listed, for kinds that list the newest of everything; see `ingest.collect.store`."""
     inbound_token = models.CharField(max_length=43, null=True, unique=True)
     """The unguessable part of a webhook source's own address."""
     is_sample = models.BooleanField(default=False, db_default=False)

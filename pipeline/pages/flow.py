@@ -1,6 +1,6 @@
 """How content goes through a workspace, stage by stage: how many there are, and what the oldest of each waits for.
 
-Every count stops at `overview.COUNTED_MOST`; what no index tells apart, how raw items ended, is read from the newest
+Every count stops at `counts.COUNTED_MOST`; what no index tells apart, how raw items ended, is read from the newest
 `READ_MOST` of the span, and `Flow.is_whole` says whether those were all. So a page costs the same however much a
 workspace holds.
 """

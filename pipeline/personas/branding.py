@@ -55,7 +55,7 @@ def change(
     """Write the brand kit as the persona's next version.
 
     The portrait is kept as a picture of its own: square, upright, without where and when it was taken. Earlier
-    portraits stay for the versions that name them. Raises what `uploads.keep` and `personas.change` raise.
+    portraits stay for the versions that name them. Raises what `uploads.keep` and `crud.change` raise.
     """
     kit = {
         **persona.brand,

@@ -30,7 +30,7 @@ AT_ONCE: Final = 100
 """Items that one call decides on; the others are told that they still wait."""
 
 Former = dict[str, Any]
-"""What `undoing.undo` needs, as JSON: the act, the version that it left, and what was there before."""
+"""What `review.undo.undo` needs, as JSON: the act, the version that it left, and what was there before."""
 
 
 @dataclass(frozen=True)

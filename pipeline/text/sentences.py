@@ -46,7 +46,7 @@ _QUOTED, _QUOTED_AT_LENGTH = (
     # Within the longest sentence, and what somebody says at length.
     for most in (600, 5_000)
 )
-# What `canonical.seen_text` marks: rows of tables, code and captions, a line each.
+# What `seen_text` marks: rows of tables, code and captions, a line each.
 _MARKED = re.compile(r"[^\S\n]*(?:\|[^\n]*\||`[^\n]*`|\[[^\n]*\])[^\S\n]*(?=\n|$)")
 _ITEM = re.compile(r"\s*(?:[-*\u2022\u25aa\u00b7]\s|\d{1,3}[.)]\s)")
 _WEEKDAY = (

@@ -107,7 +107,7 @@ class Client:
         bounds each attempt to connect to one address; `max_bytes` counts decoded bytes. With `max_redirects`
         0 a redirect is returned like any other response. The `json` value None means no body.
 
-        With `keep` the connection stays open for the next request to the same place, for seconds (`kept.py`). Where a
+        With `keep` the connection stays open for the next request to the same place, for seconds (`pool.py`). Where a
         kept one breaks before any byte of an answer, the request is sent once more on a new one: only for requests
         that may arrive twice.
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LEAST: Final = 600
 MOST: Final = 1_500
-"""Characters of usual width (`wording.drawn_length`); readers leave longer posts."""
+"""Characters of usual width (`drawn_length`); readers leave longer posts."""
 HARD_MOST: Final = 3_000
 """LinkedIn's own limit for a post (MS Learn, "Posts API", read on 20 November 2026)."""
 SEEN: Final = 200

@@ -62,8 +62,8 @@ class Given:
 def judge(given: Given) -> file_types.Sniffed:
     """What the file is; sound and video are looked into by a child process, so no transaction should be open.
 
-    Raises `sniffing.NotTaken` (415), `PayloadTooLarge` (413), `Invalid` (400) for what is damaged or too much of
-    something, and `looking.Busy` (503).
+    Raises `NotTaken` (415), `PayloadTooLarge` (413), `Invalid` (400) for what is damaged or too much of
+    something, and `Busy` (503).
     """
     found = _sniff(given)
     return file_types.look_into(given.file, found) if found.kind in file_types.LOOKED_INTO else found
