@@ -18,7 +18,6 @@ MAY_NAME_THE_NETWORK = {
     "config/server.py": "probes whether its own port can be listened at; connects nowhere",
     "config/management/commands/demo.py": "asks the service's own /readyz on loopback, in development only",
     "pipeline/generate/model/call_timeout.py": "shuts connections of the model's client; opens none",
-    "pipeline/platforms/uploads.py": "writes forms as urllib3 does; connects nowhere",
     "pipeline/platforms/email_newsletter/session.py": "speaks SMTP over a socket that the guard has connected",
     "config/operations/doctor.py": "asks the embedded service's own /readyz on loopback, at the operator's word",
 }
