@@ -17,7 +17,8 @@ from pipeline.sources.feeds import reader as feed_reader
 from pipeline.sources.web_pages import text_child
 from pipeline.text import html_text
 from pipeline.text.html_text import html_to_text
-from pipeline.text.markup import is_feed_too_much, is_page_too_much, is_sitemap_too_much, to_html
+from pipeline.text.markup import to_html
+from pipeline.text.markup_bounds import is_feed_too_much, is_page_too_much, is_sitemap_too_much
 from pipeline.text.normalization import read_body
 from tests.sizes import IS_PROOF
 

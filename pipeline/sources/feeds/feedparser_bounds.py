@@ -12,7 +12,7 @@ from typing import Any, Final
 import feedparser.api  # type: ignore[import-untyped, unused-ignore]
 import feedparser.mixin  # type: ignore[import-untyped, unused-ignore]
 
-from pipeline.text.markup import MAX_ATTRIBUTES, MAX_DEPTH, MAX_FEED_TAGS
+from pipeline.text.markup_bounds import MAX_ATTRIBUTES, MAX_DEPTH, MAX_FEED_TAGS
 
 MAX_TEXTS: Final = 1_000_000
 """Pieces of text, references and end tags: 5 MiB of escaped articles have a third of them."""

@@ -24,7 +24,7 @@ from pipeline.sources.feeds.signs import (
     without_middle,
 )
 from pipeline.sources.feeds.text import ILLEGAL, declares_entities, decode, with_absolute_links
-from pipeline.text.markup import is_feed_too_much
+from pipeline.text.markup_bounds import is_feed_too_much
 
 MAX_ENTRIES: Final = 200
 # A million empty objects fit into a feed of 5 MiB.

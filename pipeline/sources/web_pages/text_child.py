@@ -20,7 +20,7 @@ from urllib.parse import urljoin
 # It runs without the project's folder, and without `site`, which saves its start-up time.
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
-from pipeline.text.markup import is_page_too_much, is_sitemap_too_much
+from pipeline.text.markup_bounds import is_page_too_much, is_sitemap_too_much
 
 # For one document. Articles of 5 MiB take under 1 s, hostile pages of that size without end.
 CPU_SECONDS: Final = 8

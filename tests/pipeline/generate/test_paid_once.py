@@ -146,7 +146,9 @@ class Making(RuleBasedStateMachine):
             "regenerate": {"workspace": self.workspace},
         }.get(act, {})
         with suppress(AppError), transaction.atomic():
-            getattr(regenerate if act in {"retry", "regenerate"} else decisions, act)(item, now=timezone.now(), **more)
+            getattr(regenerate if act in {"retry", "regenerate"} else decisions, act)(
+                item, now=timezone.now(), **more
+            )
 
     def retry_raw(self, pick):
         self.clock.shift(1)
