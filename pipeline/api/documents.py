@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from config.core.api.fields import MomentField, PublicIdField
 from pipeline import plugins
-from pipeline.api.inputs import SOURCE_TYPES, FirstPollField
+from pipeline.api.inputs.fields import SOURCE_TYPES, FirstPollField
 from pipeline.models import (
     AttemptStatus,
     BodyFormat,

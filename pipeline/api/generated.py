@@ -44,7 +44,7 @@ from pipeline.api.generated_answers import (
     serialize_rehearsal,
     shown_whole,
 )
-from pipeline.api.inputs import (
+from pipeline.api.inputs.generated_items import (
     GeneratedItemChanges,
     PublishInput,
     RegenerateInput,

@@ -20,7 +20,7 @@ from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import JsonObjectField, PatternField, WebAddressField
+from pipeline.api.inputs.fields import JsonObjectField, PatternField, WebAddressField
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.models import Persona
 from pipeline.models.persona import SECTIONS

@@ -25,7 +25,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict
 from pipeline.api.base import POST, PipelineResource, path_id
-from pipeline.api.inputs import refuse_unless_schedulable
+from pipeline.api.inputs.generated_items import refuse_unless_schedulable
 from pipeline.models import WeekPlan
 from pipeline.schedule import planning
 

@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from pipeline import payloads, publish
 from pipeline.api import documents
 from pipeline.api.base import POST, PipelineResource, path_id
-from pipeline.api.inputs import SettleInput
+from pipeline.api.inputs.generated_items import SettleInput
 from pipeline.models import Attempt, Publication, PublicationStatus
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from config.core.ids import encode
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import EstimateInput, RawBatchInput, RawItemInput
+from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.generate import outcomes
 from pipeline.ingest import push
 from pipeline.media import uploads

@@ -26,7 +26,7 @@ from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, POST, PipelineResource, path_id
-from pipeline.api.inputs import PatternField
+from pipeline.api.inputs.fields import PatternField
 from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
 from pipeline.models import Recurrence as RecurrenceRow
 from pipeline.schedule import recurring

@@ -30,7 +30,7 @@ from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import PatternField
+from pipeline.api.inputs.fields import PatternField
 from pipeline.api.queues import WeeklySlot
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST

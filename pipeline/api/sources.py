@@ -21,7 +21,8 @@ from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import SOURCE_TYPES, SourceChanges, SourceInput, source_as_meant
+from pipeline.api.inputs.fields import SOURCE_TYPES
+from pipeline.api.inputs.sources import SourceChanges, SourceInput, source_as_meant
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus

@@ -19,7 +19,7 @@ from config.core.states import Overtaken
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated_answers import answered
-from pipeline.api.inputs import OpenObjectField
+from pipeline.api.inputs.fields import OpenObjectField
 from pipeline.models import GeneratedItem
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_timing
 from pipeline.review import storyboards

@@ -27,7 +27,7 @@ from config.core.states import Overtaken
 from pipeline import payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
-from pipeline.api.inputs import PatternField, WebAddressField
+from pipeline.api.inputs.fields import PatternField, WebAddressField
 from pipeline.models import Topic as TopicRow
 from pipeline.personas import topics
 

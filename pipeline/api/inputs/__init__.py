@@ -1,0 +1,1 @@
+"""The bodies that the API takes: strict, and every limit named."""

@@ -1,0 +1,219 @@
+"""Bodies about generated items: changed, rejected, made again, published."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rest_framework import serializers
+
+from config.core import limits
+from config.core.api.fields import (
+    BoundedListField,
+    MomentField,
+    PublicIdField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+)
+from pipeline.api.inputs.fields import (
+    OpenObjectField,
+    PatternField,
+    WebAddressField,
+    outlet_ids,
+    whole_number,
+)
+from pipeline.models import GapChoice, LatePolicy, OverlapChoice
+from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST
+from pipeline.text.wall_clock import UnknownZone, WallClock, is_skipped, moment_of, zone_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class AssetChanges(StrictSerializer):
+    id = PublicIdField("ast")
+    alt_text = StrictCharField(max_length=2000, allow_blank=True)
+
+
+class OutletOverride(StrictSerializer):
+    title = StrictCharField(max_length=limits.TITLE_CHARACTERS, required=False, allow_blank=True)
+    body = StrictCharField(max_length=limits.BODY_CHARACTERS, required=False, allow_blank=True)
+    settings = OpenObjectField(most_bytes=limits.METADATA_BYTES, required=False)
+
+
+class OutletOverrideNow(OutletOverride):
+    publish_at = MomentField(required=False)
+
+
+class OverridesField(serializers.DictField):
+    """By public id of an outlet."""
+
+    schema_rules: ClassVar[Mapping[str, Any]] = {
+        "propertyNames": {"pattern": "^out_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
+        "maxProperties": limits.OUTLETS_PER_ITEM,
+    }
+    default_error_messages: ClassVar = {
+        "invalid_id": "Name outlets by their ids, out_ and 26 characters.",
+        "too_many": "Name at most {most} outlets.",
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, dict) and len(data) > limits.OUTLETS_PER_ITEM:
+            self.fail("too_many", most=limits.OUTLETS_PER_ITEM)
+        values: dict[str, Any] = super().to_internal_value(data)
+        for key in values:
+            try:
+                PublicIdField("out").to_internal_value(key)
+            except serializers.ValidationError:
+                self.fail("invalid_id")
+        return {key: dict(value) for key, value in values.items()}
+
+
+class GeneratedItemChanges(StrictSerializer):
+    title = StrictCharField(max_length=limits.TITLE_CHARACTERS, required=False, allow_blank=True)
+    body = StrictCharField(max_length=limits.BODY_CHARACTERS, required=False)
+    content = OpenObjectField(most_bytes=limits.BODY_BYTES, required=False, help_text="Typed by bucket.")
+    outlets = outlet_ids(required=False)
+    overrides = OverridesField(child=OutletOverride(), required=False)
+    assets = BoundedListField(child=AssetChanges(), max_length=50, required=False)
+
+
+class RejectInput(StrictSerializer):
+    reason = StrictCharField(max_length=500, required=False, allow_blank=True)
+
+
+class RegenerateInput(StrictSerializer):
+    hint = StrictCharField(
+        max_length=limits.HINT_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="What is asked of the new variant, such as `shorter, for beginners`.",
+    )
+
+
+class SettleInput(StrictSerializer):
+    """What a person found: whether it is published, and where."""
+
+    published = StrictBooleanField()
+    url = WebAddressField(required=False)
+
+
+class PublishInput(StrictSerializer):
+    """Empty publishes now; a time schedules or re-times."""
+
+    schema_rules: ClassVar[Mapping[str, Any]] = {
+        "not": {
+            "anyOf": [
+                {"required": list(pair)}
+                for pair in (("publish_at", "local_time"), ("publish_at", "queue"), ("local_time", "queue"))
+            ]
+        },
+        "dependentRequired": {name: ["local_time"] for name in ("timezone", "on_gap", "on_overlap")},
+        "dependentSchemas": {
+            "max_lateness_minutes": {
+                "properties": {"late_policy": {"enum": ["next_slot", "hold"]}},
+                "required": ["late_policy"],
+            }
+        },
+    }
+
+    outlets = outlet_ids(required=False, allow_empty=False, help_text="Instead of the item's.")
+    publish_at = MomentField(
+        required=False,
+        error_messages={
+            "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z; "
+            "for a time of somebody's clock give local_time and timezone in its place."
+        },
+    )
+    local_time = PatternField(
+        r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
+        required=False,
+        error_messages={"pattern": "Give a date and time without an offset, such as 2027-03-28T02:30."},
+        help_text="Wall-clock time in `timezone`, no offset.",
+    )
+    timezone = StrictCharField(
+        max_length=64, required=False, help_text="IANA name; default: the workspace's."
+    )
+    on_gap = StrictChoiceField(choices=GapChoice.values, required=False)
+    on_overlap = StrictChoiceField(choices=OverlapChoice.values, required=False)
+    queue = StrictChoiceField(
+        choices=("next",), required=False, help_text="Each outlet's next free slot of its queue."
+    )
+    overrides = OverridesField(child=OutletOverrideNow(), required=False)
+    keep_siblings = StrictBooleanField(
+        required=False,
+        help_text="Leave the other variants of the group ready; by default they are rejected as superseded.",
+    )
+    late_policy = StrictChoiceField(
+        choices=LatePolicy.values, required=False, help_text="Default: the workspace's, with its minutes."
+    )
+    max_lateness_minutes = whole_number(
+        LATENESS_MINUTES_MOST, required=False, help_text=f"Default: {LATENESS_MINUTES}."
+    )
+    dry_run = StrictBooleanField(required=False, help_text="Run every outlet's rules and store nothing.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "publish_at" in attrs and "local_time" in attrs:
+            raise serializers.ValidationError(
+                {"local_time": "Give publish_at or local_time, not both."}, code="both"
+            )
+        if "queue" in attrs and {"publish_at", "local_time"} & set(attrs):
+            raise serializers.ValidationError({"queue": "Give a time or queue, not both."}, code="both")
+        for name in ("timezone", "on_gap", "on_overlap"):
+            if name in attrs and "local_time" not in attrs:
+                raise serializers.ValidationError({name: f"{name} goes with local_time."}, code="alone")
+        has_limit = attrs.get("late_policy", "publish") != "publish"
+        if "max_lateness_minutes" in attrs and not has_limit:
+            message = "max_lateness_minutes goes with late_policy next_slot or hold."
+            raise serializers.ValidationError({"max_lateness_minutes": message}, code="alone")
+        if has_limit and "max_lateness_minutes" not in attrs:
+            attrs["max_lateness_minutes"] = LATENESS_MINUTES
+        return attrs
+
+
+def moment_asked_for(
+    given: dict[str, Any], *, workspace_zone: str, now: datetime
+) -> tuple[datetime | None, WallClock | None]:
+    """The moment of `publish_at` or `local_time`, and its clock; None for now. Raises `ValidationError` on the field."""
+    moment: datetime | None = given.get("publish_at")
+    clock = None
+    field = "publish_at"
+    if "local_time" in given:
+        field = "local_time"
+        moment, clock = _from_wall_clock(given, workspace_zone)
+    if moment is not None:
+        refuse_unless_schedulable(moment, now, field)
+    return moment, clock
+
+
+def refuse_unless_schedulable(moment: datetime, now: datetime, field: str) -> None:
+    if moment < now - timedelta(seconds=1):
+        raise serializers.ValidationError(
+            {field: "This time is past; leave it out to publish now."}, code="past"
+        )
+    if moment > now + limits.PUBLISH_AHEAD:
+        message = f"Schedule at most {limits.PUBLISH_AHEAD.days} days ahead."
+        raise serializers.ValidationError({field: message}, code="too_far")
+
+
+def _from_wall_clock(given: dict[str, Any], workspace_zone: str) -> tuple[datetime, WallClock]:
+    name = given.get("timezone", workspace_zone)
+    try:
+        zone = zone_named(name)
+    except UnknownZone as error:
+        message = f"There is no time zone {name!r}; give an IANA name such as Europe/Berlin."
+        raise serializers.ValidationError({"timezone": message}, code="unknown_timezone") from error
+    try:
+        naive = datetime.fromisoformat(given["local_time"])
+        on_gap = given.get("on_gap", "shift")
+        clock = WallClock(naive, name, on_gap=on_gap, on_overlap=given.get("on_overlap", "first"))
+        moment, is_gap = moment_of(clock), is_skipped(naive, zone)
+    # On the first and last day of the calendar another zone's time has no year.
+    except (ValueError, OverflowError) as error:
+        raise serializers.ValidationError({"local_time": "There is no such date and time."}) from error
+    if is_gap and on_gap == "reject":
+        message = f"The clocks of {name} skip this time; give another, or on_gap: shift."
+        raise serializers.ValidationError({"local_time": message}, code="gap")
+    return moment, clock
