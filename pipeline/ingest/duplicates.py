@@ -16,8 +16,8 @@ from config.core.ids import encode
 from config.core.limits import NEAR_WITHIN
 from pipeline.models import RawItem, RawPrint
 from pipeline.text import similarity
+from pipeline.text.links import canonical_url
 from pipeline.text.normalization import content_hash
-from pipeline.text.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,7 +16,7 @@ from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.text import NEARLY_NO_TEXT, Link
 from pipeline.sources.web_pages.visit import LONGEST_PAUSE, OutOfTime, Problem
 from pipeline.sources.web_pages.work import PageWork
-from pipeline.text.urls import canonical_url
+from pipeline.text.links import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
