@@ -33,8 +33,8 @@ if not apps.apps_ready:
     except ImproperlyConfigured as error:
         sys.exit(f"The settings can't be used: {error}")
 
-from config import pools
-from config.core import dispatch, in_process_broker, jobs, leases, task_runs, work_queue
+from config import in_process_broker, pools
+from config.core import dispatch, jobs, leases, task_runs, work_queue
 from config.operations import counters, health, restore_guard
 from config.pools import connections_of, forks, slots_of
 from config.task_watch import Running, TaskWatch

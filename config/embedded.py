@@ -11,8 +11,8 @@ from celery.beat import EmbeddedService
 from celery.worker import WorkController, state
 from django.conf import settings
 
-from config import celery, pools
-from config.core import in_process_broker, leases, task_runs
+from config import celery, in_process_broker, pools
+from config.core import leases, task_runs
 from config.operations import counters
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from kombu import Connection, Consumer, Exchange, Producer, Queue
 
-from config.core import in_process_broker
+from config import in_process_broker
 
 pytestmark = pytest.mark.timeout(30)
 
