@@ -57,7 +57,6 @@ NO_BADGE: Final = Badge("", "", "")
 
 # --- Generated items -------------------------------------------------------------------------------------------------
 
-UNDER_WAY: Final = frozenset({"queued", "generating"})
 SPREADING: Final = frozenset({"publishing", "scheduled", "partially_published"})
 """Statuses of an item whose outlets may be at different points."""
 GENERATED_ITEMS: Final = _badges(

@@ -14,9 +14,10 @@ from django.conf import settings
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.ids import encode
 from pipeline.grounding import place_in
-from pipeline.models import GeneratedItemStatus, PublicationStatus, SourceStatus
+from pipeline.models import GeneratedItemStatus
 from pipeline.models.persona import SECTIONS
 from pipeline.models.publication import Publication
+from pipeline.states import POLLED_SOURCES, UNSENT_PUBLICATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +73,7 @@ SOURCE_FIELDS: Final = (
 
 def source(row: Mapping[str, Any]) -> dict[str, Any]:
     inbound = row["inbound_token"]
-    is_polled = row["status"] in {SourceStatus.ACTIVE, SourceStatus.FAILING}
+    is_polled = row["status"] in POLLED_SOURCES
     # A brand lane isn't polled; its next slot is what it promises.
     next_at = row["wake_at"] or (row["due_at"] if row["type"] == "brand" else None)
     next_poll_at = as_z_or_none(next_at) if is_polled else None
@@ -508,10 +509,7 @@ def publication(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
 def publication_in_item(row: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """As its item lists it: without its numbers, which change without the item changing."""
     due_at = row["due_at"]
-    is_open = (
-        row["status"] in {PublicationStatus.SCHEDULED, PublicationStatus.PUBLISHING}
-        and row["step"] != Publication.BY_HAND
-    )
+    is_open = row["status"] in UNSENT_PUBLICATIONS and row["step"] != Publication.BY_HAND
     is_late = due_at is not None and is_open and due_at < now
     return {
         "id": encode("pub", row["id"]),

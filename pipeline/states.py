@@ -172,6 +172,9 @@ for _model, _table in {
 }.items():
     states.register(_model, _table)
 
+POLLED_SOURCES: Final = frozenset({"active", "failing"})
+"""Statuses of a source that is at work: a failing one is tried again by itself."""
+OPEN_RUNS: Final = frozenset({"queued", "running"})
 OPEN_DRAFTS: Final = frozenset({"queued", "running"})
 OPEN_SLOTS: Final = frozenset({"waiting", "waiting_quota"})
 PUBLISHABLE: Final = frozenset(
@@ -180,7 +183,14 @@ PUBLISHABLE: Final = frozenset(
 """Statuses of an item from which a further outlet may be published to."""
 EDITABLE: Final = frozenset({"ready", "scheduled", "partially_published", "publish_failed"})
 """Statuses in which an item's words may be changed: some of it may still be sent, and nothing is on its way."""
+ITEMS_IN_MAKING: Final = frozenset({"queued", "generating"})
 OPEN_PUBLICATIONS: Final = frozenset({"scheduled", "publishing", "unknown"})
+UNSENT_PUBLICATIONS: Final = frozenset({"scheduled", "publishing"})
+PUBLICATIONS_IN_FLIGHT: Final = frozenset({"publishing", "unknown"})
+"""The platform may have them by now."""
+WANTED_SUBSCRIBERS: Final = frozenset({"active", "pending"})
+"""Statuses of a subscriber who is on the list, or may yet confirm."""
+ENDED_SUBSCRIPTIONS: Final = frozenset({"ended", "denied"})
 
 
 _DERIVED: Final[tuple[tuple[str, Callable[[frozenset[str]], bool]], ...]] = (

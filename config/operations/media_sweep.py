@@ -35,7 +35,6 @@ MARK: Final = ".swept"
 EVERY_SECONDS: Final = 24 * 3600.0
 REFUSED_FOR_SECONDS: Final = 3600.0
 FOLDERS_AT_ONCE: Final = 200
-BEING_MADE: Final = ("queued", "generating")
 APPROVE: Final = (
     "Is DATABASE_URL right, and the database whole? Then manage.py media --approve-sweep lets it take them, once: "
     f"they rest in {files.TRASH} for {limits.MEDIA_TRASH_KEPT.days} days."
@@ -252,7 +251,7 @@ def _named(folder: Path) -> set[str] | None:
         item = UUID(folder.name)
     except ValueError:
         return None
-    if GeneratedItem.everywhere.filter(pk=item, status__in=BEING_MADE, deleted_at=None).exists():
+    if GeneratedItem.everywhere.in_making().filter(pk=item).exists():
         return None
     named = set(Asset.everywhere.filter(item_id=item, revoked_at=None).values_list("path", flat=True))
     return named | set(Upload.everywhere.filter(pk=item).values_list("path", flat=True))

@@ -37,13 +37,13 @@ from pipeline.media import uploads
 from pipeline.models import (
     GeneratedItem,
     Generation,
-    GenerationStatus,
     Persona,
     RawItem,
     RawItemStatus,
     Source,
     made_of,
 )
+from pipeline.states import OPEN_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,7 +166,7 @@ class RawItemView(PipelineResource):
             .order_by("id")
         )
         runs = Generation.objects.of(self.caller.workspace).filter(raw_item=row)
-        open_runs = runs.filter(status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING]).exists()
+        open_runs = runs.filter(status__in=sorted(OPEN_RUNS)).exists()
         shown = {
             **outcomes.shown(row),
             "generated": [encode("gen", one) for one in made.values_list("id", flat=True)],

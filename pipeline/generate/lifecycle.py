@@ -25,6 +25,7 @@ from pipeline.models import (
     RawItem,
     RawItemStatus,
 )
+from pipeline.states import ITEMS_IN_MAKING, OPEN_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -171,7 +172,7 @@ def fail(generation: Generation, code: str, message: str) -> None:
         )
         _let_go(generation)
         for item in items_of(generation):
-            if item.status in {GeneratedItemStatus.QUEUED, GeneratedItemStatus.GENERATING}:
+            if item.status in ITEMS_IN_MAKING:
                 fail_item(generation, item, code, message, now)
         if raw is not None:
             finish_raw_item(raw, now)
@@ -193,7 +194,7 @@ def settle(generation: Generation, engine: Engine | None, made: int, now: dateti
 def finish_raw_item(raw: RawItem, now: datetime) -> None:
     """`processed` or `failed` once its last run is over; the raw item's lock makes two last ones take turns."""
     runs = Generation.everywhere.filter(raw_item=raw).values_list("status", flat=True)
-    is_under_way = not {GenerationStatus.QUEUED, GenerationStatus.RUNNING}.isdisjoint(runs)
+    is_under_way = not OPEN_RUNS.isdisjoint(runs)
     if raw.status not in {RawItemStatus.QUEUED, RawItemStatus.PROCESSING} or is_under_way:
         return
     if GeneratedItem.everywhere.filter(raw_item=raw).exclude(status=GeneratedItemStatus.FAILED).exists():

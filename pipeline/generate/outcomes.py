@@ -8,6 +8,7 @@ from config.core.ids import encode
 from pipeline import payloads
 from pipeline.generate import retry_rules
 from pipeline.models import GeneratedItem, GeneratedItemStatus, RawItemStatus
+from pipeline.states import ITEMS_IN_MAKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 PENDING, MADE, SKIPPED, FAILED = "pending", "made", "skipped", "failed"
 _RAW_FIELDS: Final = ("id", "engines", "variants", "skipped", "status", "reason", "deleted_at")
 _OPEN: Final = frozenset({"queued", "processing", "waiting_quota"})
-_UNDER_WAY: Final = frozenset({"queued", "generating"})
 _FIELDS: Final = (
     "id",
     "raw_item_id",
@@ -151,7 +151,7 @@ def _of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> dict[str
     if item["status"] == GeneratedItemStatus.FAILED:
         is_final = retry_rules.is_final(item["error"]) or item["deleted_at"] is not None
         return _outcome(FAILED, reason=item["error"] or {}, retryable=not is_final, item=item)
-    if item["revision"] or item["status"] not in _UNDER_WAY:
+    if item["revision"] or item["status"] not in ITEMS_IN_MAKING:
         return _outcome(MADE, item=item)
     if item["deleted_at"] is not None:
         return _outcome(SKIPPED, reason=_DELETED, retryable=False)

@@ -24,6 +24,7 @@ from config.core.datetimes import as_z
 from config.core.http_client import OutboundError, shared
 from pipeline.models import Source, WebSubStatus, WebSubSubscription
 from pipeline.sources.feeds.text import ILLEGAL
+from pipeline.states import ENDED_SUBSCRIPTIONS, POLLED_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +53,6 @@ MAX_PUSH_BYTES: Final = 20 * 1024 * 1024
 MESSAGE_CHARACTERS: Final = 500
 LEASED: Final = ("active", "renewing")
 ALGORITHMS: Final = frozenset({"sha1", "sha256", "sha384", "sha512"})
-POLLED: Final = ("active", "failing")
 
 
 def is_offered() -> bool:
@@ -148,7 +148,7 @@ def give_up(row: WebSubSubscription) -> None:
 
 def _is_still_wanted(row: WebSubSubscription) -> bool:
     source: Source = Source.everywhere.select_related("workspace").get(pk=row.source_id)
-    is_polled = source.status in POLLED and source.deleted_at is None
+    is_polled = source.status in POLLED_SOURCES and source.deleted_at is None
     return is_offered() and is_polled and source.workspace.is_at_work
 
 
@@ -246,12 +246,7 @@ def _wait_after(tries: int) -> timedelta:
 def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now: datetime) -> bool:
     """Whether the hub may go on with what it asks about; a `subscribe` that we wanted begins its lease."""
     row = WebSubSubscription.everywhere.filter(token=token).first()
-    if (
-        row is None
-        or topic != row.topic
-        or mode != "subscribe"
-        or row.status in {WebSubStatus.ENDED, WebSubStatus.DENIED}
-    ):
+    if row is None or topic != row.topic or mode != "subscribe" or row.status in ENDED_SUBSCRIPTIONS:
         return False
     asked = timedelta(seconds=lease_seconds) if lease_seconds else LEASE
     lease = max(SHORTEST_LEASE, min(asked, LONGEST_LEASE))
@@ -277,7 +272,7 @@ def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now:
 def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
     """The hub won't tell, or no longer; it is asked again in a week. False where nobody waits for its word."""
     row = WebSubSubscription.everywhere.filter(token=token).first()
-    if row is None or topic != row.topic or row.status in {WebSubStatus.ENDED, WebSubStatus.DENIED}:
+    if row is None or topic != row.topic or row.status in ENDED_SUBSCRIPTIONS:
         return False
     again = now + DENIED_WAIT
     reason = ILLEGAL.sub("", reason).strip()
@@ -304,10 +299,14 @@ def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetim
     `signature` is the header's `<algorithm>=<hex>` over the raw body, of which `pieces` are the parts in order.
     """
     row = WebSubSubscription.everywhere.filter(token=token).select_related("source__workspace").first()
-    if row is None or row.status in {WebSubStatus.ENDED, WebSubStatus.DENIED}:
+    if row is None or row.status in ENDED_SUBSCRIPTIONS:
         return False
     source = row.source
-    if source.status not in POLLED or source.deleted_at is not None or not source.workspace.is_at_work:
+    if (
+        source.status not in POLLED_SOURCES
+        or source.deleted_at is not None
+        or not source.workspace.is_at_work
+    ):
         _end(row)
         return False
     if row.hub.startswith("https://") and not _is_signed(_secret_of(row), signature, pieces):
@@ -353,7 +352,7 @@ def _wake(row: WebSubSubscription, now: datetime) -> None:
             return
         sleeps_longer = Q(wake_at__gt=moment) | Q(wake_at=None) | Q(attempts__gt=0)
         sources = Source.everywhere.filter(
-            sleeps_longer, pk=row.source_id, status__in=POLLED, deleted_at=None
+            sleeps_longer, pk=row.source_id, status__in=POLLED_SOURCES, deleted_at=None
         )
         sources.update(wake_at=moment, due_at=moment, **work_queue.overtake())
         dispatch.wake()

@@ -15,11 +15,12 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
-from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber, SubscriberStatus
+from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber
 from pipeline.platforms.email_newsletter.frame import inlined
 from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, look_of, write
 from pipeline.platforms.email_newsletter.session import Lost, NoAnswer, Reply, Session
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from pipeline.states import WANTED_SUBSCRIBERS
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -204,7 +205,7 @@ def _keep_late_word(row: MailDelivery, **said: Any) -> None:
 
 def bounce(subscriber: Subscriber, said: str, *, now: datetime, to: str = "bounced") -> bool:
     """Nothing is mailed there any more; False where that is so already."""
-    if subscriber.status not in {SubscriberStatus.ACTIVE, SubscriberStatus.PENDING}:
+    if subscriber.status not in WANTED_SUBSCRIBERS:
         return False
     states.move(subscriber, to, ended_at=now, reason=said[:REPLY_CHARACTERS], updated_at=now)
     return True

@@ -17,6 +17,7 @@ from pipeline.mailing.create import domain_of, new_delivery
 from pipeline.mailing.queue import put_in_line
 from pipeline.models import MailDelivery, Outlet, Subscriber, SubscriberStatus
 from pipeline.platforms.email_newsletter import ADDRESS
+from pipeline.states import WANTED_SUBSCRIBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,7 +116,7 @@ def confirm(subscriber: Subscriber, *, now: datetime) -> bool:
 
 def unsubscribe(subscriber: Subscriber, *, now: datetime) -> None:
     """At once and however often; what isn't on the list stays as it is."""
-    if subscriber.status in {SubscriberStatus.ACTIVE, SubscriberStatus.PENDING}:
+    if subscriber.status in WANTED_SUBSCRIBERS:
         _move(subscriber, "unsubscribed", now, ended_at=now)
 
 

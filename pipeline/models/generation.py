@@ -37,9 +37,6 @@ class GenerationQueue(models.TextChoices):
 
 
 class GenerationQuerySet(models.QuerySet[Any]):
-    def open(self) -> Self:
-        return self.filter(status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING])
-
     def ended(self) -> Self:
         return self.filter(status__in=[GenerationStatus.DONE, GenerationStatus.FAILED])
 

@@ -29,9 +29,6 @@ class RawItemQuerySet(models.QuerySet[Any]):
         """Without those of test tokens."""
         return self.filter(test=False)
 
-    def waiting_credits(self) -> Self:
-        return self.filter(status=RawItemStatus.WAITING_QUOTA, deleted_at=None)
-
     def failed(self) -> Self:
         """Nothing could be made of it."""
         return self.filter(status=RawItemStatus.FAILED, deleted_at=None)

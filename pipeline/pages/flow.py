@@ -17,13 +17,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from config.core.ids import encode
-from pipeline import labels
 from pipeline.dashboard.counts import Count, count_each, first_id_of
 from pipeline.dashboard.overview import Call, how_to_retry, page_of
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, RawItem
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import summary
 from pipeline.review.explanation import blockers_of, explain
+from pipeline.states import ITEMS_IN_MAKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -180,7 +180,7 @@ class _Reading:
         # One statement for each status, so that the index by status gives its first row.
         rows = [
             self._in_making(status).select_related("generation", "raw_item").order_by("id").first()
-            for status in sorted(labels.UNDER_WAY)
+            for status in sorted(ITEMS_IN_MAKING)
         ]
         item = min((row for row in rows if row is not None), key=lambda row: row.pk, default=None)
         if item is None:

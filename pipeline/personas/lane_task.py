@@ -31,6 +31,7 @@ from pipeline.models import (
 )
 from pipeline.personas import slots, topics
 from pipeline.sources.brand import zone_of
+from pipeline.states import POLLED_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,7 +94,7 @@ def _work(slot: BrandSlot, now: datetime) -> None:
         with transaction.atomic():
             source = _locked_source(slot)
             workspace = source.workspace
-            if source.status not in slots.AT_WORK or source.deleted_at is not None:
+            if source.status not in POLLED_SOURCES or source.deleted_at is not None:
                 note = {"code": "switched_off", "message": _("The source was switched off.")}
                 slots.end(slot, "skipped", source, workspace, now=now, note=note)
             elif not workspace.is_at_work:

@@ -17,7 +17,7 @@ from pipeline.generate.topics import select
 from pipeline.generate.topics.eligibility import engines_of, unavailable
 from pipeline.models import BrandPick, BrandSlot, BrandSlotStatus, Source, WorkspaceDefaults
 from pipeline.sources.brand import next_slot, zone_of
-from pipeline.states import OPEN_SLOTS
+from pipeline.states import OPEN_SLOTS, POLLED_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 KIND: Final = "brand"
-AT_WORK: Final = frozenset({"active", "failing"})
 SLOTS_SHOWN: Final = 50
 NEXT_SHOWN: Final = 5
 _WEEK: Final = timedelta(days=7)
@@ -42,7 +41,7 @@ def settle(source: Source, *, now: datetime) -> None:
     if source.type != KIND:
         return
     slot = open_slot(source)
-    if source.status not in AT_WORK or source.deleted_at is not None:
+    if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         if slot is not None:
             _end_now(slot, "skipped", _note("switched_off", _("The source was switched off.")), now)
         promise(source, None)
@@ -88,7 +87,7 @@ def end(
 ) -> None:
     """End a claimed slot and lay the next, in the caller's transaction. What was missed meanwhile is left out."""
     states.move(slot, status, under_lease=True, wake_at=None, attempts=0, ended_at=now, **changes)
-    if source.status not in AT_WORK or source.deleted_at is not None:
+    if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         promise(source, None)
         return
     following = next_slot(source.config, after=now, previous=slot.due_at, default_zone=workspace.timezone)

@@ -33,6 +33,7 @@ from pipeline.publish.announcements import (
 )
 from pipeline.publish.item_status import locked, refresh_item
 from pipeline.publish.payload import effective_overrides, fitted, payload_of, words_of
+from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -238,7 +239,7 @@ def keep_late_answer(
     if row.status in {PublicationStatus.SCHEDULED, PublicationStatus.FAILED} and item.deleted_at is None:
         take_over(row)
         _publish_by(attempt, row, now)
-    elif row.status not in {PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN}:
+    elif row.status not in PUBLICATIONS_IN_FLIGHT:
         is_published = row.status == PublicationStatus.PUBLISHED
         shown = posted_twice(row.external_id, attempt) if is_published else posted_after_all(attempt)
         Publication.everywhere.filter(pk=row.pk).update(error=shown, version=F("version") + 1, updated_at=now)

@@ -39,6 +39,7 @@ from pipeline.publish.results import (
 from pipeline.publish.timing import reschedule
 from pipeline.publish.timing.rate_caps import is_paced, wait_of
 from pipeline.publish.validation import why_closed
+from pipeline.states import PUBLICATIONS_IN_FLIGHT
 from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
@@ -326,7 +327,7 @@ def _keep_proof(row: Publication, sent: Sent, attempt: Attempt) -> None:
             .get(pk=row.pk)
         )
         made = Attempt.everywhere.get(pk=attempt.pk)
-        if fresh.status in {PublicationStatus.UNKNOWN, PublicationStatus.PUBLISHING} and made.status in {
+        if fresh.status in PUBLICATIONS_IN_FLIGHT and made.status in {
             AttemptStatus.STARTED,
             AttemptStatus.UNKNOWN,
         }:

@@ -17,7 +17,7 @@ from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import WHY_HELD
 from pipeline.publish.payload import assets_going_out, effective_overrides, fitted, payload_of
 from pipeline.publish.timing.queue_slots import lock_outlets, next_or_refuse
-from pipeline.states import PUBLISHABLE
+from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE
 from pipeline.switches import availability
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _already(outlet: Outlet, kept: Publication | None) -> Detail | None:
     if kept is not None and kept.status == PublicationStatus.PUBLISHED:
         message = f"It is already published there: {outlet.name}."
         return Detail("outlets", "already_published", message, extra)
-    if kept is not None and kept.status in {PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN}:
+    if kept is not None and kept.status in PUBLICATIONS_IN_FLIGHT:
         message = f"The publication to {outlet.name} is {kept.status}; wait for its outcome, or reconcile it."
         return Detail("outlets", "in_flight", message, extra)
     return None

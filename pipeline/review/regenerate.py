@@ -31,6 +31,7 @@ from pipeline.models import (
 from pipeline.review.decisions import is_drawn, refuse_deleted
 from pipeline.review.rerender import draw_again, write
 from pipeline.review.rerender import locked as _locked
+from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.sentence_edits import collapse
 from pipeline.writers.base import NO_HINTS
@@ -100,7 +101,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
         raw = _source_of(item)
         row = _locked(item)
         refuse_deleted(row)
-        if row.status in {GeneratedItemStatus.QUEUED, GeneratedItemStatus.GENERATING}:
+        if row.status in ITEMS_IN_MAKING:
             message = f"It is {row.status}; wait until it is made."
             raise Conflict.because(code="not_made_yet", message=message)
         last = GeneratedItem.everywhere.filter(variant_group=row.variant_group).aggregate(

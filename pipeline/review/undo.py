@@ -12,8 +12,9 @@ from config.core import states
 from config.core.errors import Conflict
 from config.core.ids import decode
 from pipeline import publish
-from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus, Revision
+from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, Revision
 from pipeline.review import asset_order, bulk_review, decisions, variants
+from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,9 +34,7 @@ def _approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now: date
     publish.lock_groups([item.variant_group])
     row: GeneratedItem = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     states.refuse_other_version(row.version, former["version"])
-    if Publication.everywhere.filter(
-        item=row, status__in=(PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN)
-    ).exists():
+    if Publication.everywhere.filter(item=row, status__in=sorted(PUBLICATIONS_IN_FLIGHT)).exists():
         message = "It is being published at this moment; wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
     _put_back(row, former, now)

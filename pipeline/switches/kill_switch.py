@@ -12,7 +12,8 @@ from accounts import audit
 from config.core import dispatch, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Invalid
-from pipeline.models import Generation, GenerationStatus, Publication, PublicationStatus, Switch
+from pipeline.models import Generation, Publication, PublicationStatus, Switch
+from pipeline.states import OPEN_RUNS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -112,9 +113,7 @@ def _wake(switch: Switch, now: datetime) -> None:
             waits &= Q(platform=switch.platform)
     else:
         model = Generation
-        waits = Q(
-            status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING], error__code=MODEL_CALLS_STOPPED
-        )
+        waits = Q(status__in=sorted(OPEN_RUNS), error__code=MODEL_CALLS_STOPPED)
     if switch.workspace_id is not None:
         waits &= Q(workspace_id=switch.workspace_id)
     with transaction.atomic():

@@ -16,6 +16,7 @@ from config.core import crash_points, ids, jobs
 from config.operations import media_sweep, retention
 from pipeline.media import media_folder
 from pipeline.models import Asset, Event, GeneratedItem
+from pipeline.states import ITEMS_IN_MAKING
 from tests.documents.text import ROOT, between, read, rows
 from tests.operations import machine
 from tests.pipeline.steps import make_items
@@ -208,7 +209,7 @@ def test_only_files_that_no_served_row_names_are_swept(item, settings):
     assert resting(root) == {f"{home}/revoked.png", f"{home}/gone.png", orphan}
 
 
-@pytest.mark.parametrize("status", media_sweep.BEING_MADE)
+@pytest.mark.parametrize("status", sorted(ITEMS_IN_MAKING))
 def test_what_was_deleted_while_it_was_made_goes(item, settings, status):
     GeneratedItem.everywhere.filter(pk=item.pk).update(status=status, deleted_at=NOW)
     Asset.everywhere.filter(item=item).delete()
@@ -217,7 +218,7 @@ def test_what_was_deleted_while_it_was_made_goes(item, settings, status):
     assert f"{item.pk.hex}/film.mp4" in resting(settings.MEDIA_ROOT)
 
 
-@pytest.mark.parametrize("status", media_sweep.BEING_MADE)
+@pytest.mark.parametrize("status", sorted(ITEMS_IN_MAKING))
 def test_what_a_run_has_drawn_waits_for_its_rows(item, settings, status):
     GeneratedItem.everywhere.filter(pk=item.pk).update(status=status)
     Asset.everywhere.filter(item=item).delete()

@@ -2,7 +2,6 @@
 
 from pipeline.ingest.collect.crud import (
     CHANGEABLE,
-    POLLED,
     SourceSettings,
     change,
     checked,
@@ -30,7 +29,6 @@ __all__ = [
     "CHANGEABLE",
     "DELISTED_WAIT",
     "MESSAGE_CHARACTERS",
-    "POLLED",
     "Preview",
     "Previewed",
     "SourceSettings",

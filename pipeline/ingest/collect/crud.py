@@ -28,7 +28,8 @@ from pipeline.ingest.collect.validation import (
     refuse_unavailable,
     written,
 )
-from pipeline.models import Source, SourceStatus
+from pipeline.models import Source
+from pipeline.states import POLLED_SOURCES
 from pipeline.switches.availability import EngineUnavailable, SourceUnavailable
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ CHANGEABLE: Final = (
 )
 
 
-POLLED: Final = frozenset({"active", "failing"})
 _ABILITIES: Final = frozenset({"config", "engines", "persona_id"})
 """What decides whether a source can work here."""
 
@@ -205,13 +205,13 @@ def change(
         status = changes.get("status")
         becomes = status or row.status
         is_other = any(values[name] != getattr(row, name) for name in _ABILITIES & values.keys())
-        if becomes in POLLED and (becomes != row.status or is_other):
+        if becomes in POLLED_SOURCES and (becomes != row.status or is_other):
             refuse_unavailable(_as_changed(row, values))
         if status is not None and status != row.status:
             _switch(row, status, workspace, fetches=kind.fetches, now=now)
         elif (
             kind.fetches
-            and row.status in {SourceStatus.ACTIVE, SourceStatus.FAILING}
+            and row.status in POLLED_SOURCES
             and values.keys() & {"config", "poll_interval_minutes"}
         ):
             values["wake_at"] = values["due_at"] = now
@@ -234,7 +234,7 @@ def _as_changed(row: Source, values: Mapping[str, Any]) -> Source:
 
 
 def _switch(row: Source, status: str, workspace: Workspace, *, fetches: bool, now: datetime) -> None:
-    if status == "active" and row.status not in {SourceStatus.ACTIVE, SourceStatus.FAILING}:
+    if status == "active" and row.status not in POLLED_SOURCES:
         refuse_past_plan(workspace, test=row.test)
     wake_at = now if status == "active" and fetches else None
     states.move(
@@ -259,7 +259,7 @@ def poll_now(source: Source, *, now: datetime) -> Source:
         raise Conflict.because(code="not_fetched", message=message, field="type")
     with transaction.atomic():
         # The status is asked in the statement itself: a source that is paused at this moment stays so.
-        woken = Source.everywhere.filter(pk=source.pk, status__in=POLLED, deleted_at=None).update(
+        woken = Source.everywhere.filter(pk=source.pk, status__in=POLLED_SOURCES, deleted_at=None).update(
             wake_at=now, due_at=now, request_id=request_id(), **work_queue.overtake()
         )
         source.refresh_from_db()
@@ -297,9 +297,9 @@ def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
         row: Source = Source.everywhere.select_for_update().get(pk=source.pk)
         if row.deleted_at is None:
             return row
-        if row.status in POLLED:
+        if row.status in POLLED_SOURCES:
             refuse_past_plan(workspace, test=row.test)
-        wake_at = now if row.status in POLLED and kind_of(row.type).fetches else None
+        wake_at = now if row.status in POLLED_SOURCES and kind_of(row.type).fetches else None
         Source.everywhere.filter(pk=row.pk).update(
             deleted_at=None,
             wake_at=wake_at,

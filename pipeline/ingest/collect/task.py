@@ -27,12 +27,12 @@ from config.core.datetimes import as_z
 from config.core.http_client import shared
 from pipeline import events, payloads
 from pipeline.ingest import websub
-from pipeline.ingest.collect.crud import POLLED
 from pipeline.ingest.collect.fetch import fetch, follow, host_of
 from pipeline.ingest.collect.store import take_in
 from pipeline.ingest.collect.validation import kind_of
 from pipeline.models import Source, SourceStatus
 from pipeline.plugins import PluginError, TryLater
+from pipeline.states import POLLED_SOURCES
 from pipeline.switches import host_slots
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def give_up(source: Source) -> None:
 
 
 def _poll(source: Source, now: datetime) -> None:
-    if source.status not in POLLED or source.deleted_at is not None:
+    if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         source.sleep_until(None, attempts=0)
         return
     workspace = _workspace_of(source)

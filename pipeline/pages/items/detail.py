@@ -18,7 +18,7 @@ from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.items.scenes import scenes_of
 from pipeline.review import storyboards
-from pipeline.states import EDITABLE, PUBLISHABLE
+from pipeline.states import EDITABLE, ITEMS_IN_MAKING, PUBLISHABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         **head(place, row),
         "look": preview.look_of(row, there, claims.numbered(row)),
         "scenes": scenes,
-        "fits": fits.fits_of(row, now=now) if row.body and row.status not in labels.UNDER_WAY else (),
+        "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
         "map": claims.map_of(row),
         "checks": summary.checks_of(row),
         "siblings": siblings,
@@ -102,7 +102,7 @@ def head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "hold": labels.HOLDS.get(row.held, row.held),
         "flag": labels.FLAGS.get(row.flagged, ""),
         "variant": row.variant_index + 1 if row.variant_index else 0,
-        "is_under_way": row.status in labels.UNDER_WAY,
+        "is_under_way": row.status in ITEMS_IN_MAKING,
         "is_editable": row.status in EDITABLE,
         "is_publishable": row.status in PUBLISHABLE,
         "needs_approval": _needs_approval(row),
@@ -131,7 +131,7 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
             .values("outlet__name", "status", "next_attempt_at")
         )
         sent = [one for one in sent if one["next_attempt_at"] is None or one["next_attempt_at"] <= now]
-    is_moving = row.status in labels.UNDER_WAY or (bool(sent) and not row.held)
+    is_moving = row.status in ITEMS_IN_MAKING or (bool(sent) and not row.held)
     if not is_moving:
         return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for(request, _PART) else ""
     context = {

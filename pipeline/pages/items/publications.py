@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
@@ -12,6 +12,7 @@ from config.core.datetimes import read_moment
 from pipeline import labels, publish
 from pipeline.models import Attempt, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_if_known
+from pipeline.states import UNSENT_PUBLICATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from accounts.pages.workspace_view import Place
     from pipeline.models import GeneratedItem
-
-_WAITING: Final = frozenset({"scheduled", "publishing"})
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
             and platform.can_remove
             and row.step != PublicationStep.REMOVE
         ),
-        is_open=row.status in _WAITING,
+        is_open=row.status in UNSENT_PUBLICATIONS,
     )
 
 

@@ -13,6 +13,7 @@ from pipeline.dashboard.overview import Call, looked_at
 from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import summary
+from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.normalization import plain_text
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Seen:
 
     @property
     def is_under_way(self) -> bool:
-        return self.item.status in labels.UNDER_WAY
+        return self.item.status in ITEMS_IN_MAKING
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Outcome:
     @property
     def ready(self) -> int:
         return sum(
-            one.item.status not in {*labels.UNDER_WAY, GeneratedItemStatus.FAILED} and not one.hold
+            one.item.status not in {*ITEMS_IN_MAKING, GeneratedItemStatus.FAILED} and not one.hold
             for one in self.items
         )
 

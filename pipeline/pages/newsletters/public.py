@@ -22,6 +22,7 @@ from config.core import limits
 from config.core.clock import utc_now
 from pipeline.mailing import subscribers
 from pipeline.models import SubscriberStatus
+from pipeline.states import WANTED_SUBSCRIBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +105,7 @@ def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks, POST confirms: a mail program that opens links in advance confirms nothing."""
     found = subscribers.find(token)
-    if found is None or found.status not in {SubscriberStatus.PENDING, SubscriberStatus.ACTIVE}:
+    if found is None or found.status not in WANTED_SUBSCRIBERS:
         return render(request, "pages/newsletters/over.html", status=404)
     is_on = found.status == SubscriberStatus.ACTIVE
     if request.method == "POST":
@@ -128,7 +129,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     context = {
         "name": _name(found.outlet),
         "subscriber": found,
-        "is_on": found.status in {SubscriberStatus.ACTIVE, SubscriberStatus.PENDING},
+        "is_on": found.status in WANTED_SUBSCRIBERS,
     }
     return render(request, "pages/newsletters/unsubscribe.html", context)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.core.clock import utc_now
-from pipeline import labels
 from pipeline.models import Asset
 from pipeline.pages.items import claims, preview, summary
 from pipeline.pages.items.detail import head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
 from pipeline.review import asset_order
+from pipeline.states import ITEMS_IN_MAKING
 
 if TYPE_CHECKING:
     from accounts.pages.workspace_view import Place
@@ -28,7 +28,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     this = next(one for one in story.items if one.id == row.pk)
     siblings = story.among(this)
     rest = [one for one in story.firsts if one.group != row.variant_group]
-    is_shown = bool(row.revision) and row.status not in labels.UNDER_WAY
+    is_shown = bool(row.revision) and row.status not in ITEMS_IN_MAKING
     return {
         **head(place, row),
         "story": story,

@@ -10,8 +10,9 @@ from django.shortcuts import get_object_or_404, render
 from accounts.pages.workspace_view import Place, page
 from config.core.ids import decode, encode
 from pipeline import labels
-from pipeline.models import RawItemStatus, Source, SourceEntry, SourceStatus
+from pipeline.models import RawItemStatus, Source, SourceEntry
 from pipeline.pages.sources import health, lane_log
+from pipeline.states import POLLED_SOURCES
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,7 +43,7 @@ def sources(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _next_of(one: Source) -> datetime | None:
     """When it is polled next; of a brand lane, when it makes something next."""
-    if one.status not in {SourceStatus.ACTIVE, SourceStatus.FAILING}:
+    if one.status not in POLLED_SOURCES:
         return None
     return one.due_at if one.type == "brand" else one.wake_at
 
@@ -82,7 +83,7 @@ def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 def head(place: Place, row: Source, tab: str) -> dict[str, Any]:
     kind = health.kind_of(row)
-    is_at_work = row.status in {SourceStatus.ACTIVE, SourceStatus.FAILING}
+    is_at_work = row.status in POLLED_SOURCES
     is_lane = row.type == "brand"
     token = row.inbound_token
     return {

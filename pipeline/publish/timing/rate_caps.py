@@ -12,6 +12,7 @@ from django.db.models.functions import Cast
 from config.core.datetimes import as_z
 from pipeline.models import Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_of
+from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +96,7 @@ def _posted(outlet: Outlet, rules: Rules, now: datetime) -> list[datetime]:
     since = now - max(DAY, rules.gap or DAY)
     rows = Publication.everywhere.filter(outlet=outlet)
     # First what is under way: what ends meanwhile is then seen twice, and never between the two.
-    open_ones = rows.filter(status__in=[PublicationStatus.PUBLISHING, PublicationStatus.UNKNOWN]).annotate(
+    open_ones = rows.filter(status__in=sorted(PUBLICATIONS_IN_FLIGHT)).annotate(
         called_at=Max("attempts_made__started_at")
     )
     made = {key: at for key, at in open_ones.values_list("pk", "called_at") if at is not None and at > since}

@@ -15,6 +15,7 @@ from pipeline import publish
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.publish.timing.rate_caps import is_resting, rules_of
 from pipeline.schedule.planning.planner import DAY, Lane, Opening, Post, Traits
+from pipeline.states import OPEN_PUBLICATIONS
 from pipeline.text.wall_clock import zone_named
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.text.wall_clock import Slot
 
-OPEN: Final = ("scheduled", "publishing", "unknown")
 BESIDE: Final = timedelta(days=7)
 """How far around the plan's stretch its neighbours are looked for."""
 _ITEM: Final = ("variant_group", "raw_item_id", "source_id", "topic_id", "engine_output", "bucket")
@@ -108,7 +108,7 @@ def _posts(
     reach = max([BESIDE, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
     between = (starts_at - reach, ends_at + reach)
     rows = Publication.everywhere.filter(outlet__in=outlets).filter(
-        Q(status__in=OPEN, due_at__range=between) | Q(published_at__range=between)
+        Q(status__in=sorted(OPEN_PUBLICATIONS), due_at__range=between) | Q(published_at__range=between)
     )
     columns = [f"item__{name}" for name in _ITEM]
     found: defaultdict[UUID, list[Post]] = defaultdict(list)

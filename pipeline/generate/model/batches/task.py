@@ -16,8 +16,9 @@ from config.core.crash_points import crash_point
 from pipeline.generate.model import account
 from pipeline.generate.model.batches import calls as sending
 from pipeline.generate.model.batches.requests import told, wake
-from pipeline.models import BatchedCall, Generation, GenerationStatus, ModelBatch, ModelBatchStatus
+from pipeline.models import BatchedCall, Generation, ModelBatch, ModelBatchStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from pipeline.states import OPEN_RUNS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -227,9 +228,7 @@ def _others(batch: ModelBatch) -> QuerySet[ModelBatch]:
 
 def _is_awaited(batch: ModelBatch) -> bool:
     open_calls = batch.calls.filter(outcome="", is_late=False)
-    return bool(
-        open_calls.filter(generation__status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING]).exists()
-    )
+    return bool(open_calls.filter(generation__status__in=sorted(OPEN_RUNS)).exists())
 
 
 def _decline(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
