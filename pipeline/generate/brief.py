@@ -164,7 +164,8 @@ def _take(generation: Generation, writer: Writer, source: SourceText, raw_item_i
     if row.refusal is not None and row.refused_at is not None and row.refused_at >= generation.created_at:
         raise Refused(row.refusal["message"], code=row.refusal["code"])
     message = "Another run of the same raw item asks the model; this one goes on with what it answers."
-    is_asleep = Generation.everywhere.filter(pk=row.asked_by_id, attempts=0).exists()
+    asker = row.asked_by_id
+    is_asleep = asker is not None and Generation.everywhere.filter(pk=asker, attempts=0).exists()
     wait = row.asked_until - now if is_asleep and row.asked_until is not None else AWAIT
     raise TryLater(message, code=BRIEF_AWAITED, after=max(wait, AWAIT))
 

@@ -128,7 +128,7 @@ def source_text(generation: Generation) -> SourceText:
     """With its videos and pictures where the engine shows them."""
     source = text_of(generation.raw_item_id, generation.raw_version)
     engine = plugins.get("engines", generation.engine, Engine)
-    if "video" not in engine.made_from:
+    if "video" not in engine.made_from or generation.raw_item_id is None:
         return source
     raw: RawItem = RawItem.everywhere.get(pk=generation.raw_item_id)
     return replace(source, material=footage.material_of(raw))

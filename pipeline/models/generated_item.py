@@ -161,7 +161,7 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
         return self.exclude(flagged="")
 
 
-class OwnGeneratedItems(WorkspaceQuerySet[Any], GeneratedItemQuerySet):
+class OwnGeneratedItems(WorkspaceQuerySet[Any], GeneratedItemQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -231,8 +231,8 @@ class GeneratedItem(WorkspaceRow):
     updated_at = models.DateTimeField(default=utc_now)
     deleted_at = models.DateTimeField(null=True)
 
-    everywhere = GeneratedItemQuerySet.as_manager()
-    objects = OwnGeneratedItems.as_manager()
+    everywhere: ClassVar = GeneratedItemQuerySet.as_manager()
+    objects: ClassVar = OwnGeneratedItems.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "generated_item"

@@ -41,7 +41,7 @@ class GenerationQuerySet(models.QuerySet[Any]):
         return self.filter(status__in=[GenerationStatus.DONE, GenerationStatus.FAILED])
 
 
-class OwnGenerations(WorkspaceQuerySet[Any], GenerationQuerySet):
+class OwnGenerations(WorkspaceQuerySet[Any], GenerationQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -80,8 +80,8 @@ class Generation(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
-    everywhere = GenerationQuerySet.as_manager()
-    objects = OwnGenerations.as_manager()
+    everywhere: ClassVar = GenerationQuerySet.as_manager()
+    objects: ClassVar = OwnGenerations.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "generation"

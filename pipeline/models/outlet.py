@@ -32,7 +32,7 @@ class OutletQuerySet(models.QuerySet[Any]):
         return self.filter(status=OutletStatus.NEEDS_RECONNECT, deleted_at=None)
 
 
-class OwnOutlets(WorkspaceQuerySet[Any], OutletQuerySet):
+class OwnOutlets(WorkspaceQuerySet[Any], OutletQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -86,8 +86,8 @@ class Outlet(WorkspaceRow, DueModel):
     # Read along by the hands that publish; no column.
     is_on_hold: bool
 
-    everywhere = OutletQuerySet.as_manager()
-    objects = OwnOutlets.as_manager()
+    everywhere: ClassVar = OutletQuerySet.as_manager()
+    objects: ClassVar = OwnOutlets.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "outlet"

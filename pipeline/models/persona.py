@@ -132,7 +132,7 @@ class PersonaDraftQuerySet(models.QuerySet[Any]):
         return self.filter(status=PersonaDraftStatus.FAILED)
 
 
-class OwnPersonaDrafts(WorkspaceQuerySet[Any], PersonaDraftQuerySet):
+class OwnPersonaDrafts(WorkspaceQuerySet[Any], PersonaDraftQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -162,8 +162,8 @@ class PersonaDraft(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
-    everywhere = PersonaDraftQuerySet.as_manager()
-    objects = OwnPersonaDrafts.as_manager()
+    everywhere: ClassVar = PersonaDraftQuerySet.as_manager()
+    objects: ClassVar = OwnPersonaDrafts.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "draft"

@@ -131,7 +131,7 @@ class PublicationQuerySet(models.QuerySet[Any]):
         return self.exclude(status__in=[PublicationStatus.CANCELLED, PublicationStatus.REMOVED])
 
 
-class OwnPublications(WorkspaceQuerySet[Any], PublicationQuerySet):
+class OwnPublications(WorkspaceQuerySet[Any], PublicationQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -190,8 +190,8 @@ class Publication(WorkspaceRow, DueModel):
     is_on_hold: bool
     attempts_before: int
 
-    everywhere = PublicationQuerySet.as_manager()
-    objects = OwnPublications.as_manager()
+    everywhere: ClassVar = PublicationQuerySet.as_manager()
+    objects: ClassVar = OwnPublications.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "publication"
@@ -251,7 +251,7 @@ class AttemptQuerySet(models.QuerySet[Any]):
         return self.filter(status__in=[AttemptStatus.STARTED, AttemptStatus.UNKNOWN])
 
 
-class OwnAttempts(WorkspaceQuerySet[Any], AttemptQuerySet):
+class OwnAttempts(WorkspaceQuerySet[Any], AttemptQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -273,8 +273,8 @@ class Attempt(WorkspaceRow):
     # The deadline of its call by `monotonic()`, for the hand that makes it; no column.
     ends: float
 
-    everywhere = AttemptQuerySet.as_manager()
-    objects = OwnAttempts.as_manager()
+    everywhere: ClassVar = AttemptQuerySet.as_manager()
+    objects: ClassVar = OwnAttempts.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "attempt"

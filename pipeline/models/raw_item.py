@@ -38,7 +38,7 @@ class RawItemQuerySet(models.QuerySet[Any]):
         return self.filter(status__in=[RawItemStatus.FAILED, RawItemStatus.WAITING_QUOTA], deleted_at=None)
 
 
-class OwnRawItems(WorkspaceQuerySet[Any], RawItemQuerySet):
+class OwnRawItems(WorkspaceQuerySet[Any], RawItemQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -82,8 +82,8 @@ class RawItem(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    everywhere = RawItemQuerySet.as_manager()
-    objects = OwnRawItems.as_manager()
+    everywhere: ClassVar = RawItemQuerySet.as_manager()
+    objects: ClassVar = OwnRawItems.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "raw_item"

@@ -37,7 +37,7 @@ class SourceQuerySet(models.QuerySet[Any]):
         return self.filter(status__in=[SourceStatus.FAILING, SourceStatus.GONE], deleted_at=None)
 
 
-class OwnSources(WorkspaceQuerySet[Any], SourceQuerySet):
+class OwnSources(WorkspaceQuerySet[Any], SourceQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -88,8 +88,8 @@ class Source(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    everywhere = SourceQuerySet.as_manager()
-    objects = OwnSources.as_manager()
+    everywhere: ClassVar = SourceQuerySet.as_manager()
+    objects: ClassVar = OwnSources.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "source"

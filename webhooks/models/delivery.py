@@ -40,7 +40,7 @@ class DeliveryQuerySet(models.QuerySet[Any]):
         return self.filter(status=DeliveryStatus.FAILED)
 
 
-class OwnDeliveries(WorkspaceQuerySet[Any], DeliveryQuerySet):
+class OwnDeliveries(WorkspaceQuerySet[Any], DeliveryQuerySet):  # type: ignore[override]
     """The same of one workspace."""
 
 
@@ -58,8 +58,8 @@ class Delivery(WorkspaceRow, DueModel):
     read_at: float = -inf
     """Of this instance, by the monotonic clock: when its endpoint and its event were read. No column."""
 
-    everywhere = DeliveryQuerySet.as_manager()
-    objects = OwnDeliveries.as_manager()
+    everywhere: ClassVar = DeliveryQuerySet.as_manager()
+    objects: ClassVar = OwnDeliveries.as_manager()
 
     class Meta(WorkspaceRow.Meta):
         db_table = "delivery"

@@ -124,7 +124,7 @@ def _found(
     place: Place, endpoint: Endpoint, form: LogFilter, before: str, now: datetime
 ) -> QuerySet[Delivery]:
     """Newest first, by the index of the endpoint's log; however deep, a page costs the same."""
-    found = Delivery.objects.of(place.workspace).filter(endpoint=endpoint)
+    found: QuerySet[Delivery] = Delivery.objects.of(place.workspace).filter(endpoint=endpoint)
     if form.cleaned_data["outcome"]:
         found = found.filter(status=form.cleaned_data["outcome"])
     if form.cleaned_data["event"]:
