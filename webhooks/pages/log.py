@@ -141,12 +141,13 @@ def _found(
     last_attempt = (
         DeliveryAttempt.objects.of(place.workspace).filter(delivery=OuterRef("pk")).order_by("-number")
     )
-    return (
+    rows: QuerySet[Delivery] = (
         found.select_related("event")
         .defer("event__body")
         .annotate(last_took=Subquery(last_attempt.values("duration_ms")[:1]))
         .order_by("-id")
     )
+    return rows
 
 
 def _row(delivery: Delivery, now: datetime, zone: str) -> Row:
@@ -174,7 +175,8 @@ def _seconds(outcome: labels.Outcome) -> int:
 
 def _find_delivery(place: Place, endpoint: Endpoint, dlv: UUID) -> Delivery:
     found = Delivery.objects.of(place.workspace).select_related("event").filter(endpoint=endpoint, pk=dlv)
-    return get_object_or_404(found)
+    row: Delivery = get_object_or_404(found)
+    return row
 
 
 def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:

@@ -106,7 +106,8 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
 
 def _find(place: Place, pub: UUID) -> Publication:
     rows = Publication.objects.of(place.workspace).select_related("item", "outlet", "workspace", "queue")
-    return get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
+    row: Publication = get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
+    return row
 
 
 def _asked(request: HttpRequest, place: Place, form: MoveForm) -> tuple[datetime | None, WallClock | None]:

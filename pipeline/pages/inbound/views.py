@@ -121,7 +121,8 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
 def find_source(place: Place, src: UUID) -> Source:
     """One of this workspace's webhook sources with an address of its own; 404 for everything else."""
     there = Source.objects.of(place.workspace).filter(type="webhook", is_push=False, deleted_at=None)
-    return get_object_or_404(there, pk=src)
+    row: Source = get_object_or_404(there, pk=src)
+    return row
 
 
 def _context(source: Source) -> dict[str, Any]:

@@ -145,7 +145,8 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 def _find_publication(place: Place, pub: UUID) -> Publication:
     rows = Publication.objects.of(place.workspace).filter(test=False, item__deleted_at=None)
-    return get_object_or_404(rows.select_related("item", "outlet"), pk=pub)
+    row: Publication = get_object_or_404(rows.select_related("item", "outlet"), pk=pub)
+    return row
 
 
 @page("edit", methods=("POST",))

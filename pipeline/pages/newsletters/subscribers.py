@@ -49,12 +49,13 @@ class ImportForm(forms.Form):
 
 
 def _outlet(place: Place, out: UUID) -> Outlet:
-    return get_object_or_404(
+    row: Outlet = get_object_or_404(
         Outlet.objects.of(place.workspace).select_related("workspace"),
         pk=out,
         platform=subscribing.KIND,
         deleted_at=None,
     )
+    return row
 
 
 def _back(place: Place, out: UUID) -> HttpResponse:

@@ -39,7 +39,8 @@ ROWS: Final = 20
 
 def find_outlet(place: Place, out: UUID) -> Outlet:
     rows = Outlet.objects.of(place.workspace).select_related("workspace").filter(deleted_at=None)
-    return get_object_or_404(rows, pk=out)
+    row: Outlet = get_object_or_404(rows, pk=out)
+    return row
 
 
 @page("look", methods=("GET",))

@@ -50,7 +50,8 @@ def _next_of(one: Source) -> datetime | None:
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
     rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
-    return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
+    row: Source = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
+    return row
 
 
 @page("look", methods=("GET",))

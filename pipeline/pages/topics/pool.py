@@ -39,7 +39,8 @@ def _of(place: Place, persona: Persona) -> Any:
 
 def _find(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -> Topic:
     rows = _of(place, persona).filter(pk=top)
-    return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
+    row: Topic = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
+    return row
 
 
 @page("edit", methods=("GET",))
