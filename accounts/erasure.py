@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from accounts import audit, mails, members
+from accounts import audit, limits, mails, members
 from accounts.models import (
     ApiToken,
     IdempotencyKey,
@@ -30,7 +30,6 @@ from accounts.models import (
     WhitelistRequest,
     Workspace,
 )
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Invalid

@@ -18,9 +18,8 @@ from django.db.models import Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from accounts import audit, mails
+from accounts import audit, limits, mails
 from accounts.models import Invitation, Membership, NoticeChoice, User, Workspace
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode

@@ -13,9 +13,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from accounts import audit, credits
+from accounts import audit, credits, limits
 from accounts.models import Membership, Plan, User, Workspace
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.clock import utc_now
 from config.core.encrypted_fields import SealedTextField
 from config.core.errors import Conflict, Invalid
@@ -108,9 +108,11 @@ def timezone_choices() -> list[tuple[str, str]]:
 
 
 def _refuse_bad_name(name: str) -> None:
-    if not 1 <= len(name) <= limits.NAME_CHARACTERS:
+    if not 1 <= len(name) <= core_limits.NAME_CHARACTERS:
         raise Invalid.one(
-            field="name", code="length", message=f"Give a name of 1 to {limits.NAME_CHARACTERS} characters."
+            field="name",
+            code="length",
+            message=f"Give a name of 1 to {core_limits.NAME_CHARACTERS} characters.",
         )
 
 

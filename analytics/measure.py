@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from django.db import transaction
 
-from analytics import rollup
+from analytics import limits, rollup
 from analytics.models import Measurement, Measuring
 from analytics.states import DONE
-from config.core import limits, states
+from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import publish

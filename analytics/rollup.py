@@ -35,9 +35,9 @@ from analytics.models import (
     RollupDay,
 )
 from analytics.periods import DateBuckets
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from pipeline import limits
 from pipeline.models import HitCount
 from pipeline.platforms.base import METRICS
 

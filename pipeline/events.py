@@ -12,8 +12,8 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.ids import encode, uuid7
-from config.core.limits import EVENT_BYTES
 from config.core.middleware import request_id
+from pipeline.limits import EVENT_BYTES
 from pipeline.models import Event, EventPosition
 
 if TYPE_CHECKING:

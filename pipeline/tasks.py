@@ -10,8 +10,8 @@ from django.conf import settings
 
 from accounts import notices
 from accounts.models import NoticeDigest
-from config.core import jobs, limits
-from pipeline import generate, mailing, outlets, personas, publish
+from config.core import jobs
+from pipeline import generate, limits, mailing, outlets, personas, publish
 from pipeline.generate.model import batches
 from pipeline.ingest import collect, push, websub
 from pipeline.models import (

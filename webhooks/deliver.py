@@ -16,12 +16,12 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from config.core import counters, dispatch, jobs, limits, logs, states, task_runs, work_queue
+from config.core import counters, dispatch, jobs, logs, states, task_runs, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy, TimedOut
 from config.core.ids import encode
-from webhooks import signing
+from webhooks import limits, signing
 from webhooks.models import Delivery, DeliveryStatus, Endpoint
 from webhooks.pace import EndpointRate
 from webhooks.results import Sent, Success, is_healthy, is_open, record, record_successes

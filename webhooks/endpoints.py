@@ -11,13 +11,14 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 
 from accounts import audit
-from config.core import dispatch, limits, states, work_queue
+from accounts import limits as accounts_limits
+from config.core import dispatch, states, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
-from webhooks import signing, validation
+from webhooks import limits, signing, validation
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 from webhooks.results import is_open
 
@@ -114,14 +115,14 @@ def change(
 
 def rotate_secret(
     endpoint: Endpoint,
-    overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT,
+    overlap: timedelta = accounts_limits.TOKEN_OVERLAP_DEFAULT,
     *,
     actor: str,
     now: datetime | None = None,
 ) -> str:
     """A new secret; for `overlap` (0 to 7 days) the old one signs beside it. Returns the new one, for once."""
-    if not timedelta(0) <= overlap <= limits.TOKEN_OVERLAP_MOST:
-        days = limits.TOKEN_OVERLAP_MOST.days
+    if not timedelta(0) <= overlap <= accounts_limits.TOKEN_OVERLAP_MOST:
+        days = accounts_limits.TOKEN_OVERLAP_MOST.days
         raise Invalid.one(
             field="overlap", code="out_of_range", message=f"Choose an overlap from 0 to {days} days."
         )

@@ -10,11 +10,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from accounts import audit
-from config.core import dispatch, limits, states, work_queue
+from config.core import dispatch, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, first_of, uuid7
+from webhooks import limits
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, Recovery, RecoveryStatus
 from webhooks.results import is_healthy, is_open
 

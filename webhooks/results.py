@@ -16,10 +16,11 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import notices
-from config.core import counters, limits, states
+from config.core import counters, states
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.ids import encode
+from webhooks import limits
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint, EndpointStatus
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from config.core import limits
 from config.core.ids import first_of
 from pipeline.models import Event
+from webhooks import limits
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 
 if TYPE_CHECKING:

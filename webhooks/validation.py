@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.errors import Detail, Invalid
 from config.core.http_client import AddressRefused, OutboundError, Policy, connect
 from pipeline.events import TYPES
+from webhooks import limits
 from webhooks.models import EVERY_EVENT
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def problems_of_url(url: str) -> list[Detail]:
     def problem(code: str, message: str) -> list[Detail]:
         return [Detail("url", code, message)]
 
-    if len(url) > limits.URL_CHARACTERS:
-        return problem("too_long", f"Use at most {limits.URL_CHARACTERS} characters.")
+    if len(url) > core_limits.URL_CHARACTERS:
+        return problem("too_long", f"Use at most {core_limits.URL_CHARACTERS} characters.")
     try:
         parts = urlsplit(url)
         has_host, _ = bool(parts.hostname), parts.port

@@ -13,8 +13,8 @@ from django_ratelimit.core import get_usage  # type: ignore[import-untyped]
 from redis import RedisError
 from rest_framework.authentication import BaseAuthentication
 
+from accounts import limits
 from accounts.access import tokens
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError, Detail
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import connection, transaction
 
+from accounts import limits
 from accounts.models import IdempotencyKey
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.encrypted_fields import seal, unseal

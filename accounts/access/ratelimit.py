@@ -15,7 +15,7 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config.core import limits
+from accounts import limits
 from config.core.database.sqlite import MAY_BE_LOST
 
 if TYPE_CHECKING:

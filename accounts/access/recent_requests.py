@@ -20,7 +20,7 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from config.core import limits
+from accounts import limits
 from config.core.clock import utc_now
 from config.core.middleware import request_id
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models import Q
 
-from accounts import audit
+from accounts import audit, limits
 from accounts.models import ApiToken, AuditEntry
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
 from config.core.ids import decode, encode
@@ -116,7 +116,7 @@ def _store(
     secret = _new_secret(is_test=is_test)
     token: ApiToken = ApiToken.everywhere.create(
         workspace=workspace,
-        name=name.strip()[: limits.NAME_CHARACTERS],
+        name=name.strip()[: core_limits.NAME_CHARACTERS],
         digest=digest(secret),
         prefix=secret[:_PREFIX_SHOWN],
         last_four=secret[-4:],

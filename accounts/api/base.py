@@ -11,8 +11,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from accounts import limits
 from accounts.access import idempotency, permissions
-from config.core import limits
 from config.core.api.jsonio import PayloadTooLarge, dump, raw_body
 from config.core.api.views import Resource
 from config.core.errors import CODES

@@ -11,11 +11,12 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts import limits
 from accounts.models import NoticeDigest, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.choices import choices_of
 from accounts.notices.kinds import DAILY
 from accounts.notices.record import record
-from config.core import limits, states
+from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 

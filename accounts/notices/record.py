@@ -10,10 +10,11 @@ from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.utils.translation import gettext as _
 
+from accounts import limits
 from accounts.models import Notice, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.choices import choice_of, choices_of
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from config.core import dispatch, limits, states
+from config.core import dispatch, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert_unless_there

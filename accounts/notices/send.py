@@ -16,11 +16,11 @@ import structlog
 from django.conf import settings
 from django.core import signing
 
-from accounts import mails
+from accounts import limits, mails
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
 from accounts.notices.choices import choice_of, choose
 from accounts.notices.kinds import KINDS, NOW, OFF
-from config.core import limits, states, work_queue
+from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.http_client import Client, OutboundError, Policy

@@ -12,9 +12,9 @@ from django.forms import BaseForm
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from accounts import limits
 from accounts.access import counts
 from accounts.access.authentication import sender
-from config.core import limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

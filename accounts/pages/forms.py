@@ -13,8 +13,9 @@ from django.forms.renderers import DjangoTemplates
 from django.template import engines
 from django.utils.translation import gettext_lazy as _
 
+from accounts import limits
 from accounts.access import counts
-from config.core import limits
+from config.core import limits as core_limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -37,7 +38,7 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
 
     name = forms.CharField(
         label=_("Your name"),
-        max_length=limits.NAME_CHARACTERS,
+        max_length=core_limits.NAME_CHARACTERS,
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )

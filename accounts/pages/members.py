@@ -11,13 +11,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import members
+from accounts import limits, members
 from accounts.access import roles
 from accounts.models import Invitation, Membership
 from accounts.pages import form_recovery
 from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -14,10 +14,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
+from accounts import limits
 from accounts.access import counts
 from accounts.access.authentication import sender
 from accounts.pages import form_recovery
-from config.core import limits
 from config.core.middleware import pages_only
 
 if TYPE_CHECKING:

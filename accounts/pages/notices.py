@@ -15,12 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from accounts import notices
+from accounts import limits, notices
 from accounts.models import NoticeChannel, NoticeKind
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
 from accounts.pages import form_recovery
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
+from config.core import limits as core_limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -39,7 +39,7 @@ class NoticesForm(forms.Form):
     by_slack = forms.BooleanField(label=gettext_lazy("Slack"), required=False)
     slack_secret = forms.CharField(
         label=gettext_lazy("Incoming webhook of Slack"),
-        max_length=limits.URL_CHARACTERS,
+        max_length=core_limits.URL_CHARACTERS,
         required=False,
         help_text=gettext_lazy(
             "In Slack: Apps, Incoming Webhooks, choose a channel, copy the address that begins with "

@@ -13,13 +13,13 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import erasure, export, samples, whitelist, workspaces
+from accounts import erasure, export, limits, samples, whitelist, workspaces
 from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
 from accounts.pages.feedback import report_errors
 from accounts.pages.members import SureForm
 from accounts.pages.workspace_view import Place, fresh_log_in_required, page
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.clock import utc_now
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MICRO: Final = 1_000_000
 class WorkspaceForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
-        max_length=limits.NAME_CHARACTERS,
+        max_length=core_limits.NAME_CHARACTERS,
         widget=forms.TextInput(attrs={"autocomplete": "organization"}),
     )
     timezone = forms.ChoiceField(
@@ -73,7 +73,7 @@ class ModelCapForm(forms.Form):
 class NameForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Its name"),
-        max_length=limits.NAME_CHARACTERS,
+        max_length=core_limits.NAME_CHARACTERS,
         widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
 

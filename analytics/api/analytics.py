@@ -11,14 +11,13 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from accounts.api.base import WorkspaceResource, answers, documented
-from analytics import queries
+from analytics import limits, queries
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
 from analytics.api.spreadsheet import CsvRenderer
 from analytics.models import Attribution
 from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
 from analytics.serialize import figures, told
-from config.core import limits
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import unknown_names
 from config.core.api.jsonio import Dumped, JsonRenderer, dump

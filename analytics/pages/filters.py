@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import workspaces
+from analytics import limits
 from analytics.aggregate import METRICS
 from analytics.models import Attribution
 from analytics.periods import Period, local_midnight
 from analytics.queries import Question
-from config.core import limits
 from config.core.ids import decode, encode
 from pipeline.models import Bucket, Outlet
 

@@ -14,11 +14,10 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from accounts import notices
+from accounts import limits, notices
 from accounts.models import NoticeKind, Workspace
 from analytics.models import MonthlySummary
 from analytics.reports.summary import month_after, month_before, summary_of
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 

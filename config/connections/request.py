@@ -13,6 +13,7 @@ from gunicorn.http.unreader import Unreader
 
 from config.core import errors, limits
 from config.core.errors import Detail
+from pipeline import limits as pipeline_limits
 
 if TYPE_CHECKING:
     from typing import IO
@@ -177,7 +178,7 @@ class Incoming:
             is_number = len(lengths) == 1 and len(lengths[0]) <= 18 and lengths[0].isdigit()
             self.length = self._missing = int(lengths[0]) if is_number else 0
             # One that is announced as too large is refused by the application, which reads nothing of it.
-            self.is_cut = not is_number or self._missing > limits.UPLOAD_BODY_BYTES
+            self.is_cut = not is_number or self._missing > pipeline_limits.UPLOAD_BODY_BYTES
 
 
 class Arrived(Unreader):

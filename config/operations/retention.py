@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.contrib.sessions.models import Session
 
+from accounts import limits as accounts_limits
 from accounts import notices, workspaces
 from accounts.access import counts, idempotency
 from analytics import rollup
@@ -18,6 +19,7 @@ from config.core import jobs, limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.operations import media_sweep
+from pipeline import limits as pipeline_limits
 from pipeline import mailing
 from pipeline.generate.model import batches
 from pipeline.ingest import collect
@@ -26,6 +28,7 @@ from pipeline.media import uploads, videos
 from pipeline.outlets import hit_counts, oauth
 from pipeline.personas import drafts
 from pipeline.schedule import planning, recurring, series
+from webhooks import limits as webhooks_limits
 from webhooks import recovery
 from webhooks import retention as webhooks
 
@@ -58,26 +61,36 @@ def forget_sessions(now: datetime) -> int:
 
 
 TABLE: Final[tuple[Kept, ...]] = (
-    Kept("answers to an `Idempotency-Key`", limits.IDEMPOTENCY_KEPT, idempotency.forget_expired),
+    Kept("answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.forget_expired),
     Kept("sessions of people who are logged in", "until they expire", forget_sessions),
     Kept(
         "sessions in which nobody is logged in, with a form that was sent after a session had ended",
-        limits.STRANGERS_SESSION_KEPT,
+        accounts_limits.STRANGERS_SESSION_KEPT,
     ),
-    Kept("accounts whose address nobody has proven", limits.UNVERIFIED_KEPT, workspaces.forget_unverified),
+    Kept(
+        "accounts whose address nobody has proven",
+        accounts_limits.UNVERIFIED_KEPT,
+        workspaces.forget_unverified,
+    ),
     Kept(
         "counts of tries at log-ins, and of what strangers sent", "until their span ends", counts.forget_ended
     ),
     Kept(
-        "content of events (the row stays for the counts)", limits.EVENT_PAYLOADS_KEPT, webhooks.empty_events
+        "content of events (the row stays for the counts)",
+        webhooks_limits.EVENT_PAYLOADS_KEPT,
+        webhooks.empty_events,
     ),
-    Kept("attempts of webhook deliveries", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_attempts),
-    Kept("webhook deliveries that have ended", limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_deliveries),
-    Kept("recoveries of webhooks that have ended", limits.DELIVERY_ATTEMPTS_KEPT, recovery.forget),
-    Kept("uploads that no raw item and no persona uses", limits.UPLOADS_KEPT, uploads.forget),
+    Kept("attempts of webhook deliveries", webhooks_limits.DELIVERY_ATTEMPTS_KEPT, webhooks.forget_attempts),
+    Kept(
+        "webhook deliveries that have ended",
+        webhooks_limits.DELIVERY_ATTEMPTS_KEPT,
+        webhooks.forget_deliveries,
+    ),
+    Kept("recoveries of webhooks that have ended", webhooks_limits.DELIVERY_ATTEMPTS_KEPT, recovery.forget),
+    Kept("uploads that no raw item and no persona uses", pipeline_limits.UPLOADS_KEPT, uploads.forget),
     Kept(
         "deliveries to webhook sources; beyond a source's newest 20, and those that failed the verification",
-        limits.INBOUND_DELIVERIES_KEPT,
+        pipeline_limits.INBOUND_DELIVERIES_KEPT,
         receive.forget_deliveries,
     ),
     Kept(
@@ -89,7 +102,9 @@ TABLE: Final[tuple[Kept, ...]] = (
     Kept("those files in the trash, unless a row names them again", limits.MEDIA_TRASH_KEPT),
     Kept("files of what was erased: a workspace, a raw item's uploads, a generated item", "not at all"),
     Kept("files that a killed process was writing", limits.MEDIA_PARTS_KEPT),
-    Kept("working folders of films whose process was killed", limits.RENDER_FOLDERS_KEPT, videos.sweep),
+    Kept(
+        "working folders of films whose process was killed", pipeline_limits.RENDER_FOLDERS_KEPT, videos.sweep
+    ),
     Kept("raw and generated items", "until they are deleted; then a tombstone without content"),
     Kept(
         "what identifies a raw item (`dedup_key`)",
@@ -97,38 +112,54 @@ TABLE: Final[tuple[Kept, ...]] = (
     ),
     Kept(
         "entries of a source that nothing was made of, in its log",
-        limits.SOURCE_ENTRIES_KEPT,
+        pipeline_limits.SOURCE_ENTRIES_KEPT,
         collect.forget_entries,
     ),
-    Kept("drafts of personas", limits.PERSONA_DRAFTS_KEPT, drafts.forget),
-    Kept("plans of a week, for their undo; what they scheduled stays", limits.PLANS_KEPT, planning.forget),
+    Kept("drafts of personas", pipeline_limits.PERSONA_DRAFTS_KEPT, drafts.forget),
+    Kept(
+        "plans of a week, for their undo; what they scheduled stays",
+        pipeline_limits.PLANS_KEPT,
+        planning.forget,
+    ),
     Kept("series that were ended, and their logs; what they made stays", series.KEPT, series.forget),
     Kept(
         "items that have stopped coming back, with their logs; what they made stays",
         recurring.KEPT,
         recurring.forget,
     ),
-    Kept("people on their way to a platform to connect an outlet", limits.OAUTH_ATTEMPT_KEPT, oauth.forget),
-    Kept("hosts that nobody fetches from any more", limits.HOST_SLOTS_KEPT, collect.forget_hosts),
+    Kept(
+        "people on their way to a platform to connect an outlet",
+        pipeline_limits.OAUTH_ATTEMPT_KEPT,
+        oauth.forget,
+    ),
+    Kept("hosts that nobody fetches from any more", pipeline_limits.HOST_SLOTS_KEPT, collect.forget_hosts),
     Kept(
         "each recipient's line of a newsletter; the counts stay",
-        limits.MAIL_DELIVERIES_KEPT,
+        pipeline_limits.MAIL_DELIVERIES_KEPT,
         mailing.forget_deliveries,
     ),
-    Kept("subscribers who never confirmed", limits.SUBSCRIBERS_UNCONFIRMED_KEPT, mailing.forget_unconfirmed),
+    Kept(
+        "subscribers who never confirmed",
+        pipeline_limits.SUBSCRIBERS_UNCONFIRMED_KEPT,
+        mailing.forget_unconfirmed,
+    ),
     Kept(
         "other subscribers, also unsubscribed and bounced ones, so that nobody mails them again",
         "until they are removed",
     ),
-    Kept("clicks and fetches that the service counts itself", limits.HIT_COUNTS_KEPT, hit_counts.forget),
-    Kept("their sums by quarter of an hour and day", limits.HIT_COUNTS_KEPT, rollup.forget_hits),
+    Kept(
+        "clicks and fetches that the service counts itself",
+        pipeline_limits.HIT_COUNTS_KEPT,
+        hit_counts.forget,
+    ),
+    Kept("their sums by quarter of an hour and day", pipeline_limits.HIT_COUNTS_KEPT, rollup.forget_hits),
     Kept(
         "short links, which hold an address and nothing of who followed it",
         "until their workspace is erased, so that what was published leads on",
     ),
     Kept("model answers of a run, those of a batch too", "until the run is over"),
-    Kept("batches of calls to a model; their costs stay", limits.MODEL_BATCHES_KEPT, batches.forget),
-    Kept("notices and what became of them", limits.NOTICES_KEPT, notices.forget),
+    Kept("batches of calls to a model; their costs stay", pipeline_limits.MODEL_BATCHES_KEPT, batches.forget),
+    Kept("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.forget),
     Kept("what a model found in a raw item", "until the raw item is deleted"),
     Kept("a workspace's place in its rate limit", "one row for each workspace"),
     Kept(

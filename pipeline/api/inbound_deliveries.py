@@ -10,8 +10,9 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from accounts import limits as accounts_limits
 from accounts.api.base import answers, documented, secret_answer
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.fields import (
     MomentField,
     NoFields,
@@ -26,6 +27,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.api.base import POST, PipelineResource, path_id
 from pipeline.api.documents import ObjectField, listing
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
@@ -77,7 +79,9 @@ class MappingTrialInput(StrictSerializer):
         "oneOf": [{"required": ["payload"]}, {"required": ["delivery"]}]
     }
 
-    payload = OpenObjectField(most_bytes=limits.BODY_BYTES, required=False, help_text="A body as it is sent.")
+    payload = OpenObjectField(
+        most_bytes=core_limits.BODY_BYTES, required=False, help_text="A body as it is sent."
+    )
     delivery = PublicIdField("ind", required=False)
     mapping = MappingField(most_bytes=limits.METADATA_BYTES, required=False)
     defaults = DefaultsField(most_bytes=limits.METADATA_BYTES, required=False)
@@ -95,7 +99,7 @@ class RotateInput(StrictSerializer):
     )
     overlap_seconds = StrictIntegerField(
         min_value=0,
-        max_value=int(limits.TOKEN_OVERLAP_MOST.total_seconds()),
+        max_value=int(accounts_limits.TOKEN_OVERLAP_MOST.total_seconds()),
         required=False,
         help_text="How long the old one counts beside it; default a day.",
     )
@@ -239,7 +243,7 @@ class InboundDeliveryView(PipelineResource):
         made = secrets.rotate(
             source,
             secret=given.get("secret"),
-            overlap=limits.TOKEN_OVERLAP_DEFAULT if overlap is None else timedelta(seconds=overlap),
+            overlap=accounts_limits.TOKEN_OVERLAP_DEFAULT if overlap is None else timedelta(seconds=overlap),
             actor=self.caller.actor,
         )
         return secret_answer(Response({"secret": made}))

@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import BoundedListField, StrictCharField, StrictSerializer
 from config.core.api.pagination import PAGING, page
@@ -17,7 +17,7 @@ from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.states import Overtaken
-from pipeline import payloads
+from pipeline import limits, payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, PatternField, WebAddressField
@@ -118,7 +118,7 @@ class SectionsInput(StrictSerializer):
 
 
 class PersonaChanges(StrictSerializer):
-    name = PatternField(_WORDS, max_length=limits.NAME_CHARACTERS, required=False)
+    name = PatternField(_WORDS, max_length=core_limits.NAME_CHARACTERS, required=False)
     handle = PatternField(
         r"^@?[A-Za-z0-9_][A-Za-z0-9_.\-]{0,50}(@[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)+)?$",
         max_length=60,
@@ -144,7 +144,7 @@ class PersonaChanges(StrictSerializer):
 
 
 class PersonaInput(PersonaChanges):
-    name = PatternField(_WORDS, max_length=limits.NAME_CHARACTERS)
+    name = PatternField(_WORDS, max_length=core_limits.NAME_CHARACTERS)
 
 
 class PersonaView(PipelineResource):

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers
-from config.core import ids, limits
+from config.core import ids
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import (
     BoundedListField,
@@ -24,6 +24,7 @@ from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict
+from pipeline import limits
 from pipeline.api.base import POST, PipelineResource, path_id
 from pipeline.api.inputs.generated_items import refuse_unless_schedulable
 from pipeline.models import WeekPlan

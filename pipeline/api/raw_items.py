@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from accounts import credits as credit_account
 from accounts.api.base import answers, documented
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
 from config.core.api.fields import NoFields
 from config.core.api.jsonio import flattened, raw_body, refuse_unless_json
@@ -27,7 +27,7 @@ from config.core.api.query_params import (
 from config.core.clock import utc_now
 from config.core.errors import CODES, AppError, Detail, Invalid
 from config.core.ids import encode
-from pipeline import payloads
+from pipeline import limits, payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
@@ -70,7 +70,7 @@ _PUSH_BODY = PolymorphicProxySerializer(
 
 
 class RawItemView(PipelineResource):
-    body_limit: ClassVar[int] = limits.RAW_BODY_BYTES
+    body_limit: ClassVar[int] = core_limits.RAW_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {
         "list": "raw:read",
         "retrieve": "raw:read",
@@ -208,7 +208,7 @@ class RawItemView(PipelineResource):
 
 
 class EstimateView(PipelineResource):
-    body_limit: ClassVar[int] = limits.RAW_BODY_BYTES
+    body_limit: ClassVar[int] = core_limits.RAW_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {"create": None}
 
     @extend_schema(

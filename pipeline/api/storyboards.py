@@ -9,13 +9,14 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 
 from accounts.api.base import answers
-from config.core import ids, limits
+from config.core import ids
 from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import PublicIdField, StrictSerializer
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.errors import NotFound
 from config.core.states import Overtaken
+from pipeline import limits
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated_answers import answered

@@ -9,7 +9,6 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import answers, documented
-from config.core import limits
 from config.core.api.etags import VersionConflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import (
     BoundedListField,
@@ -24,7 +23,7 @@ from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choice, public_id, read_query
 from config.core.clock import utc_now
 from config.core.states import Overtaken
-from pipeline import payloads
+from pipeline import limits, payloads
 from pipeline.api import documents
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField, WebAddressField

@@ -13,12 +13,11 @@ from rest_framework.response import Response
 
 from accounts.access import idempotency
 from accounts.api.base import answers
-from config.core import limits
 from config.core.api.fields import unknown_names
 from config.core.api.jsonio import PayloadTooLarge
 from config.core.api.query_params import read_query
 from config.core.errors import AppError, Detail, Invalid
-from pipeline import payloads
+from pipeline import limits, payloads
 from pipeline.api import documents
 from pipeline.api.base import POST, PipelineResource
 from pipeline.media import uploads

@@ -15,9 +15,10 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Count, Min, Q
 
-from config.core import limits, states, work_queue
+from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store
 from pipeline.generate.lifecycle import REDRAW, end, fail_item, items_of
 from pipeline.generate.model.account import LostLease

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models.functions import Left
 
-from config.core import limits
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.engines.base import Check
 from pipeline.engines.checks.grounded import without_added
 from pipeline.models import GeneratedItem

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from config.core import limits, states
+from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.generate import brief, multi_source
 from pipeline.generate.checkpoint import WAITS, Material, Run, as_json, store

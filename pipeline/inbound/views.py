@@ -13,12 +13,13 @@ from redis import RedisError
 from rest_framework.request import Request
 
 from accounts.access.authentication import sender
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.jsonio import raw_body
 from config.core.clock import utc_now
 from config.core.errors import AppError, Detail, NotFound
 from config.core.ids import encode
 from config.core.middleware import error_response
+from pipeline import limits
 from pipeline.ingest.inbound_deliveries import receive
 from pipeline.mailing import bounces
 from pipeline.models import Source
@@ -48,7 +49,7 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
     _refuse_too_many(request, source)
     if source is None or not source.workspace.is_at_work:
         raise NotFound
-    body = raw_body(Request(request), most=limits.BODY_BYTES)
+    body = raw_body(Request(request), most=core_limits.BODY_BYTES)
     headers = {name.lower(): value for name, value in request.headers.items()}
     received = receive.receive(source, receive.Incoming(body, headers), now=utc_now())
     if received.outcome == "challenge":

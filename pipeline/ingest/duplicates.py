@@ -11,9 +11,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from config.core import limits
 from config.core.ids import encode
-from config.core.limits import NEAR_WITHIN
+from pipeline import limits
+from pipeline.limits import NEAR_WITHIN
 from pipeline.models import RawItem, RawPrint
 from pipeline.text import similarity
 from pipeline.text.links import canonical_url

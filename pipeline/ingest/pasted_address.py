@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 
-from config.core import limits
 from config.core.errors import Invalid
 from config.core.http_client import shared
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.ingest import push
 from pipeline.plugins import ConfigInvalid, PluginError
 from pipeline.sources.base import Source, host_in

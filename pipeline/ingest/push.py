@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db import transaction
 
 from accounts import credits as credit_account
-from config.core import dispatch, limits, states
+from config.core import dispatch, states
 from config.core.api.nearest import hint
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -17,7 +17,7 @@ from config.core.database.insert import insert_unless_there
 from config.core.errors import Conflict, Invalid
 from config.core.ids import uuid7
 from config.core.middleware import request_id
-from pipeline import events, plugins
+from pipeline import events, limits, plugins
 from pipeline.engines.base import Engine, SourceText
 from pipeline.generate import outcomes, retry_rules
 from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, Plan, plan_by_rules

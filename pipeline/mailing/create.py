@@ -9,9 +9,10 @@ from django.db import transaction
 from django.db.models import Count
 
 from accounts import audit
-from config.core import ids, limits, states
+from config.core import ids, states
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
+from pipeline import limits
 from pipeline.mailing.queue import put_in_line
 from pipeline.models import MailDelivery, Mailing, MailingStatus, Subscriber, SubscriberStatus
 from pipeline.outlets import short_links

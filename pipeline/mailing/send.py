@@ -10,9 +10,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import ids, limits, states
+from config.core import ids, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from pipeline import limits
 from pipeline.mailing.create import counts_of
 from pipeline.mailing.queue import overtaken
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, Subscriber

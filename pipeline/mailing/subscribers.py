@@ -11,8 +11,9 @@ import idna
 from django.db import transaction
 
 from accounts import audit
-from config.core import ids, limits, states
+from config.core import ids, states
 from config.core.errors import Invalid
+from pipeline import limits
 from pipeline.mailing.create import domain_of, new_delivery
 from pipeline.mailing.queue import put_in_line
 from pipeline.models import MailDelivery, Outlet, Subscriber, SubscriberStatus

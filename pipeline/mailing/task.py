@@ -15,9 +15,10 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import notices
-from config.core import ids, limits, states, work_queue
+from config.core import ids, states, work_queue
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
+from pipeline import limits
 from pipeline.mailing.create import OPEN, end_what_is_done, halt, spread_some
 from pipeline.mailing.queue import give_back, overtaken
 from pipeline.mailing.send import Halted, Postman

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from config.core import limits
 from config.core.errors import Invalid
 from config.core.ids import decode
+from pipeline import limits
 from pipeline.media import files, uploads
 from pipeline.models import Upload
 from pipeline.plugins import Refused

@@ -6,9 +6,9 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-from config.core import limits
 from config.core.errors import AppError
 from config.core.http_client import AddressRefused, OutboundError, ResponseTooLarge
+from pipeline import limits
 from pipeline.media import uploads
 from pipeline.media.uploads import file_types
 from pipeline.plugins import Refused, TryLater

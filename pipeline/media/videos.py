@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from django.conf import settings
 
-from config.core import limits
+from pipeline import limits
 from pipeline.engines.base import Check
 from pipeline.media import files, footage, pictures, text_to_speech
 from pipeline.plugins import Refused

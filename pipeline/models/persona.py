@@ -8,9 +8,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
+from pipeline import limits
 
 SECTIONS: Final = ("who_you_are", "voice", "banned_words", "required_structures", "reference_posts")
 """The five of the editor; two are texts, three are lists."""

@@ -8,9 +8,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
+from pipeline import limits
 from pipeline.models.outlet import EMPTY
 
 if TYPE_CHECKING:

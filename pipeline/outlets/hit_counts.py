@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from django.db import Error, IntegrityError, connection, transaction
 
-from config.core import limits
 from config.core.ids import uuid7
+from pipeline import limits
 from pipeline.models import HitCount, HitKind
 
 if TYPE_CHECKING:

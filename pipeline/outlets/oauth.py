@@ -17,11 +17,10 @@ from oauthlib.common import add_params_to_uri
 from oauthlib.oauth2 import WebApplicationClient
 
 from accounts import audit
-from config.core import limits
 from config.core.encrypted_fields import Sealed
 from config.core.errors import AppError, Conflict, Detail, Invalid
 from config.core.http_client import shared
-from pipeline import outlets, plugins
+from pipeline import limits, outlets, plugins
 from pipeline.models import OAuthApp, OAuthAttempt
 from pipeline.outlets.check_account import release_for_the_call
 from pipeline.outlets.outlet_client import Connection, client_of, new_account, platform_of

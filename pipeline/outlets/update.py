@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import dispatch, limits, states
+from config.core import dispatch, states
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.models import Outlet, OutletStatus, WorkspaceDefaults
 from pipeline.outlets import health
 from pipeline.outlets.check_account import clean, is_fixed

@@ -12,9 +12,9 @@ from django.utils.http import http_date, parse_http_date_safe
 from config.core import ids
 from config.core.clock import utc_now
 from config.core.errors import NotFound
-from config.core.limits import FEED_PUBLISHED
 from config.core.middleware import error_response
 from pipeline import payloads
+from pipeline.limits import FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import hit_counts
 from pipeline.payloads import feed_addresses

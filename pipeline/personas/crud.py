@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
-from config.core import limits, states
+from config.core import limits as core_limits
+from config.core import states
 from config.core.errors import Conflict, NotFound
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.generate.persona_cards import persona_content
 from pipeline.models import Persona, PersonaVersion, Series, Source, WorkspaceDefaults
 from pipeline.models.persona import CONTENT
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _READERS: Final[Mapping[str, Any]] = {
-    "name": partial(validation.line, most=limits.NAME_CHARACTERS, is_needed=True),
+    "name": partial(validation.line, most=core_limits.NAME_CHARACTERS, is_needed=True),
     "handle": validation.handle,
     "language": validation.language,
     "links": validation.links,

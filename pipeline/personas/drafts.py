@@ -12,13 +12,13 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Workspace
-from config.core import dispatch, limits, states, work_queue
+from config.core import dispatch, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.http_client import shared
 from config.core.middleware import request_id
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.generate.model import account
 from pipeline.generate.model.account import LostLease
 from pipeline.models import PersonaDraft, PersonaDraftStatus

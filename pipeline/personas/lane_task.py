@@ -13,10 +13,11 @@ from django.utils.translation import ngettext
 from accounts import credits as credit_account
 from accounts import notices
 from accounts.models import Workspace
-from config.core import dispatch, limits, states
+from config.core import dispatch, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
+from pipeline import limits
 from pipeline.generate.model import account, batches
 from pipeline.generate.topics import select
 from pipeline.generate.topics.eligibility import engines_of, makeable

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import dispatch, limits, states, work_queue
+from config.core import dispatch, states, work_queue
 from config.core.errors import Conflict
 from config.core.middleware import request_id
+from pipeline import limits
 from pipeline.generate.topics import select
 from pipeline.generate.topics.eligibility import engines_of, unavailable
 from pipeline.models import BrandPick, BrandSlot, BrandSlotStatus, Source, WorkspaceDefaults

@@ -13,8 +13,9 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from accounts.models import Workspace
-from config.core import limits, states
+from config.core import states
 from config.core.errors import Conflict
+from pipeline import limits
 from pipeline.models import Persona, Source, Topic
 from pipeline.personas import validation
 from pipeline.sources.brand import topics_in

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.errors import Detail, Invalid
+from pipeline import limits
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.voices.base import FASTEST, SLOWEST
 
@@ -96,7 +97,7 @@ def whole(value: Any, field: str, faults: Faults, *, least: int, most: int) -> i
 
 def address(value: Any, field: str, faults: Faults) -> str:
     """An absolute http(s) address, or nothing."""
-    said = line(value, field, faults, most=limits.URL_CHARACTERS)
+    said = line(value, field, faults, most=core_limits.URL_CHARACTERS)
     if not said:
         return ""
     try:

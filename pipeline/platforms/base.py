@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from config.core import limits
+from pipeline import limits
 from pipeline.platforms import settings as settings_of
 from pipeline.platforms.payload import Adapted, Length, Payload
 from pipeline.platforms.rules import problems_of

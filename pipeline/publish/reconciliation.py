@@ -9,10 +9,11 @@ from django.db import transaction
 from django.db.models import Max
 
 from accounts import audit
-from config.core import dispatch, ids, limits, states, work_queue
+from config.core import dispatch, ids, states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict
+from pipeline import limits
 from pipeline.models import Attempt, Publication, PublicationStatus
 from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials

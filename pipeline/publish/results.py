@@ -10,12 +10,13 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
-from config.core import limits, states
+from config.core import limits as core_limits
+from config.core import states
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.errors import Detail
 from config.core.ids import encode
-from pipeline import mailing
+from pipeline import limits, mailing
 from pipeline.models import Attempt, AttemptStatus, GeneratedItem, Outlet, Publication, PublicationStatus
 from pipeline.outlets import health
 from pipeline.outlets.outlet_client import account_of, platform_of
@@ -75,7 +76,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
             next_attempt_at=None,
             revision=row.revision,
             external_id=external_id,
-            url=storable(sent.url)[: limits.URL_CHARACTERS],
+            url=storable(sent.url)[: core_limits.URL_CHARACTERS],
             error=twice,
             waits_for=None,
             unknown_since=None,
@@ -215,7 +216,7 @@ def keep_late_answer(
         # A person said that it was sent, and couldn't name the id.
         Publication.everywhere.filter(pk=row.pk).update(
             external_id=external_id,
-            url=row.url or storable(sent.url)[: limits.URL_CHARACTERS],
+            url=row.url or storable(sent.url)[: core_limits.URL_CHARACTERS],
             details=storable(dict(sent.details)),
             version=F("version") + 1,
             updated_at=now,
@@ -224,7 +225,7 @@ def keep_late_answer(
         return
     attempt.late_answer = {
         "external_id": external_id,
-        "url": storable(sent.url)[: limits.URL_CHARACTERS],
+        "url": storable(sent.url)[: core_limits.URL_CHARACTERS],
         "details": storable(dict(sent.details)),
         "at": as_z(now),
     }

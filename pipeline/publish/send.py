@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from django.db import transaction
 
-from config.core import limits, states, work_queue
+from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
+from pipeline import limits
 from pipeline.models import Attempt, AttemptStatus, Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.check_account import BeingRenewed
 from pipeline.outlets.outlet_client import Connection, connect

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 
-from config.core import limits
+from pipeline import limits
 from pipeline.plugins import Refused, TryLater
 from pipeline.render import subprocess_limits
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from config.core.api.nearest import nearest
-from config.core.limits import POLL_INTERVAL_MINUTES
+from pipeline.limits import POLL_INTERVAL_MINUTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, cast
 
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.nearest import nearest
+from pipeline import limits
 from pipeline.plugins import ConfigInvalid, Problem
 
 # Neither control characters nor lone surrogates: PostgreSQL's jsonb takes neither NUL nor a surrogate.
@@ -97,7 +98,7 @@ class Text(Field):
 class WebAddress(Text):
     """An http(s) address with a host and without credentials."""
 
-    max_length: int = limits.URL_CHARACTERS
+    max_length: int = core_limits.URL_CHARACTERS
     pattern: str = _WEB_ADDRESS
 
     def explain(self, value: str) -> str:

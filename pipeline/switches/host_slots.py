@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import connection
 
-from config.core import limits
 from config.core.database.sqlite import MAY_BE_LOST
+from pipeline import limits
 from pipeline.models import HostSlot
 
 if TYPE_CHECKING:

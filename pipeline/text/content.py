@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core.errors import Detail, Invalid
-from config.core.limits import BODY_CHARACTERS
+from pipeline.limits import BODY_CHARACTERS
 from pipeline.text import article, newsletter
 
 if TYPE_CHECKING:

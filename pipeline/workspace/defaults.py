@@ -9,10 +9,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import audit
-from config.core import limits
 from config.core.errors import Invalid
 from config.core.ids import decode, encode
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.models import LatePolicy, Outlet, Persona, WorkspaceDefaults
 from pipeline.models.publication import LATENESS_MINUTES, LATENESS_MINUTES_MOST

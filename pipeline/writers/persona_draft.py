@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from config.core import limits
+from config.core import limits as core_limits
+from pipeline import limits
 from pipeline.engines.checks.persona_rules import count_emoji, count_hashtags
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders
@@ -70,7 +71,7 @@ def draft_without_ai(material: Material) -> PersonaDraft:
     said = dict.fromkeys(words for words in about if words and not gives_orders(words))
     posts = (post for post in material.posts if len(post) <= LONGEST_POST and not gives_orders(post))
     return PersonaDraft(
-        name=material.site[: limits.NAME_CHARACTERS],
+        name=material.site[: core_limits.NAME_CHARACTERS],
         language=material.language,
         who_you_are="\n".join(said)[: limits.PERSONA_TEXT_CHARACTERS],
         voice=_measured(material),

@@ -11,7 +11,7 @@ from django.core import mail
 from django.db import transaction
 from django.db.transaction import TransactionManagementError
 
-from accounts import credits, notices, workspaces
+from accounts import credits, limits, notices, workspaces
 from accounts.models import (
     AuditEntry,
     CreditBalance,
@@ -23,7 +23,7 @@ from accounts.models import (
     Workspace,
 )
 from accounts.notices.digest import Line
-from config.core import limits, task_runs, work_queue
+from config.core import task_runs, work_queue
 from config.core.ids import uuid7
 from tests.factories import MembershipFactory, UserFactory
 

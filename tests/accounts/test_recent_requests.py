@@ -12,9 +12,9 @@ import pytest
 from django.test import Client
 from redis import Redis
 
+from accounts import limits
 from accounts.access import recent_requests, tokens
 from accounts.access.recent_requests import Seen
-from config.core import limits
 from tests.factories import TokenFactory
 
 pytestmark = pytest.mark.django_db

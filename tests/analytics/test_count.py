@@ -10,9 +10,8 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 
-from analytics import count
+from analytics import count, limits
 from analytics.models import Measuring, Outcome
-from config.core import limits
 from pipeline.models import Event, Publication
 from tests.analytics.factories import (
     NOON,

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analytics import queries, rollup
 from analytics.models import DAY, HitRollup, RollupDay
-from config.core import limits
+from pipeline import limits
 from pipeline.models import HitCount, HitKind, Outlet
 from pipeline.outlets import hit_counts
 from tests import claims

@@ -10,9 +10,9 @@ import pytest
 import time_machine
 from django.db import connection
 
-from analytics import count, measure
+from analytics import count, limits, measure
 from analytics.models import Measurement, Measuring
-from config.core import jobs, limits
+from config.core import jobs
 from config.core.ids import encode
 from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import METRICS, Sample

@@ -10,9 +10,9 @@ from django.apps import apps
 from django.utils import timezone
 
 from accounts.models import IdempotencyKey
-from config.core import limits
 from config.core.ids import decode
 from config.operations import retention
+from pipeline import limits
 from pipeline.ingest import collect, push
 from pipeline.ingest.inbound_deliveries import receive, replay
 from pipeline.ingest.inbound_deliveries import receive as forgetting

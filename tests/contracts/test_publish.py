@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from config.core import ids, limits, task_runs
+from config.core import ids, task_runs
 from config.core.datetimes import as_z
+from pipeline import limits
 from pipeline.models import Event, Outlet, Publication, SimulatedPost
 from tests.contracts.conftest import NOTHING, never_existed, normal, problem, refusal
 

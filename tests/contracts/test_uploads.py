@@ -15,8 +15,9 @@ from django.db import connection
 from django.test import Client
 from PIL import Image
 
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.ids import decode
+from pipeline import limits
 from pipeline.media import uploads
 from pipeline.media.footage import material_of
 from pipeline.models import RawItem, Upload, UploadUse
@@ -278,7 +279,7 @@ def test_anything_but_a_form_with_one_file_is_refused(alice):
 
 
 def test_text_beside_the_file_has_its_limit(alice):
-    answer = hand_over(alice.api, b"words", title="x" * (limits.RAW_BODY_BYTES + 1))
+    answer = hand_over(alice.api, b"words", title="x" * (core_limits.RAW_BODY_BYTES + 1))
     assert refusal(answer) == (413, "payload_too_large", [(None, "payload_too_large")])
 
 

@@ -20,7 +20,7 @@ from accounts.access import tokens
 from accounts.models import User
 from config.core import task_runs
 from config.core.ids import encode
-from config.core.limits import OVERDUE_TOLD_AFTER
+from pipeline.limits import OVERDUE_TOLD_AFTER
 from pipeline.models import RawItem
 from webhooks import endpoints
 

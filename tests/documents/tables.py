@@ -5,22 +5,27 @@ from __future__ import annotations
 import ast
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from accounts import limits as account_limits
+from analytics import limits as analytics_limits
 from config.api_docs import views as documents
-from config.core import crash_points, errors, ids, jobs, limits, states
+from config.core import crash_points, errors, ids, jobs, states
+from config.core import limits as core_limits
 from config.operations import retention
 from pipeline import events, plugins
+from pipeline import limits as pipeline_limits
 from pipeline.engines.base import Engine
 from pipeline.platforms.base import Platform
 from pipeline.sources.base import Source
 from pipeline.voices.base import Voice
 from pipeline.writers.base import Writer
-from tests.documents.text import ROOT
 from tests.pipeline.generate.model_answers import ROWS
 from webhooks import deliver
+from webhooks import limits as webhook_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -180,7 +185,7 @@ def _moves(label: str) -> Callable[[], str]:
 
 def _schedule() -> str:
     rows, total = [], timedelta(0)
-    for number, wait in enumerate(limits.WEBHOOK_SCHEDULE, start=1):
+    for number, wait in enumerate(webhook_limits.WEBHOOK_SCHEDULE, start=1):
         total += wait
         rows.append((str(number), said(wait), said(total)))
     return table("Attempt", "Wait before it", "Since the event, at least", rows=rows)
@@ -198,16 +203,20 @@ def _events() -> str:
 # --- The rest --------------------------------------------------------------------------------------------------------
 
 
+LIMITS: Final = (core_limits, account_limits, pipeline_limits, webhook_limits, analytics_limits)
+
+
 def constants() -> list[tuple[str, Any, str]]:
-    """Name, value and docstring of every constant of `config.core.limits`."""
-    body = ast.parse((ROOT / "config/core/limits.py").read_text()).body
+    """Name, value and docstring of every constant of each app's `limits.py`."""
     found = []
-    for node, after in zip(body, [*body[1:], None], strict=True):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            is_told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            found.append(
-                (node.target.id, getattr(limits, node.target.id), after.value.value if is_told else "")
-            )
+    for app in LIMITS:
+        body = ast.parse(Path(str(app.__file__)).read_text()).body
+        for node, after in zip(body, [*body[1:], None], strict=True):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                is_told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+                found.append(
+                    (node.target.id, getattr(app, node.target.id), after.value.value if is_told else "")
+                )
     return found
 
 

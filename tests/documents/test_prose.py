@@ -6,39 +6,46 @@ import re
 
 import pytest
 
+from accounts import limits as accounts_limits
 from accounts.access import tokens
-from config.core import limits
+from analytics import limits as analytics_limits
+from config.core import limits as core_limits
+from pipeline import limits as pipeline_limits
 from pipeline import states
 from pipeline.platforms.simulated import MAX_SCRIPT, SCRIPT_WORDS
 from pipeline.text import content
 from tests.documents.tables import said
 from tests.documents.text import read, rows, section
+from webhooks import limits
 
 SENTENCES = [
-    ("api/README.md", f"A workspace may send {limits.RATE_BURST} requests at once"),
+    ("api/README.md", f"A workspace may send {accounts_limits.RATE_BURST} requests at once"),
     (
         "api/README.md",
-        f'RateLimit-Policy: "workspace";q={limits.RATE_BURST};w={limits.RATE_BURST * 60 // limits.RATE_PER_MINUTE}',
+        f'RateLimit-Policy: "workspace";q={accounts_limits.RATE_BURST};w={accounts_limits.RATE_BURST * 60 // accounts_limits.RATE_PER_MINUTE}',
     ),
-    ("api/README.md", f"nesting deeper than {limits.JSON_DEPTH} levels"),
-    ("api/README.md", f"A body has at most {limits.BODY_BYTES // 2**20} MiB"),
-    ("api/README.md", f"`POST /v1/estimate` {limits.RAW_BODY_BYTES // 2**20} MiB"),
-    ("api/README.md", f"`Idempotency-Key`: 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} printable ASCII"),
-    ("api/README.md", f"kept {limits.IDEMPOTENCY_KEPT.days * 24} hours and replayed"),
-    ("api/README.md", f"`limit`: 1 to {limits.PAGE_ROWS}, default {limits.PAGE_ROWS_DEFAULT}."),
-    ("api/raw-items.md", f"with 1 to {limits.BATCH_ITEMS} bodies"),
-    ("api/raw-items.md", f"an object of up to {limits.METADATA_BYTES // 1024} KiB as JSON"),
-    ("api/sources.md", f"the newest {limits.FIRST_POLL_NEWEST} entries of its first poll"),
-    ("api/sources.md", f"at most {limits.MAX_BURST_DEFAULT} new ones of each further poll"),
-    ("api/publishing.md", f"a moment up to {limits.PUBLISH_AHEAD.days} days ahead"),
-    ("api/analytics.md", f"at most {limits.ANALYTICS_DAYS} days."),
-    ("api/sources.md", f"failing for {limits.POLL_DEAD_AFTER.days} days"),
+    ("api/README.md", f"nesting deeper than {core_limits.JSON_DEPTH} levels"),
+    ("api/README.md", f"A body has at most {core_limits.BODY_BYTES // 2**20} MiB"),
+    ("api/README.md", f"`POST /v1/estimate` {core_limits.RAW_BODY_BYTES // 2**20} MiB"),
+    (
+        "api/README.md",
+        f"`Idempotency-Key`: 1 to {accounts_limits.IDEMPOTENCY_KEY_CHARACTERS} printable ASCII",
+    ),
+    ("api/README.md", f"kept {accounts_limits.IDEMPOTENCY_KEPT.days * 24} hours and replayed"),
+    ("api/README.md", f"`limit`: 1 to {core_limits.PAGE_ROWS}, default {core_limits.PAGE_ROWS_DEFAULT}."),
+    ("api/raw-items.md", f"with 1 to {pipeline_limits.BATCH_ITEMS} bodies"),
+    ("api/raw-items.md", f"an object of up to {pipeline_limits.METADATA_BYTES // 1024} KiB as JSON"),
+    ("api/sources.md", f"the newest {pipeline_limits.FIRST_POLL_NEWEST} entries of its first poll"),
+    ("api/sources.md", f"at most {pipeline_limits.MAX_BURST_DEFAULT} new ones of each further poll"),
+    ("api/publishing.md", f"a moment up to {pipeline_limits.PUBLISH_AHEAD.days} days ahead"),
+    ("api/analytics.md", f"at most {analytics_limits.ANALYTICS_DAYS} days."),
+    ("api/sources.md", f"failing for {pipeline_limits.POLL_DEAD_AFTER.days} days"),
     ("api/publishing.md", "tried again after 1 min, 5 min, 30 min and 2 h"),
     ("api/events.md", f"Events are kept {limits.EVENT_PAYLOADS_KEPT.days} days."),
     ("api/publishing.md", f"a list of up to {MAX_SCRIPT} words"),
     (
         "api/inbound-deliveries.md",
-        f"At most {limits.INBOUND_CALLS.removesuffix('/m')} calls a minute to one source's address",
+        f"At most {pipeline_limits.INBOUND_CALLS.removesuffix('/m')} calls a minute to one source's address",
     ),
     ("api/README.md", tokens.PATTERN),
     ("webhooks.md", f"Answer 2xx within {limits.WEBHOOK_TIMEOUT_SECONDS} seconds"),
@@ -57,8 +64,8 @@ SENTENCES = [
         "webhooks.md",
         f"Events are kept {limits.EVENT_PAYLOADS_KEPT.days} days, the log of attempts {limits.DELIVERY_ATTEMPTS_KEPT.days} days",
     ),
-    ("webhooks.md", f"at most {limits.EVENT_BYTES:,} bytes".replace(",", " ")),
-    ("webhooks.md", f"an overlap of 0 to {limits.TOKEN_OVERLAP_MOST.days} days"),
+    ("webhooks.md", f"at most {pipeline_limits.EVENT_BYTES:,} bytes".replace(",", " ")),
+    ("webhooks.md", f"an overlap of 0 to {accounts_limits.TOKEN_OVERLAP_MOST.days} days"),
     (
         "running.md",
         f"content of events (the row stays for the counts) | {limits.EVENT_PAYLOADS_KEPT.days} days",
@@ -75,7 +82,7 @@ def test_sentence_says_what_the_code_does(document, sentence):
 
 
 def test_waits_between_publish_tries_are_those_of_the_limits():
-    spans = [said(span) for span in limits.PUBLISH_RETRIES]
+    spans = [said(span) for span in pipeline_limits.PUBLISH_RETRIES]
     assert f"after {', '.join(spans[:-1])} and {spans[-1]}" in read("api/publishing.md")
 
 

@@ -47,10 +47,10 @@ from accounts.models import (
 )
 from analytics.models import Measurement, Measuring, MonthlySummary, Outcome, RollupDay
 from analytics.reports import monthly
-from config.core import limits, task_runs, work_queue
+from config.core import task_runs, work_queue
 from config.core.ids import encode, uuid7
 from config.operations import media_sweep
-from pipeline import outlets, plugins
+from pipeline import limits, outlets, plugins
 from pipeline.events import TYPES
 from pipeline.generate.model import batches
 from pipeline.generate.model.account import BRIEF_AWAITED

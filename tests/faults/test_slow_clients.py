@@ -18,6 +18,7 @@ import requests
 from PIL import Image
 
 from config.core import limits
+from pipeline import limits as pipeline_limits
 from tests.faults.instance import Instance
 from tests.faults.separate import IS_POSSIBLE, Separate
 
@@ -332,7 +333,7 @@ def test_a_body_that_is_announced_as_too_large_is_refused_unread(service, token)
     lines = (
         f"Authorization: Bearer {token}",
         "Content-Type: multipart/form-data; boundary=x",
-        f"Content-Length: {limits.UPLOAD_BODY_BYTES + 1}",
+        f"Content-Length: {pipeline_limits.UPLOAD_BODY_BYTES + 1}",
         "Expect: 100-continue",
     )
     with connect(service) as sock:

@@ -134,7 +134,7 @@ def test_inbound_takes_posts_only(source_of):
 
 @pytest.mark.usefixtures("one_minute")
 def test_inbound_counts_calls_of_one_address(source_of, monkeypatch):
-    monkeypatch.setattr("config.core.limits.INBOUND_CALLS", "2/m")
+    monkeypatch.setattr("pipeline.limits.INBOUND_CALLS", "2/m")
     source = source_of()
 
     statuses = [post(source, {"title": f"Storm {number}"}).status_code for number in range(3)]
@@ -190,7 +190,7 @@ def test_inbound_refuses_a_form_that_breaks_the_rules(source_of, content_type, b
 
 
 def test_inbound_keeps_the_bodies_of_the_newest(workspace, source_of, monkeypatch):
-    monkeypatch.setattr("config.core.limits.INBOUND_BODIES_KEPT", 3)
+    monkeypatch.setattr("pipeline.limits.INBOUND_BODIES_KEPT", 3)
     source, other = source_of(), source_of()
     post(other, {"title": "Of another source"})
     for number in range(5):

@@ -172,7 +172,7 @@ def test_id_of_a_refused_delivery_can_still_be_used(workspace, verified):
 
 
 def test_refusals_leave_some_notes_a_minute(workspace, verified, monkeypatch):
-    monkeypatch.setattr("config.core.limits.INBOUND_REFUSALS_NOTED", 3)
+    monkeypatch.setattr("pipeline.limits.INBOUND_REFUSALS_NOTED", 3)
     source = verified("header")
 
     assert [post(source, STORM).status_code for _ in range(6)] == [401] * 6

@@ -19,8 +19,10 @@ import requests
 from django.core.management import get_commands
 from django.urls import reverse
 
+from accounts import limits as accounts_limits
 from config import celery, server, urls
 from config.core import limits
+from pipeline import limits as pipeline_limits
 from tests.documents.text import ROOT
 from tests.faults.instance import Instance, free_port
 from tests.operations.deployment import COMPOSE_ONLY, compose, env_example, settings_names
@@ -167,10 +169,10 @@ def wall_of(path):
     ("path", "least"),
     [
         ("/v1/raw", limits.RAW_BODY_BYTES),
-        ("/v1/uploads", limits.UPLOAD_BODY_BYTES),
-        ("/v1/uploads/", limits.UPLOAD_BODY_BYTES),
-        (reverse("making", args=[SOME_ID]), limits.UPLOAD_BODY_BYTES),
-        (reverse("persona_look", args=[SOME_ID, SOME_ID]), limits.UPLOAD_IMAGE_BYTES + 64 * 1024),
+        ("/v1/uploads", pipeline_limits.UPLOAD_BODY_BYTES),
+        ("/v1/uploads/", pipeline_limits.UPLOAD_BODY_BYTES),
+        (reverse("making", args=[SOME_ID]), pipeline_limits.UPLOAD_BODY_BYTES),
+        (reverse("persona_look", args=[SOME_ID, SOME_ID]), pipeline_limits.UPLOAD_IMAGE_BYTES + 64 * 1024),
         ("/hooks/" + "x" * 32, limits.BODY_BYTES),
     ],
 )
@@ -253,7 +255,7 @@ def _ask_all(http, https, token):
     assert (refused.status_code, refused.json()["error"]) == (413, "payload_too_large")
     # A client that claims another address is one and the same to the limits. However a minute's end divides so many
     # calls, more than are allowed fall into one of the two minutes.
-    allowed = int(limits.BAD_TOKENS.removesuffix("/m"))
+    allowed = int(accounts_limits.BAD_TOKENS.removesuffix("/m"))
     spoofed = [
         ask(
             "GET",
@@ -323,7 +325,7 @@ def _upload(service, https, token):
         assert (answer.status_code, "nginx" in answer.text) == (413, False)
         assert "X-Request-Id" in answer.headers
     # Over the service's limit and under the wall, and over both.
-    answer = send("/v1/uploads", limits.UPLOAD_BODY_BYTES + 1000)
+    answer = send("/v1/uploads", pipeline_limits.UPLOAD_BODY_BYTES + 1000)
     assert (answer.status_code, answer.json()["error"]) == (413, "payload_too_large")
     assert (send("/v1/uploads", 202 * mib).status_code, send("/v1/raw", 7 * mib).status_code) == (413, 413)
     assert service.is_ready()

@@ -6,8 +6,8 @@ import pytest
 from django.http import QueryDict
 from django.urls import reverse
 
+from accounts.limits import TYPED_KEPT_BYTES
 from accounts.models import WhitelistRequest, Workspace
-from config.core.limits import TYPED_KEPT_BYTES
 
 PASSWORD = "a long enough phrase 9"
 

@@ -14,9 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts import members, workspaces
+from accounts import limits, members, workspaces
 from accounts.models import AuditEntry, Invitation, Membership, NoticeChoice, User
-from config.core import limits
 from config.core.errors import AppError, Conflict
 from tests.factories import MembershipFactory, UserFactory
 

@@ -15,6 +15,7 @@ from PIL import Image
 from accounts.models import LedgerEntry
 from config.core import limits, task_runs
 from config.core.ids import encode
+from pipeline import limits as pipeline_limits
 from pipeline.models import GeneratedItem, RawBody, RawItem, Upload, UploadUse, WorkspaceDefaults
 from pipeline.pages.new.forms import address_in
 from tests.pipeline.steps import TEXT, push_raw
@@ -306,7 +307,7 @@ def test_what_is_too_long_for_the_second_form_is_refused_by_the_first(editor, ne
     ("name", "most"),
     [
         ("/", limits.RAW_BODY_BYTES),
-        ("making", limits.UPLOAD_BODY_BYTES),
+        ("making", pipeline_limits.UPLOAD_BODY_BYTES),
         ("account_login", limits.RAW_BODY_BYTES),
     ],
 )

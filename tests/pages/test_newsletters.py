@@ -12,8 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from config.core import limits
-from pipeline import mailing
+from pipeline import limits, mailing
 from pipeline.mailing import create
 from pipeline.models import MailDelivery, Mailing, Outlet, Publication, Subscriber
 from pipeline.outlets.outlet_client import account_of

@@ -144,7 +144,7 @@ def test_a_source_beyond_those_that_are_offered_is_kept(editor, newsroom, row, m
 
 def test_taking_back_beyond_the_most_says_so(editor, newsroom, row, monkeypatch):
     editor.post(at(newsroom, "series_delete", ser=row.pk), {"version": "1"})
-    monkeypatch.setattr("config.core.limits.SERIES_MOST", 0)
+    monkeypatch.setattr("pipeline.limits.SERIES_MOST", 0)
     answer = editor.post(at(newsroom, "series_restore", ser=row.pk))
     assert (answer["Location"], "0 series at most" in said(answer)[-1]) == (at(newsroom, "series_page"), True)
 

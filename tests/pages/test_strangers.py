@@ -13,12 +13,12 @@ from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
-from accounts import workspaces
+from accounts import limits, workspaces
 from accounts.access import counts
 from accounts.models import GuardCount, User
 from accounts.pages import form_recovery as typed
 from accounts.pages import middleware
-from config.core import limits
+from config.core import limits as core_limits
 from config.operations import retention
 from tests.factories import MembershipFactory, UserFactory
 
@@ -170,7 +170,7 @@ def test_an_account_that_nobody_proves_is_forgotten(person, django_user_model):
 
 def test_a_large_file_of_a_stranger_is_refused_unread(newsroom):
     address = reverse("making", kwargs={"ws": newsroom.pk})
-    answer = Client().post(address, {"file": "x"}, CONTENT_LENGTH=str(limits.RAW_BODY_BYTES + 1))
+    answer = Client().post(address, {"file": "x"}, CONTENT_LENGTH=str(core_limits.RAW_BODY_BYTES + 1))
     assert (answer.status_code, answer.content) == (413, b"Log in first, then send the file again.\n")
 
 

@@ -13,9 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import workspaces
+from accounts import limits, workspaces
 from accounts.models import AuditEntry
-from config.core import limits
 from config.core.ids import encode
 from pipeline.events import TYPES
 from tests.documents.text import between

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 
 from config.core.api.jsonio import dump
 from config.core.ids import encode, uuid7
-from config.core.limits import EVENT_BYTES
 from pipeline import events
+from pipeline.limits import EVENT_BYTES
 from pipeline.models import Event, EventPosition
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON

@@ -15,7 +15,7 @@ from time import monotonic, sleep
 import av
 import pytest
 
-from config.core import limits
+from pipeline import limits
 from pipeline.plugins import Refused
 from pipeline.render import probe as module
 from pipeline.render.probe import Probed, probe

@@ -13,7 +13,7 @@ from time import monotonic
 
 import pytest
 
-from config.core import limits
+from pipeline import limits
 from pipeline.plugins import Refused, TryLater
 from pipeline.render import probe as module
 from pipeline.render import probe_child, subprocess_limits

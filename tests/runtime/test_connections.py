@@ -17,6 +17,7 @@ from config.connections.request import Incoming, RefusedError, refusal
 from config.connections.wire import Wire
 from config.connections.worker import ConnectionsWorker, _network
 from config.core import limits
+from pipeline import limits as pipeline_limits
 from tests.operations.deployment import image
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def test_a_request_is_whole_with_its_last_byte_however_it_is_cut(whole):
         HEAD + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
         HEAD + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n",
-        HEAD + b"Content-Length: %d\r\n\r\n" % (limits.UPLOAD_BODY_BYTES + 1),
+        HEAD + b"Content-Length: %d\r\n\r\n" % (pipeline_limits.UPLOAD_BODY_BYTES + 1),
     ],
 )
 def test_what_will_be_refused_is_handed_on_at_once_and_its_connection_ends(sent):

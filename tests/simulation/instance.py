@@ -20,7 +20,7 @@ from django.core.cache import caches
 from django.db import connection
 
 import pipeline.outlets.outlet_client
-from config.core import counters, dispatch, leases, limits, task_runs
+from config.core import counters, dispatch, leases, task_runs
 from config.core import jobs as core_jobs
 from config.core.http_client import Response, TimedOut
 from config.core.ids import decode
@@ -30,7 +30,7 @@ from pipeline.publish import send as sending
 from pipeline.switches import kill_switch
 from tests.simulation.doorman import refuse_what_must_not_go_out
 from tests.simulation.world import START, Process, World
-from webhooks import deliver, results, validation
+from webhooks import deliver, limits, results, validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

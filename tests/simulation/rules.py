@@ -13,8 +13,9 @@ from django.db.models.expressions import RawSQL
 
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
 from analytics.models import Outcome
-from config.core import jobs, limits, states
+from config.core import jobs, states
 from config.core.ids import encode
+from pipeline import limits as pipeline_limits
 from pipeline import publish
 from pipeline.events import TYPES
 from pipeline.models import (
@@ -31,6 +32,7 @@ from pipeline.review import decisions
 from pipeline.states import derive_status
 from tests.simulation.people import BY
 from tests.simulation.world import CALM, START
+from webhooks import limits
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
 
 if TYPE_CHECKING:
@@ -209,7 +211,7 @@ def told(world: World, _: Instance) -> Iterator[str]:
             if event.type == "published.overdue":
                 overdue.append(data["publication"]["due_at"])
                 late = event.created_at - datetime.fromisoformat(overdue[-1])
-                if late < limits.OVERDUE_TOLD_AFTER - SKEW:
+                if late < pipeline_limits.OVERDUE_TOLD_AFTER - SKEW:
                     yield f"{name} was told as overdue after {late}"
             if event.type == "published.failed" and event.will_retry:
                 tries = data["publication"]["attempts"]
@@ -230,12 +232,16 @@ def told(world: World, _: Instance) -> Iterator[str]:
 
 
 def _is_planned(wait: timedelta, code: str, tries: int) -> bool:
-    planned = limits.PUBLISH_RETRIES[max(tries, 1) - 1] if tries <= len(limits.PUBLISH_RETRIES) else None
+    planned = (
+        pipeline_limits.PUBLISH_RETRIES[max(tries, 1) - 1]
+        if tries <= len(pipeline_limits.PUBLISH_RETRIES)
+        else None
+    )
     second = timedelta(seconds=1.1)
     if planned is None:
         return False
     if code == "rate_limited":
-        return wait <= (second if tries <= 1 else limits.ASKED_AT_LEAST + second)
+        return wait <= (second if tries <= 1 else pipeline_limits.ASKED_AT_LEAST + second)
     if code == "not_accepted":
         # No earlier than its absence counts.
         return planned - second <= wait <= planned + timedelta(minutes=2)

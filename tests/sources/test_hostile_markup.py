@@ -9,7 +9,7 @@ from time import process_time
 
 import pytest
 
-from config.core.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
+from pipeline.limits import BODY_CHARACTERS, FEED_BYTES, PAGE_BYTES
 from pipeline.platforms.article import pieces
 from pipeline.platforms.email_newsletter.frame import Look, inlined
 from pipeline.sources.feeds import document, records

@@ -15,7 +15,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models import Notice
-from config.core import http_client, limits, task_runs
+from config.core import http_client, task_runs
 from config.core.ids import encode
 from pipeline.models import Event
 from tests.webhooks.factories import (
@@ -27,7 +27,7 @@ from tests.webhooks.factories import (
     make_sent,
 )
 from webhooks import deliver as deliver_module
-from webhooks import signing
+from webhooks import limits, signing
 from webhooks.deliver import deliver, give_up
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
 from webhooks.results import note_health, record

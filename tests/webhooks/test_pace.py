@@ -13,11 +13,11 @@ from time import monotonic, sleep
 import pytest
 from django.db import close_old_connections, connections
 
-from config.core import dispatch, leases, limits, work_queue
+from config.core import dispatch, leases, work_queue
 from config.core.errors import Invalid
 from config.operations import restore_guard
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
-from webhooks import deliver, endpoints, pace
+from webhooks import deliver, endpoints, limits, pace
 from webhooks.fan_out import write_deliveries
 from webhooks.models import Delivery, Endpoint, EndpointPace
 from webhooks.tasks import HEALTHY

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from config.core import limits
 from tests.webhooks.factories import NOON, make_sent
+from webhooks import limits
 from webhooks.results import next_wait, read_retry_after
 
 SECONDS = [0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]

@@ -12,8 +12,9 @@ import pytest
 from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
-from config.core import dispatch, jobs, leases, limits, work_queue
+from config.core import dispatch, jobs, leases, work_queue
 from tests.webhooks.factories import make_delivery, make_endpoint, make_event, make_workspace
+from webhooks import limits
 from webhooks.deliver import take
 from webhooks.fan_out import write_deliveries
 from webhooks.models import Delivery, Endpoint

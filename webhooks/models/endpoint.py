@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.tenancy import WorkspaceRow
 from config.core.clock import utc_now
 from config.core.encrypted_fields import SealedTextField
-from config.core.limits import WEBHOOK_RATE
+from webhooks.limits import WEBHOOK_RATE
 
 EVERY_EVENT: Final = "*"
 """In an endpoint's `events`, alone: every type, those that are added later too."""

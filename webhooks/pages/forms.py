@@ -12,8 +12,10 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.core import limits
+from accounts import limits as accounts_limits
+from config.core import limits as core_limits
 from pipeline.events import TYPES
+from webhooks import limits
 from webhooks.endpoints import TEST_EVENT
 from webhooks.models import EVERY_EVENT, DeliveryStatus
 from webhooks.pages import labels
@@ -42,7 +44,7 @@ def _events() -> list[tuple[str, SafeString]]:
 class EndpointForm(forms.Form):
     url = forms.CharField(
         label=gettext_lazy("Address"),
-        max_length=limits.URL_CHARACTERS,
+        max_length=core_limits.URL_CHARACTERS,
         help_text=gettext_lazy("Where your receiver listens. We POST each event to it as JSON."),
         widget=forms.URLInput(
             attrs={
@@ -132,9 +134,9 @@ def values_of(endpoint: Endpoint) -> dict[str, Any]:
 _OVERLAPS: Final = {
     "0": (timedelta(0), gettext_lazy("Not at all: the old secret stops signing now")),
     "1h": (timedelta(hours=1), gettext_lazy("1 hour")),
-    "1d": (limits.TOKEN_OVERLAP_DEFAULT, gettext_lazy("24 hours")),
+    "1d": (accounts_limits.TOKEN_OVERLAP_DEFAULT, gettext_lazy("24 hours")),
     "3d": (timedelta(days=3), gettext_lazy("3 days")),
-    "7d": (limits.TOKEN_OVERLAP_MOST, gettext_lazy("7 days")),
+    "7d": (accounts_limits.TOKEN_OVERLAP_MOST, gettext_lazy("7 days")),
 }
 
 

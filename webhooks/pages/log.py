@@ -16,10 +16,11 @@ from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import look_again
 from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core import limits, logs
+from config.core import limits as core_limits
+from config.core import logs
 from config.core.clock import utc_now
 from config.core.ids import decode, encode, first_of
-from webhooks import endpoints
+from webhooks import endpoints, limits
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import LogFilter
@@ -100,8 +101,8 @@ def _log(
     now = utc_now()
     rows: list[Delivery] = []
     if form.is_valid():
-        rows = list(_found(place, endpoint, form, before, now)[: limits.PAGE_ROWS_DEFAULT + 1])
-    shown = rows[: limits.PAGE_ROWS_DEFAULT]
+        rows = list(_found(place, endpoint, form, before, now)[: core_limits.PAGE_ROWS_DEFAULT + 1])
+    shown = rows[: core_limits.PAGE_ROWS_DEFAULT]
     query = request.GET.copy()
     for name in ("seen", "before"):
         query.pop(name, None)

@@ -14,9 +14,8 @@ from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import asks_for, look_again
 from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 from config.core.clock import utc_now
-from webhooks import recovery
+from webhooks import limits, recovery
 from webhooks.models import RecoveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import RecoverForm

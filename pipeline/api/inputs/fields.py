@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.fields import (
     BoundedListField,
     PublicIdField,
@@ -18,7 +18,7 @@ from config.core.api.fields import (
     StrictIntegerField,
 )
 from config.core.api.nearest import hint
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 
 SOURCE_TYPES: Final = plugins.kinds("sources")
@@ -47,14 +47,14 @@ _WEB_ADDRESS: Final = (
 )
 
 
-@extend_schema_field({"type": "string", "pattern": _WEB_ADDRESS, "maxLength": limits.URL_CHARACTERS})
+@extend_schema_field({"type": "string", "pattern": _WEB_ADDRESS, "maxLength": core_limits.URL_CHARACTERS})
 class WebAddressField(StrictCharField):
     """An absolute http(s) address."""
 
     default_error_messages: ClassVar = {"invalid_address": "Give an absolute http:// or https:// address."}
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=limits.URL_CHARACTERS, **kwargs)
+        super().__init__(max_length=core_limits.URL_CHARACTERS, **kwargs)
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rest_framework import serializers
 
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.fields import (
     BoundedListField,
     MomentField,
@@ -17,6 +17,7 @@ from config.core.api.fields import (
     StrictChoiceField,
     StrictSerializer,
 )
+from pipeline import limits
 from pipeline.api.inputs.fields import (
     OpenObjectField,
     PatternField,
@@ -74,7 +75,7 @@ class OverridesField(serializers.DictField):
 class GeneratedItemChanges(StrictSerializer):
     title = StrictCharField(max_length=limits.TITLE_CHARACTERS, required=False, allow_blank=True)
     body = StrictCharField(max_length=limits.BODY_CHARACTERS, required=False)
-    content = OpenObjectField(most_bytes=limits.BODY_BYTES, required=False, help_text="Typed by bucket.")
+    content = OpenObjectField(most_bytes=core_limits.BODY_BYTES, required=False, help_text="Typed by bucket.")
     outlets = outlet_ids(required=False)
     overrides = OverridesField(child=OutletOverride(), required=False)
     assets = BoundedListField(child=AssetChanges(), max_length=50, required=False)

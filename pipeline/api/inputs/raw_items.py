@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rest_framework import serializers
 
-from config.core import limits
 from config.core.api.fields import (
     BoundedListField,
     MomentField,
@@ -15,6 +14,7 @@ from config.core.api.fields import (
     StrictChoiceField,
     StrictSerializer,
 )
+from pipeline import limits
 from pipeline.api.inputs.fields import (
     EngineNamesField,
     OpenObjectField,

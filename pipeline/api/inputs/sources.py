@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.api.fields import (
     StrictBooleanField,
     StrictCharField,
@@ -13,7 +13,7 @@ from config.core.api.fields import (
     unknown_names,
 )
 from config.core.api.nearest import nearest
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.api.inputs.fields import (
     SOURCE_TYPES,
     EngineNamesField,
@@ -52,7 +52,7 @@ class SourceInput(StrictSerializer):
     type = StrictChoiceField(
         choices=SOURCE_TYPES, error_messages={"required": f"Give one of: {', '.join(SOURCE_TYPES)}."}
     )
-    name = StrictCharField(max_length=limits.NAME_CHARACTERS, required=False)
+    name = StrictCharField(max_length=core_limits.NAME_CHARACTERS, required=False)
     config = OpenObjectField(most_bytes=limits.METADATA_BYTES, required=False, help_text="By type.")
     engines = EngineNamesField(
         required=False,
@@ -92,7 +92,7 @@ class SourceInput(StrictSerializer):
 
 def _settings_beside(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """What stands beside `config` of a source and means one of its settings, as it was sent."""
-    strays = [name for name in data if name not in known][: limits.UNKNOWN_NAMES_TOLD]
+    strays = [name for name in data if name not in known][: core_limits.UNKNOWN_NAMES_TOLD]
     types = [data["type"]] if data.get("type") in SOURCE_TYPES else SOURCE_TYPES
     settings = {name for each in types for name in _config_schema(each)["properties"]}
     return {
@@ -124,7 +124,7 @@ def source_as_meant(data: Mapping[str, Any], known: Collection[str]) -> dict[str
 
 
 class SourceChanges(StrictSerializer):
-    name = StrictCharField(max_length=limits.NAME_CHARACTERS, required=False)
+    name = StrictCharField(max_length=core_limits.NAME_CHARACTERS, required=False)
     status = StrictChoiceField(choices=("active", "paused"), required=False)
     config = OpenObjectField(
         most_bytes=limits.METADATA_BYTES, required=False, help_text="That of the source's type."

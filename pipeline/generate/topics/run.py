@@ -9,10 +9,9 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts.models import Workspace
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store
 from pipeline.generate.model.account import LostLease

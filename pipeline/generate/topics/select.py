@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import Q
 
-from config.core import limits
 from config.core.ids import decode
+from pipeline import limits
 from pipeline.models import BrandPick, Topic
 from pipeline.sources.brand import is_in_season
 from pipeline.writers.briefs import Subject

@@ -7,8 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from config.core import limits
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.models import GeneratedItem
 from pipeline.text.links import without_links
 

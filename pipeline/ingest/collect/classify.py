@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from config.core import limits
+from config.core import limits as core_limits
+from pipeline import limits
 from pipeline.ingest import push
 from pipeline.ingest.duplicates import are_close, is_same_title, key_of, second_key, twin_of
 from pipeline.models import RawItem, RawPrint
@@ -65,7 +66,7 @@ class Known:
 def content_of(entry: Entry) -> push.RawContent:
     return push.RawContent(
         external_id=(entry.external_id or "")[: limits.EXTERNAL_ID_CHARACTERS],
-        url=entry.url[: limits.URL_CHARACTERS],
+        url=entry.url[: core_limits.URL_CHARACTERS],
         title=entry.title,
         body=entry.body,
         body_format=entry.body_format,

@@ -13,13 +13,13 @@ from config.core.datetimes import as_z
 from config.core.errors import Detail, Invalid
 from config.core.http_client import Client, TimedOut, shared
 from config.core.ids import uuid7
-from config.core.limits import PREVIEW_SECONDS
 from pipeline import personas
 from pipeline.ingest import push
 from pipeline.ingest.collect.classify import judge, notes_on
 from pipeline.ingest.collect.crud import checked
 from pipeline.ingest.collect.fetch import fetch
 from pipeline.ingest.collect.validation import kind_of
+from pipeline.limits import PREVIEW_SECONDS
 from pipeline.models import Source, WorkspaceDefaults
 from pipeline.personas.slots import foresee
 from pipeline.plugins import PluginError, Refused, TryLater

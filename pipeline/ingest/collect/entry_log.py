@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from config.core import limits
+from config.core import limits as core_limits
+from pipeline import limits
 from pipeline.models import SourceEntry
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def write(source: Source, decided: Iterable[tuple[Judged, UUID | None]], *, now:
             source=source,
             key=judged.key,
             external_id=(judged.entry.external_id or "")[: limits.EXTERNAL_ID_CHARACTERS],
-            url="" if _is_erased(judged) else judged.entry.url[: limits.URL_CHARACTERS],
+            url="" if _is_erased(judged) else judged.entry.url[: core_limits.URL_CHARACTERS],
             title="" if _is_erased(judged) else judged.entry.title[: limits.TITLE_CHARACTERS],
             published_at=judged.entry.published_at,
             decision=judged.decision,

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 
-from config.core import limits
 from config.core.datetimes import as_z, read_moment
+from pipeline import limits
 from pipeline.ingest.collect.validation import kind_of
 from pipeline.models import Source
 from pipeline.plugins import ConfigInvalid

@@ -20,12 +20,12 @@ from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from accounts import notices
-from config.core import limits, states
+from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.http_client import shared
-from pipeline import events, payloads
+from pipeline import events, limits, payloads
 from pipeline.ingest import websub
 from pipeline.ingest.collect.fetch import fetch, follow, host_of
 from pipeline.ingest.collect.store import take_in

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db import transaction
 from django.db.models import F, Q
 
-from config.core import limits, states
+from config.core import states
 from config.core.crash_points import crash_point
 from config.core.database.insert import insert_unless_there
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import first_of, uuid7
 from config.core.middleware import request_id
+from pipeline import limits
 from pipeline.ingest import push
 from pipeline.ingest.inbound_deliveries import bodies, secrets
 from pipeline.models import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 
-from accounts import audit
-from config.core import limits
+from accounts import audit, limits
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from django.db import transaction
 from django.db.models import Sum
 
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.ids import decode, encode, uuid7
+from pipeline import limits
 from pipeline.media import files, media_folder
 from pipeline.media.uploads import file_types
 from pipeline.models import Upload, UploadUse

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from django.conf import settings
 from PIL import Image, UnidentifiedImageError
 
-from config.core import limits
 from config.core.api.jsonio import PayloadTooLarge
 from config.core.errors import AppError, Detail, Invalid
+from pipeline import limits
 from pipeline.plugins import Refused, TryLater
 from pipeline.render.probe import probe
 from pipeline.render.video import job as jobs

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
-from config.core import limits
+from pipeline import limits
 from pipeline.dashboard.counts import Count, count_each, first_id_of
 from pipeline.models import (
     GeneratedItem,

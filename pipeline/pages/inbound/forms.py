@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from config.core import limits
 from config.core.api.jsonio import parse_json
 from config.core.errors import AppError
+from pipeline import limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,14 +12,14 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
+from accounts import limits as accounts_limits
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.auto_refresh import look_again
 from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, fresh_log_in_required, page
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
-from pipeline import labels
+from pipeline import labels, limits
 from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, Source, Verification
 from pipeline.pages.inbound.forms import RotateSecretForm, TryForm
@@ -181,7 +181,7 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("source_secret", src=src))
-        overlap = timedelta(0) if form.cleaned_data["stops_now"] else limits.TOKEN_OVERLAP_DEFAULT
+        overlap = timedelta(0) if form.cleaned_data["stops_now"] else accounts_limits.TOKEN_OVERLAP_DEFAULT
         with report_errors(request, form):
             made = secrets.rotate(
                 source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=place.user.email

@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.core import limits
+from pipeline import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
 from pipeline.text.content import FIELDS, MEMBERS_MOST, NUMBER, OBJECT, OBJECTS, TEXTS, Said, follower

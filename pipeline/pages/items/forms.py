@@ -11,10 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages.feedback import changed_meanwhile
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.models import Bucket, GeneratedItemStatus, Source
 from pipeline.outlets.outlet_client import platform_of

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts.pages import form_recovery
 from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 from config.core.clock import utc_now
+from pipeline import limits
 from pipeline.ingest import push
 from pipeline.models import Recurrence, RecurrenceStatus
 from pipeline.pages.items.detail import find_item, head

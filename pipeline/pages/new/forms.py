@@ -10,7 +10,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.core import limits
+from config.core import limits as core_limits
+from pipeline import limits
 from pipeline.pages import choices
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class MakeForm(forms.Form):
     url = forms.CharField(
         label=gettext_lazy("Where it stands"),
         required=False,
-        max_length=limits.URL_CHARACTERS,
+        max_length=core_limits.URL_CHARACTERS,
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
         help_text=gettext_lazy("The address that a post may link to."),
     )

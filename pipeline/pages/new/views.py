@@ -15,11 +15,11 @@ from accounts.pages import form_recovery
 from accounts.pages.auto_refresh import look_again
 from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from config.core.middleware import body_limit
+from pipeline import limits
 from pipeline.ingest import pasted_address, push
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults

@@ -18,8 +18,8 @@ from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
 
 from accounts.access.authentication import sender
-from config.core import limits
 from config.core.clock import utc_now
+from pipeline import limits
 from pipeline.mailing import subscribers
 from pipeline.models import SubscriberStatus
 from pipeline.states import WANTED_SUBSCRIBERS

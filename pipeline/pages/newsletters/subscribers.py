@@ -16,10 +16,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages.feedback import report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
-from pipeline import labels
+from pipeline import labels, limits
 from pipeline import mailing as stage
 from pipeline.mailing import subscribers as subscribing
 from pipeline.models import Mailing, MailingStatus, Outlet, Subscriber

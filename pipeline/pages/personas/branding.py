@@ -12,12 +12,12 @@ from django.utils.translation import gettext_lazy as _
 from accounts.pages import form_recovery
 from accounts.pages.feedback import show_at_fields
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode
 from config.core.middleware import body_limit
 from config.core.states import Overtaken
+from pipeline import limits
 from pipeline.media import uploads
 from pipeline.models import Upload
 from pipeline.pages.personas.editor import offer_way_back

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from config.core import limits
+from config.core import limits as core_limits
+from pipeline import limits
 from pipeline.voices.base import FASTEST, SLOWEST, USUAL
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _most(label: Any) -> forms.IntegerField:
 class NewPersonaForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
-        max_length=limits.NAME_CHARACTERS,
+        max_length=core_limits.NAME_CHARACTERS,
         help_text=_("Who speaks: a person, a desk or a brand. It stands on pictures."),
     )
     language = forms.CharField(
@@ -50,7 +51,7 @@ class NewPersonaForm(forms.Form):
 
 class PersonaForm(forms.Form):
     name = forms.CharField(
-        label=_("Name"), max_length=limits.NAME_CHARACTERS, help_text=_("It stands on pictures.")
+        label=_("Name"), max_length=core_limits.NAME_CHARACTERS, help_text=_("It stands on pictures.")
     )
     handle = forms.CharField(
         label=_("Handle"), max_length=60, required=False, help_text=_("Such as @newsroom.")
@@ -112,7 +113,7 @@ class DraftForm(forms.Form):
     url = forms.CharField(
         label=_("A page or a feed"),
         required=False,
-        max_length=limits.URL_CHARACTERS,
+        max_length=core_limits.URL_CHARACTERS,
         widget=forms.URLInput(attrs={"autocomplete": "off", "placeholder": "https://example.org/"}),
         help_text=_("Its own site, or a feed of what it posts. robots.txt is heeded."),
     )

@@ -18,11 +18,11 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts.pages import form_recovery
 from accounts.pages.feedback import offer_undo
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
+from pipeline import limits
 from pipeline.pages.items.forms import NEXT, NOW, REASON_CHARACTERS, WhenForm
 from pipeline.pages.review import refusals, stories
 from pipeline.pages.review.page import asked_in, versions_in

@@ -8,8 +8,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from config.core import limits
 from config.core.ids import decode, encode
+from pipeline import limits
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
 from pipeline.models import Outlet, Source
 from pipeline.pages import choices

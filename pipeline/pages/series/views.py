@@ -11,10 +11,9 @@ from django.utils.translation import gettext as _
 from accounts.pages import form_recovery
 from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
-from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import NotFound
-from pipeline import labels
+from pipeline import labels, limits
 from pipeline.models import GeneratedItem, Series
 from pipeline.pages.items import recurrences as returns
 from pipeline.pages.items.forms import version_in

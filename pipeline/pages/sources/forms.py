@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.pages.feedback import first_part
-from config.core import limits
+from config.core import limits as core_limits
 from config.core.ids import decode, encode
+from pipeline import limits
 from pipeline.ingest.pasted_address import Found
 from pipeline.pages import choices
 from pipeline.pages.new.forms import address_in
@@ -35,7 +36,7 @@ _FIRST: Final = (
 class AddressForm(forms.Form):
     address = forms.CharField(
         label=gettext_lazy("Paste an address"),
-        max_length=limits.URL_CHARACTERS,
+        max_length=core_limits.URL_CHARACTERS,
         help_text=gettext_lazy(
             "A feed, a page or a site, a channel on YouTube, an account on TikTok. We say what it is."
         ),
@@ -62,7 +63,7 @@ class BasicsForm(forms.Form):
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
-        max_length=limits.NAME_CHARACTERS,
+        max_length=core_limits.NAME_CHARACTERS,
         required=False,
         help_text=gettext_lazy("As you want to find it in the list."),
     )

@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.pages.feedback import first_part
-from config.core import limits
+from pipeline import limits
 
 if TYPE_CHECKING:
     from pipeline.models import Persona, Topic

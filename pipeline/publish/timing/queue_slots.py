@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from config.core import limits
 from config.core.errors import Conflict
+from pipeline import limits
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.text.wall_clock import Slot, UnknownZone, WallClock, moment_of, slots_on, zone_named
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from accounts import audit
-from config.core import limits
 from config.core.datetimes import as_z
 from config.core.errors import AppError, Conflict, Detail, Invalid
 from config.core.ids import encode
-from pipeline import publish
+from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, WeekPlan
 from pipeline.schedule.planning import planner
 from pipeline.schedule.planning.outlet_slots import Road, roads_of

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import Value
 
-from config.core import limits
 from config.core.errors import Invalid
 from config.core.ids import decode, encode
-from pipeline import publish
+from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.schedule.planning import planner

@@ -9,11 +9,10 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts import audit
-from config.core import limits
 from config.core.datetimes import as_z
 from config.core.errors import Conflict
 from config.core.ids import decode, encode, first_of
-from pipeline import publish
+from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, PublicationStatus, WeekPlan
 from pipeline.review import variants
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
-from config.core import limits, states
+from config.core import states
 from config.core.errors import Conflict
-from pipeline import publish
+from pipeline import limits, publish
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.publish.timing.queue_slots import next_or_refuse
 from pipeline.schedule.planning import planner

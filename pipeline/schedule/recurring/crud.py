@@ -13,9 +13,10 @@ from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
-from config.core import dispatch, ids, limits, states, work_queue
+from config.core import dispatch, ids, states, work_queue
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Invalid
+from pipeline import limits
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,

@@ -11,10 +11,11 @@ from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
 from accounts import notices
-from config.core import limits, states
+from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.engines.base import ANGLES
 from pipeline.generate.model.account import LostLease
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn

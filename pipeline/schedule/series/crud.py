@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Workspace
-from config.core import dispatch, ids, limits, states, work_queue
+from config.core import dispatch, ids, states, work_queue
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid, NotFound
+from pipeline import limits
 from pipeline.engines.newsletter_digest import STORIES_LEAST, STORIES_MOST
 from pipeline.ingest import collect
 from pipeline.models import Persona, Series, Source

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import Q
 
-from config.core import ids, limits
+from config.core import ids
+from pipeline import limits
 from pipeline.ingest.duplicates import plain_title
 from pipeline.models import (
     GeneratedItem,

@@ -9,11 +9,12 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts import credits as credit_account
-from config.core import dispatch, limits, states
+from config.core import dispatch, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.errors import Conflict, NotFound
 from config.core.middleware import request_id
+from pipeline import limits
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.generate.model import account
 from pipeline.generate.model.account import LostLease

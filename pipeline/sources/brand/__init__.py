@@ -8,7 +8,7 @@ from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from config.core.limits import TOPIC_NOTES_CHARACTERS, TOPIC_TITLE_CHARACTERS
+from pipeline.limits import TOPIC_NOTES_CHARACTERS, TOPIC_TITLE_CHARACTERS
 from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from urllib.parse import urljoin
 
 from config.core.http_client import AddressRefused, OutboundError, ResponseTooLarge
-from config.core.limits import FEED_BYTES
+from pipeline.limits import FEED_BYTES
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Hub
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from config.core.http_client import OutboundError
-from config.core.limits import FEED_BYTES
+from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Refused
 from pipeline.sources.feeds.answers import fail, from_outbound, links_in_headers
 from pipeline.sources.feeds.document import LinkRecord, WebPage, read_feed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypedDict, cast
 
-from config.core.limits import TITLE_CHARACTERS
+from pipeline.limits import TITLE_CHARACTERS
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Entry, Hub, Media, Note, Quiet
 from pipeline.sources.feeds import reader

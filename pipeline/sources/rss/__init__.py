@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from config.core.http_client import OutboundError
-from config.core.limits import FEED_BYTES
+from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Evidence, Refused, TryLater
 from pipeline.sources.base import FETCH_SECONDS, Entry, Fetch, Hub, Note, Quiet, Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, WebAddress, clean

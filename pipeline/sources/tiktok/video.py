@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from config.core.limits import TITLE_CHARACTERS
+from pipeline.limits import TITLE_CHARACTERS
 from pipeline.sources.base import Entry, Media, Note
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from config.core.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
+from pipeline.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
 from pipeline.sources.base import Entry, Media, Note
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.normalization import plain_text

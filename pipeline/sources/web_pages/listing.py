@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from config.core.limits import SITEMAP_BYTES
+from pipeline.limits import SITEMAP_BYTES
 from pipeline.plugins import TryLater
 from pipeline.sources.web_pages.memory import DAY, FILES_KEPT
 from pipeline.sources.web_pages.text import SitemapText, Unreadable

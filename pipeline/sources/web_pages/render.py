@@ -23,7 +23,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from config.core.http_client import OutboundError
-from config.core.limits import PAGE_BYTES
+from pipeline.limits import PAGE_BYTES
 from pipeline.plugins import Refused, Unavailable
 from pipeline.sources.limited_child import exchange, folder_of
 from pipeline.sources.web_pages.visit import Problem, Visit

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from config.core.http_client import AddressRefused, OutboundError, ResponseTooLarge
-from config.core.limits import PAGE_BYTES
+from pipeline.limits import PAGE_BYTES
 
 if TYPE_CHECKING:
     from config.core.http_client import Client, Response

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from config.core.limits import MAPPING_CHARACTERS
+from pipeline.limits import MAPPING_CHARACTERS
 from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import Choice, Group, Many, Text, clean

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from config.core import limits
 from config.core.api.nearest import nearest
+from pipeline import limits
 from pipeline.sources.base import Entry, Media, Note
 from pipeline.sources.config_fields import WebAddress
 from pipeline.sources.webhook.expressions import Budget, DoesNotFit, TooCostly, compiled

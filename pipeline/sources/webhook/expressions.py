@@ -15,7 +15,7 @@ from jmespath import exceptions, functions
 from jmespath.parser import Parser
 from jmespath.visitor import TreeInterpreter
 
-from config.core import limits
+from pipeline import limits
 
 _PLAIN_STEP: Final = r"[\w:@$#+/-]+"
 _PLAIN_PATH: Final = re.compile(rf"{_PLAIN_STEP}(?:\[\d{{1,4}}\])*(?:\.{_PLAIN_STEP}(?:\[\d{{1,4}}\])*)*")

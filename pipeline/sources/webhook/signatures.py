@@ -13,7 +13,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from config.core import limits
+from pipeline import limits
 from pipeline.plugins import Problem
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from config.core.http_client import OutboundError
-from config.core.limits import FEED_BYTES
+from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
 from pipeline.sources.feeds.document import entry_of, read_feed

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from config.core import limits
+from config.core import limits as core_limits
+from pipeline import limits
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_orders
@@ -97,7 +98,7 @@ def draft_with_model(material: Material, client: Any) -> PersonaDraft:
         prompts.material_request(json.dumps(shown, ensure_ascii=False)), lambda words: read(words, SCHEMA)
     )
     return PersonaDraft(
-        name=material.site[: limits.NAME_CHARACTERS],
+        name=material.site[: core_limits.NAME_CHARACTERS],
         language=material.language or strip_invisible(answer["language"]).strip()[:35],
         who_you_are=_prose(answer["who_you_are"]),
         voice=_prose(answer["voice"]),

@@ -8,9 +8,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import CreditBalance
-from config.core import limits
 from config.core.ids import encode, uuid7
-from pipeline import generate
+from pipeline import generate, limits
 from pipeline.engines.base import Check
 from pipeline.engines.short_post import ShortPost
 from pipeline.generate import retry_rules

@@ -11,9 +11,9 @@ from django.db.models import Sum
 
 from accounts import credits
 from accounts.models import CreditBalance, Workspace
-from config.core import limits, work_queue
+from config.core import work_queue
 from config.core.errors import Conflict
-from pipeline import generate
+from pipeline import generate, limits
 from pipeline.generate.model import account, client
 from pipeline.models import Generation, ModelCall, Outlet, Publication, Source
 from pipeline.review import decisions, regenerate

@@ -11,9 +11,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import CreditBalance
-from config.core import limits
 from config.core.errors import Invalid
-from pipeline import generate
+from pipeline import generate, limits
 from pipeline.engines.base import PersonaCard
 from pipeline.engines.persona_short import PLUGIN, PersonaShort
 from pipeline.generate.checkpoint import draft_of

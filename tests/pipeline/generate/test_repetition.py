@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from config.core import limits
+from pipeline import limits
 from pipeline.engines.base import Claim, Draft, SourceText
 from pipeline.generate.repetition import OwnWords
 from pipeline.models import GeneratedItem, Generation

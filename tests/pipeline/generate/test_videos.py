@@ -14,8 +14,8 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from accounts.models import CreditBalance
-from config.core import dispatch, leases, limits, task_runs
-from pipeline import generate
+from config.core import dispatch, leases, task_runs
+from pipeline import generate, limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
 from pipeline.media import files, videos

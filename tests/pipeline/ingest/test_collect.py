@@ -13,9 +13,10 @@ from werkzeug import Response
 
 from accounts import credits, workspaces
 from accounts.models import Notice
-from config.core import limits, states
+from config.core import states
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.ingest import collect, push
 from pipeline.ingest.collect import store
 from pipeline.models import (

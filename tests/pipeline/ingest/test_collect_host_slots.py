@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from werkzeug import Response
 
-from config.core import limits
+from pipeline import limits
 from pipeline.ingest import collect
 from pipeline.models import HostSlot, Source
 from pipeline.plugins import TryLater

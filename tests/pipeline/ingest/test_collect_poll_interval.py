@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.core import limits
+from pipeline import limits
 from pipeline.ingest.collect import task
 from tests.pipeline.steps import NOON
 

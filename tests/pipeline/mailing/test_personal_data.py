@@ -7,9 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from config.core import limits
 from config.core.ids import encode
-from pipeline import mailing
+from pipeline import limits, mailing
 from pipeline.mailing import subscribers
 from pipeline.models import MailDelivery, Mailing, MailQueue, Subscriber
 from pipeline.workspace import export

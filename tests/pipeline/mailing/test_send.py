@@ -16,10 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.db import connection
 
 from accounts.models import Notice
-from config.core import limits
 from config.core.http_client import Policy
 from config.core.ids import encode
-from pipeline import mailing, outlets, publish
+from pipeline import limits, mailing, outlets, publish
 from pipeline.mailing import create, task
 from pipeline.mailing import send as sending
 from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subscriber

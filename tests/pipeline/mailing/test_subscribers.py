@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import AuditEntry
-from config.core import limits
 from config.core.errors import Invalid
-from pipeline import mailing
+from pipeline import limits, mailing
 from pipeline.mailing import subscribers
 from pipeline.models import MailDelivery, MailQueue, Subscriber
 from tests.pipeline.mailing.conftest import subscribe

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from config.core import limits
 from config.core.http_client import shared
+from pipeline import limits
 from pipeline.media import files
 from pipeline.media.remote_files import fetch_media
 from pipeline.models import Upload

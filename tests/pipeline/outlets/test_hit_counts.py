@@ -8,7 +8,8 @@ from datetime import UTC, timedelta
 import pytest
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 
-from config.core import limits
+from analytics import limits as analytics_limits
+from pipeline import limits
 from pipeline.models import HitCount, Outlet, ShortLink
 from pipeline.outlets import hit_counts
 from tests.pipeline.steps import NOON, make_items, make_stage, promise
@@ -164,7 +165,7 @@ def test_counts_are_forgotten_when_no_question_reaches_them(link):
     assert hit_counts.forget(NOON + limits.HIT_COUNTS_KEPT) == 0
     assert hit_counts.forget(NOON + limits.HIT_COUNTS_KEPT + timedelta(seconds=1)) == 1
     assert counted() == []
-    assert timedelta(days=limits.ANALYTICS_DAYS) < limits.HIT_COUNTS_KEPT
+    assert timedelta(days=analytics_limits.ANALYTICS_DAYS) < limits.HIT_COUNTS_KEPT
 
 
 def test_what_is_written_is_never_written_again(link, workspace, monkeypatch):

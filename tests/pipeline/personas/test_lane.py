@@ -8,10 +8,9 @@ from functools import partial
 import pytest
 
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
-from config.core import limits
 from config.core.errors import Conflict
 from config.core.ids import encode
-from pipeline import payloads, personas
+from pipeline import limits, payloads, personas
 from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics

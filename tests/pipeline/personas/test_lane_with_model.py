@@ -7,9 +7,8 @@ import json
 import pytest
 
 from accounts.models import CreditBalance
-from config.core import limits
 from config.core.ids import encode
-from pipeline import generate
+from pipeline import generate, limits
 from pipeline.models import BrandPick, GeneratedItem, Generation, ModelCall, Topic
 from pipeline.personas import topics
 from pipeline.review import regenerate

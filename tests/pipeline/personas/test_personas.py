@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import AuditEntry
-from config.core import limits
 from config.core.errors import Conflict, Invalid, NotFound
 from config.core.ids import encode
 from config.core.states import Overtaken
+from pipeline import limits
 from pipeline.models import Persona, PersonaVersion, Source, WorkspaceDefaults
 from pipeline.models.persona import CONTENT
 from pipeline.personas import crud

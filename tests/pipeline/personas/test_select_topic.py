@@ -7,8 +7,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from config.core import limits
 from config.core.ids import uuid7
+from pipeline import limits
 from pipeline.generate.topics import select
 from pipeline.generate.topics.similarity import Memory, likeness, runs
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic

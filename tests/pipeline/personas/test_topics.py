@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from config.core import limits
 from config.core.errors import Conflict, Invalid
 from config.core.ids import uuid7
 from config.core.states import Overtaken
+from pipeline import limits
 from pipeline.models import Source, Topic, WorkspaceDefaults
 from pipeline.personas import crud, topics
 from tests.pipeline.steps import NOON, reread, state

@@ -11,10 +11,9 @@ from django.utils import timezone
 
 from accounts import workspaces
 from accounts.models import Notice
-from config.core import limits
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
-from pipeline import publish
+from pipeline import limits, publish
 from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared, Ready, Sent
 from pipeline.platforms.simulated import Simulated

@@ -12,10 +12,9 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Notice
-from config.core import limits
 from config.core.http_client import TimedOut
 from config.core.ids import encode
-from pipeline import payloads, publish
+from pipeline import limits, payloads, publish
 from pipeline.ingest import push
 from pipeline.models import Attempt, Outlet, Publication, PublishHold, RawItem
 from pipeline.platforms.base import Absent, Found, Prepared, Sent

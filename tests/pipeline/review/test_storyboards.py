@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from config.core import limits
 from config.core.errors import Conflict, Invalid
 from config.core.states import Overtaken
-from pipeline import generate
+from pipeline import generate, limits
 from pipeline.media import files
 from pipeline.models import Asset, Generation, ModelCall, Revision
 from pipeline.render.video import job as jobs

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from accounts.models import AuditEntry
-from config.core import limits
 from config.core.errors import Invalid
 from config.core.ids import encode
+from pipeline import limits
 from pipeline.models import Outlet
 from pipeline.workspace import defaults as stage
 from tests.pipeline.steps import make_stage

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts import workspaces
-from config.core import limits
 from config.core.errors import AppError
 from config.core.ids import encode
 from pipeline.events import TYPES
-from webhooks import endpoints
+from webhooks import endpoints, limits
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 
-from config.core import limits, states
+from config.core import states
 from config.core.clock import utc_now
+from pipeline import limits
 from pipeline.generate.model import account, replies
 from pipeline.generate.model.batches.requests import ask_of, gathering, reply_json, told
 from pipeline.generate.model.client import request_of

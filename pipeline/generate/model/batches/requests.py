@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
 
-from config.core import dispatch, limits, states
+from config.core import dispatch, states
 from config.core.clock import utc_now
 from config.core.errors import Detail
+from pipeline import limits
 from pipeline.models import BatchedCall, Generation, GenerationStatus, ModelBatch
 from pipeline.writers.base import CallRecord
 from pipeline.writers.model_calls import Ask, Awaited, Reply

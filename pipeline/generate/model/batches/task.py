@@ -10,9 +10,10 @@ import structlog
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
-from config.core import limits, states
+from config.core import states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
+from pipeline import limits
 from pipeline.generate.model import account
 from pipeline.generate.model.batches import calls as sending
 from pipeline.generate.model.batches.requests import told, wake

@@ -6,8 +6,7 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from config.core import limits
-from pipeline import generate
+from pipeline import generate, limits
 from pipeline.generate.model import batches
 from pipeline.models import Generation, ModelBatch, ModelCall
 from tests.pipeline.generate.test_generate_with_model import COST

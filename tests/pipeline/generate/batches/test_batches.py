@@ -9,8 +9,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import CreditBalance
-from config.core import limits
-from pipeline import plugins
+from pipeline import limits, plugins
 from pipeline.generate import checkpoint
 from pipeline.generate import checks as judging
 from pipeline.generate.model import batches

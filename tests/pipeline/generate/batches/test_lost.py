@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from config.core import limits, work_queue
+from config.core import work_queue
+from pipeline import limits
 from pipeline.generate.model import account
 from pipeline.generate.model import client as model_client
 from pipeline.models import BatchedCall, ModelBatch

@@ -140,7 +140,7 @@ def blocked(world: World) -> None:
     assert InboundDelivery.everywhere.filter(source=source, body__isnull=False).count() == 0
     assert send(source, STORM, X_Webhook_Secret=secret) == (202, "new")
     # Too many at once are told to wait, and nothing of them is kept.
-    world.monkeypatch.setattr("config.core.limits.INBOUND_CALLS", "1/m")
+    world.monkeypatch.setattr("pipeline.limits.INBOUND_CALLS", "1/m")
     other = world.add("webhook")
     assert [send(other, STORM | {"external_id": str(number)})[0] for number in range(3)] == [202, 429, 429]
     assert deliveries(other) == [("taken", None)]

@@ -9,10 +9,9 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry
-from config.core import limits
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, uuid7
-from pipeline import publish
+from pipeline import limits, publish
 from pipeline.models import GeneratedItem, Outlet, Publication, PublishQueue, WeekPlan
 from pipeline.review import decisions
 from pipeline.schedule import planning, queues

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from accounts import credits, workspaces
 from accounts.models import AuditEntry, LedgerEntry, Notice, Workspace
-from config.core import limits
 from config.core.errors import Conflict, Invalid
 from config.core.states import Overtaken
+from pipeline import limits
 from pipeline.holds.source_changes import withdraw
 from pipeline.ingest import push
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceTurn, Source

@@ -493,7 +493,7 @@ def test_a_digest_that_is_due_outlives_a_change_of_something_else(rich, clock):
 
 
 def test_no_more_series_than_the_most_whichever_way(rich, monkeypatch):
-    monkeypatch.setattr("config.core.limits.SERIES_MOST", 2)
+    monkeypatch.setattr("pipeline.limits.SERIES_MOST", 2)
     ended = series.delete(begin(rich), now=NOON)
     begin(rich, name="One")
     begin(rich, name="Two")
@@ -508,7 +508,7 @@ def test_no_more_series_than_the_most_whichever_way(rich, monkeypatch):
 def test_two_at_once_are_not_both_the_last_one(workspace, monkeypatch, together):
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has one writer.")
-    monkeypatch.setattr("config.core.limits.SERIES_MOST", 2)
+    monkeypatch.setattr("pipeline.limits.SERIES_MOST", 2)
     ended = series.delete(begin(workspace), now=NOON)
     begin(workspace, name="One")
     ways = [lambda: begin(workspace, name="Two"), lambda: series.restore(ended, by="alice", now=NOON)]
