@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {
     "publish": "pipeline/publish/*.py",
     "generate": "pipeline/generate/*.py",
-    "review": """pipeline/review/decisions.py pipeline/review/bulk_review.py pipeline/review/undo.py
+    "review": """pipeline/review/decisions.py pipeline/review/regenerate.py pipeline/review/bulk_review.py pipeline/review/undo.py
         pipeline/review/variants.py pipeline/review/rerender.py""",
     "tokens": "accounts/access/tokens.py accounts/access/authentication.py accounts/access/ratelimit.py",
 }
@@ -72,7 +72,8 @@ SIMULATED = {
             "standing",
         )
     ),
-    "dispatch": "config/core/dispatch.py config/core/leases.py config/core/work_queue.py",
+    "dispatch": """config/core/dispatch.py config/core/jobs.py config/core/task_runs.py config/core/leases.py
+        config/core/work_queue.py""",
     "credits": "accounts/credits.py",
     "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/pace.py webhooks/signing.py
         webhooks/recovery.py webhooks/endpoints.py""",

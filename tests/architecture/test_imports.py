@@ -14,7 +14,9 @@ NETWORK = frozenset(
     {"requests", "urllib3", "httpx", "socket", "ssl", "http.client", "urllib.request", "smtplib"}
 )
 MAY_NAME_THE_NETWORK = {
-    "config/connections.py": "takes the connections that clients open to web; connects nowhere",
+    "config/connections/connection.py": "has the connection that a client opened to web; connects nowhere",
+    "config/connections/wire.py": "writes to the connection that a client opened to web; connects nowhere",
+    "config/connections/worker.py": "takes the connections that clients open to web; connects nowhere",
     "config/server.py": "probes whether its own port can be listened at; connects nowhere",
     "config/management/commands/demo.py": "asks the service's own /readyz on loopback, in development only",
     "pipeline/generate/model/call_timeout.py": "shuts connections of the model's client; opens none",
