@@ -1,4 +1,4 @@
-"""What is done to whole workspaces, and to the people and plans around them: create, whitelist, lift limits, change."""
+"""What is done to workspaces, and to the people and plans around them: create, whitelist, change, vouch for, forget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's pages for people, plans, workspaces, keys, the ledger and the audit log."""
+"""The operators' pages for workspaces, plans, keys, the ledger and the audit log."""
 
 from __future__ import annotations
 

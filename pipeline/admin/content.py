@@ -1,4 +1,4 @@
-"""The pipeline in the operator's admin: everything readable; what is stopped is set and resumed here."""
+"""The operators' pages of what the pipeline holds: everything is readable, nothing is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a workspace is doing: what entered, what waits, what is promised, what failed; read for pages and digests.
+"""Counts of a workspace: what waits, what is late or held, what has to be connected again.
 
 Every count stops at `COUNTED_MOST`, so that a page costs the same however much a workspace holds. Test items are
 nobody's business here.
@@ -109,6 +109,3 @@ def count_each(*several: QuerySet[Any]) -> list[Count]:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(parts)}", parameters)
         return [Count(number) for number in cursor.fetchone()]
-
-
-# --- Inside ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What befalls what was made when its source changes, takes it back, or lists it again."""
+"""What befalls what was made when its source changes, takes it back, or lists it again; and who is told of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is on a newsletter's list: sign up, confirm, leave, come back; added, imported and removed by the workspace."""
+"""Who is on a newsletter's list, by whose wish, and when they are forgotten."""
 
 from __future__ import annotations
 

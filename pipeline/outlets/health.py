@@ -1,4 +1,4 @@
-"""An account that its platform no longer takes, and one that works again: written, and told."""
+"""An account that its platform no longer takes, and one that works again; and when it is looked at next."""
 
 from __future__ import annotations
 

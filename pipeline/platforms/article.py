@@ -1,4 +1,4 @@
-"""What the platforms that take articles have in common: the body as HTML, with the lines that an outlet adds."""
+"""What the platforms that take articles have in common: the body as HTML, whole or in its outermost elements."""
 
 from __future__ import annotations
 

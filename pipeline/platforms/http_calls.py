@@ -1,4 +1,4 @@
-"""Asks a platform over HTTP, and says of each failure what may be done about it."""
+"""Asks a platform over HTTP, reads its answer, and says of each failure what may be done about it."""
 
 from __future__ import annotations
 

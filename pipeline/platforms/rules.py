@@ -1,4 +1,4 @@
-"""A platform's limits for one bucket, as data, and what a payload breaks of them; no network."""
+"""A platform's limits for one bucket, as data, how it counts, and what a payload breaks of them; no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write what became of a publication, and tell it."""
+"""Write what became of a publication."""
 
 from __future__ import annotations
 

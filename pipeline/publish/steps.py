@@ -1,4 +1,4 @@
-"""What a task does with a claimed publication: by its status, and the step that it is at."""
+"""What a task does with a claimed publication, by its status and step; and what follows once a post is public."""
 
 from __future__ import annotations
 

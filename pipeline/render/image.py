@@ -1,4 +1,4 @@
-"""Pictures drawn from a layout: JPEG without chroma subsampling, in sRGB, the same bytes each time.
+"""Pictures drawn from a layout, as JPEG in sRGB or bound to a PDF: the same bytes each time.
 
 The file follows ISO 32000-1 (PDF 1.7): one image object for each page, a structure tree with one figure for each, and
 no date, so that the same pictures make the same bytes.

@@ -1,4 +1,4 @@
-"""People decide: approve, reject, restore, edit, try again, make another, delete."""
+"""People decide: approve, reject, restore, edit, delete."""
 
 from __future__ import annotations
 

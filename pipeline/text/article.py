@@ -1,4 +1,4 @@
-"""What follows from an article's words: its slug, how long it takes to read, what search engines are told of it."""
+"""What follows from an article's words: its slug, its headings, how long it takes to read, what search engines are told."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What makes two texts or two addresses the same: canonical URLs, content hashes, and plain text out of HTML.
+"""What makes two texts the same: content hashes, and plain text out of Markdown and HTML.
 
-Everything here is pure, takes any string without raising, and runs in time linear in its input. The standard
-`html.parser` is not used because it is not: 40 kB of `<a ` cost it 13 s (CPython 3.11.7).
+Everything here and in `html_text` is pure, takes any string without raising, and runs in time linear in its input. The
+standard `html.parser` is not used because it is not: 40 kB of `<a ` cost it 13 s (CPython 3.11.7).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DRF ground rules: strict input, keyset pages, entity tags, the base of every view.
+"""The base of every view of the API: bodies and parameters are read strictly.
 
 What is about tokens, rates and idempotency stands in `accounts.api.base`, one floor up.
 """
@@ -19,20 +19,6 @@ from config.core.errors import Invalid
 if TYPE_CHECKING:
     from rest_framework import serializers
     from rest_framework.request import Request
-
-# --- Strict input ----------------------------------------------------------------------------------------------------
-
-
-# --- Query parameters ------------------------------------------------------------------------------------------------
-
-
-# --- Pages -----------------------------------------------------------------------------------------------------------
-
-
-# --- Entity tags -----------------------------------------------------------------------------------------------------
-
-
-# --- Views -----------------------------------------------------------------------------------------------------------
 
 
 @cache

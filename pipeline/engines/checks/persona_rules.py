@@ -1,4 +1,4 @@
-"""What a persona demands of every draft, where a program can tell: banned words and required structures."""
+"""What a persona demands of every draft, where a program can tell: banned words, structures, whether it says “I”."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose key a run asks the model with, what that may cost, and the books of every call."""
+"""Whose key a run asks the model with, what that may cost, the books of every call, and the report of a month."""
 
 from __future__ import annotations
 

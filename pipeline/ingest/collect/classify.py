@@ -1,4 +1,4 @@
-"""What is done with each entry of a fetch, and why: the one judge of polls and previews."""
+"""What each entry of a fetch is called, what is done with it, and why: the one judge of polls and previews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work one claimed source: fetch, take every entry in, set the next poll.
+"""Work one claimed source: fetch, take every entry in, set the next poll, tell people where it fails.
 
 A source that somebody set an interval for keeps to it. Any other follows its own rhythm: half of the median gap between
 its newest entries, growing with each poll that brings nothing new. What the server asks for is a lower bound of both.

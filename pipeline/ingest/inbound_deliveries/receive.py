@@ -1,4 +1,4 @@
-"""One delivery: prove the sender, keep what it sent, make a raw item of it, all before the answer."""
+"""One delivery: prove the sender, keep what it sent for a while, make a raw item of it, all before the answer."""
 
 from __future__ import annotations
 

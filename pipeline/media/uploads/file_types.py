@@ -1,4 +1,6 @@
-"""What a file is, by its bytes: the name and the type that its sender gave are trusted for nothing."""
+"""What a file is, by its bytes, and whether its sound or video can be read; the name and the type that its sender gave
+are trusted for nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is heard in a film: a voice made even, and music that gives way to it."""
+"""What is heard in a film: a voice made even, the sound of clips, and music that gives way to both."""
 
 from __future__ import annotations
 

@@ -310,6 +310,3 @@ def recaptioned(board: Storyboard, place: int, words: str) -> Storyboard:
         *board.captions[place + 1 :],
     )
     return dataclasses.replace(board, captions=captions)
-
-
-# --- Scenes ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Recurrences as people keep them: let an item come back, change how often, stop it, let it go on."""
+"""Recurrences as people keep them: which items may come back, how often, stopped and resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of one hand: a series whose time has come makes one digest, and waits for its next time."""
+"""A series whose time has come makes one digest, or says why not, and waits for its next time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page as an entry: its identity, and what its rules and licences allow."""
+"""A page as an entry: its identity, what its rules and licences allow, and whether it says anything of its own."""
 
 from __future__ import annotations
 

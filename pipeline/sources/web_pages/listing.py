@@ -1,4 +1,4 @@
-"""Where pages are listed: a page with links, or sitemaps."""
+"""Where pages are listed, in a page with links or in sitemaps, and which of the links look like articles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds a model's quotes in the source, and gives back the source's own characters."""
+"""A model's quotes and claims, found in the source and kept in the source's own characters."""
 
 from __future__ import annotations
 
