@@ -1,0 +1,382 @@
+"""A number of a text with the unit, the scale and the range that stand around it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+from pipeline.grounding.kinds import Quantity, Reading
+from pipeline.grounding.lexicon import (
+    AFTER_A_PART,
+    ARTICLES,
+    LONGEST_UNIT,
+    STRETCHING,
+    units,
+)
+from pipeline.grounding.number_words import Core
+from pipeline.grounding.special import SpecialNumbers
+
+_NEXT: Final = re.compile(
+    r"(?P<gap>[ \t\u00a0\u202f\u2009]{0,3}(?:\n[ \t]{0,3})?[-\u2010\u2011]?)(?P<word>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|(?:M|Md|Mrd|k|K|B|G)(?=[$€£])|%-points|[%‰٪％]|°\s?[CF]?(?![^\W\d_])"
+    r"|[^\W\d_]+[²]?(?:/h)?|[×])"
+)
+_MINUS: Final = re.compile(r"(?:(?:^|[\s(])[-\u2212]|\b(?:minus|moins|menos)\s)$")
+_FRACTION: Final = re.compile(r"\s?/\s?(\d{1,3})(?![\d/]|\.\d)")
+_IN: Final = re.compile(
+    r"\s+(?:in|in every|out of|of every|von|sur|de cada|auf|aus)\s+|\s?(?:to|:)\s?(?=\b$)"
+)
+_RANGE: Final = re.compile(
+    r"\s*(?:[-\u2013\u2014]|to|and|or|through|bis|und|oder|à|et|ou|a|y|o|,|, and|, or)\s*(?:(?:US|A|C)?[$€£¥₹]\s?)?"
+)
+_EASTERN_UNITS: Final = {
+    "円": "cur:JPY",
+    "歳": "month",
+    "割": "ratio",
+    "パーセント": "ratio",
+    "平方メートル": "m2",
+}
+_EASTERN_BEGINNINGS: Final = frozenset(word[0] for word in _EASTERN_UNITS)
+_EASTERN_FACTORS: Final = {"割": Fraction(1, 10), "パーセント": Fraction(1, 100), "歳": Fraction(12)}
+_PLACE_BEFORE: Final = re.compile(r"(?:\b(?:no|nr|number|platz|rank|place|nummer|numéro|número)\.?|[#№])\s?$")
+_WORD_AFTER: Final = re.compile(r"\s+[^\W\d_]")
+_WORD_AFTER_A_POINT: Final = re.compile(r"\.\s+[^\W\d_]")
+_HALF_MORE: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einhalb)\b")
+_AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
+_LARGEST_PART: Final = 100
+_READINGS_MOST: Final = 8
+"""Meanings of one number. Each number of a list takes on its neighbour's, and the honest ones are two or three."""
+_SCALES_MOST: Final = 4
+"""Scales that follow one number: "a million million"."""
+_DAYS: Final = 31
+_HUNDRED: Final = 100
+
+
+class Reader(SpecialNumbers):
+    def read(self) -> list[Quantity]:
+        cores = self.find_cores()
+        quantities: list[Quantity] = []
+        ends: list[int] = []
+        for place, core in enumerate(cores):
+            if ends and core.start < ends[-1]:
+                continue
+            following = cores[place + 1] if place + 1 < len(cores) else None
+            quantity = self._quantity(core, following)
+            if quantity is not None:
+                quantities.append(quantity)
+                ends.append(quantity.end)
+                self.read_to = quantity.end
+        self._spread(quantities)
+        return quantities
+
+    # --- What stands around a number ---------------------------------------------------------------------------------
+
+    def _quantity(self, core: Core, following: Core | None) -> Quantity | None:
+        if core.role == "digits":
+            if self.is_mark(core):
+                return None
+            special = self.date_or_clock(core) or self.label(core)
+            if special is not None:
+                return special
+        if core.role in {"part", "ordinal_or_part", "ordinal"} and not self._is_part(core):
+            return self._ordinal(core)
+        if core.role in {"part", "ordinal_or_part"}:
+            return self._share(core.start, core.end, Fraction(1) / core.values[0])
+        if core.role in {"times", "many"}:
+            return Quantity(core.start, core.end, [Reading(one, core.role, one) for one in core.values])
+        pair = self._pair(core, following)
+        return pair if pair is not None else self._measured(core)
+
+    def _is_part(self, core: Core) -> bool:
+        """Whether a word such as "third" names a part rather than a place."""
+        if core.role == "ordinal":
+            return False
+        word = self.text[core.start : core.end].lower()
+        before = re.search(r"([^\W\d_]+)[\s-]*$", self.text[max(0, core.start - 14) : core.start])
+        said = before.group(1).lower() if before else ""
+        if word in {"half", "hälfte", "moitié", "mitad"}:
+            return said not in {
+                "first",
+                "second",
+                "other",
+                "latter",
+                "ersten",
+                "zweiten",
+                "erste",
+                "zweite",
+                "première",
+                "seconde",
+                "primera",
+                "segunda",
+            }
+        if core.role == "part" and word not in {"quarter", "viertel", "quart", "quarts", "tiers"}:
+            return True
+        if said not in ARTICLES | {"a"}:
+            return False
+        after = _NEXT.match(self.text, core.end)
+        return after is None or after["word"].lower() in AFTER_A_PART
+
+    def _share(self, start: int, end: int, value: Fraction) -> Quantity:
+        """A part of something: of a unit ("half an hour"), of a scale ("half a million"), or a share."""
+        found = [Reading(value, "ratio", value)]
+        more = _AND_A_HALF.search(self.text[max(0, start - 24) : start]) if value == Fraction(1, 2) else None
+        meaning = units().get(more.group(1).lower()) if more else None
+        if more and meaning:
+            # "A year and a half".
+            said = value + 1
+            return Quantity(
+                start - len(more.group()),
+                end,
+                [Reading(said * factor, unit, said) for unit, factor in meaning],
+            )
+        tail = re.compile(r"(?:\s+(?:of\s+)?an?|\s+d'une?|-|\s+(?:einer|eine|ein|une?|una?))?\s*").match(
+            self.text, end
+        )
+        position = tail.end() if tail else end
+        word = re.compile(r"[^\W\d_]+").match(self.text, position)
+        if word and position > end:
+            scale = self.scales.get(word.group().lower())
+            if scale and len(word.group()) > 3:
+                core = Core(start, word.end(), (value * scale,), "words")
+                return self._measured(core)
+            meaning, unit_end = self._unit(position)
+            if not meaning:
+                meaning, unit_end = units().get(word.group().lower(), ()), word.end()
+            if meaning and meaning[0][0] in {"s", "month", "m", "g", "l", "pp", "ratio"}:
+                found += [Reading(value * factor, unit, value) for unit, factor in meaning]
+                end = unit_end
+        return Quantity(start, end, found, said=frozenset({value}))
+
+    def _pair(self, core: Core, following: Core | None) -> Quantity | None:
+        """`3/4`, "one in five", "two thirds"."""
+        if not core.values or core.values[0].denominator != 1:
+            return None
+        if core.role == "digits":
+            slash = _FRACTION.match(self.text, core.end)
+            if (
+                slash
+                and 0 < core.values[0] < int(slash.group(1)) <= _LARGEST_PART
+                and self.text[core.start - 1 : core.start] != "/"
+            ):
+                return self._share(core.start, slash.end(), core.values[0] / int(slash.group(1)))
+        if following is None or not following.values:
+            return None
+        gap = self.text[core.end : following.start]
+        if following.role in {"part", "ordinal_or_part"}:
+            is_close = re.fullmatch(r"[\s-]{1,2}", gap) is not None
+            word = self.text[following.start : following.end].lower()
+            is_one = core.values[0] == 1
+            plural = word.endswith("s") or self.language == "de"
+            if (
+                is_close
+                and (plural or is_one)
+                and core.values[0] < following.values[0]
+                and (not is_one or self._is_part(following))
+            ):
+                return self._share(core.start, following.end, core.values[0] / following.values[0])
+            return None
+        joins = _IN.fullmatch(gap)
+        if joins is None or following.role not in {"digits", "words"} or core.role not in {"digits", "words"}:
+            return None
+        small, large = core.values[0], following.values[0]
+        if not 0 < small < large <= _LARGEST_PART or large.denominator != 1:
+            return None
+        tail = self._measured(following)
+        if any(reading.unit for reading in tail.readings) or gap.strip() == "auf":
+            return None
+        return Quantity(
+            core.start,
+            following.end,
+            [Reading(small / large, "ratio", small / large)],
+            said=frozenset({small, large}),
+        )
+
+    def _ordinal(self, core: Core) -> Quantity | None:
+        tail = self.text[core.end : core.end + 7].lower()
+        if tail.startswith(("-hand", "-party", "-class", "-rate", "-guess")):
+            return None
+        if core.role == "part":
+            return None
+        before = self.text[max(0, core.start - 8) : core.start].lower()
+        word = self.text[core.start : core.end].lower()
+        if (
+            word == "second"
+            and re.search(r"\b(?:per|split|every|each|a)\s$|-$", before)
+            and not re.match(r"\s[a-z]", tail)
+        ):
+            return None
+        if re.search(r"(?:^|[.!?:\n]\s*)$", before) and tail.startswith(","):
+            return None
+        return Quantity(core.start, core.end, [Reading(one, "ord", one) for one in core.values])
+
+    def _measured(self, core: Core) -> Quantity:
+        text = self.text
+        before = text[max(0, core.start - 8) : core.start]
+        prefix = self.money_before(core)
+        values = list(core.values)
+        end = core.end
+        half = _HALF_MORE.match(text, end)
+        if half:
+            values, end = [one + Fraction(1, 2) for one in values], half.end()
+        said = frozenset(values)
+        scaled, also_unscaled = values, list[Reading]()
+        if half or core.role != "words":
+            scaled, end, also_unscaled = self._scale(values, end, has_prefix=prefix is not None)
+        meanings: tuple[tuple[str, Fraction], ...] = ()
+        if prefix:
+            code = prefix["code"].lower()
+            meanings = units().get("inr" if code == "rs" else code, ())
+            # "$214 million US" and "US$ 5 dollars" say it twice.
+        after, after_end = self._unit(end)
+        if after and not (prefix and not after[0][0].startswith("cur")):
+            meanings, end = (meanings or after), after_end
+        found = [Reading(one * factor, unit, one) for one in scaled for unit, factor in meanings]
+        found += also_unscaled
+        if not meanings:
+            month = self.month_at(core.start, core.end) if core.values and core.values[0] <= _DAYS else 0
+            found += [Reading(one, f"date:{month}" if month else "", one) for one in scaled]
+            if (
+                self.language == "de"
+                and core.role == "digits"
+                and _WORD_AFTER_A_POINT.match(text, core.end)
+                and not month
+            ):
+                found += [Reading(one, "ord", one) for one in scaled if one <= _HUNDRED]
+            if _PLACE_BEFORE.search(before.lower()):
+                found += [Reading(one, "ord", one) for one in scaled]
+        if (
+            meanings
+            and meanings[0][0] in {"°C", "°F", "°"}
+            and _MINUS.search(text[max(0, core.start - 7) : core.start])
+        ):
+            found = [Reading(-one.value, one.unit, one.plain) for one in found]
+        is_article = (
+            core.role == "words"
+            and text[core.start : core.end].lower() in ARTICLES
+            and (not meanings or self._is_a_while(meanings))
+        )
+        return Quantity(
+            prefix.start() if prefix else core.start,
+            end,
+            found,
+            is_article=is_article,
+            said=said,
+        )
+
+    def _is_a_while(self, meanings: tuple[tuple[str, Fraction], ...]) -> bool:
+        """In "un an", where the word for one is the article, nothing is counted."""
+        return meanings[0][0] in {"s", "month"} and self.language != "en"
+
+    def _scale(
+        self, values: list[Fraction], end: int, *, has_prefix: bool
+    ) -> tuple[list[Fraction], int, list[Reading]]:
+        """Values with the scales that follow; a short one that could be a unit leaves both meanings."""
+        unscaled: list[Reading] = []
+        for _ in range(_SCALES_MOST):
+            match = _NEXT.match(self.text, end)
+            if match is None:
+                break
+            word = match["word"]
+            scale = self.scales.get(word.lower())
+            if scale is None or (
+                len(word) <= 2
+                and match["gap"]
+                and not (
+                    has_prefix
+                    or self.language == "de"
+                    or scale >= 10**9
+                    or word.lower() == "mn"
+                    or self.text[match.end() : match.end() + 1] in {"€", "$", "£"}
+                )
+            ):
+                break
+            if word.lower() in {"m", "mm", "b", "k"} and not has_prefix:
+                after, _ = self._unit(match.end())
+                meaning = units().get(word.lower())
+                if (
+                    meaning
+                    and not (after and after[0][0].startswith("cur"))
+                    and not (word == "M" and not match["gap"])
+                ):
+                    unscaled += [
+                        Reading(one * factor, unit, one) for one in values for unit, factor in meaning
+                    ]
+            values = [one * scale for one in values]
+            end = match.end()
+            if self.text[end : end + 1] == "." and len(word) <= 3:
+                end += 1
+        return values, end, unscaled
+
+    def _unit(self, end: int) -> tuple[tuple[tuple[str, Fraction], ...], int]:
+        """The unit after a number, and where it ends; one word such as "full" may stand between."""
+        if self.text[end : end + 1] in _EASTERN_BEGINNINGS:
+            for word, unit in _EASTERN_UNITS.items():
+                if self.text.startswith(word, end):
+                    return ((unit, _EASTERN_FACTORS.get(word, Fraction(1))),), end + len(word)
+        words: list[str] = []
+        position, found, found_end = end, (), end  # type: tuple[int, tuple[tuple[str, Fraction], ...], int]
+        while len(words) < LONGEST_UNIT and (match := _NEXT.match(self.text, position)):
+            word = match["word"].lower().replace("° ", "°")
+            if not words and word in {"de", "d", "of", "us"} and match["gap"] != "-":
+                apostrophe = 1 if word == "d" else 0
+                position = match.end() + apostrophe
+                if word == "us":
+                    words.append("us")
+                continue
+            if not words and word in STRETCHING and position == end and not found:
+                position = match.end()
+                continue
+            words.append(word)
+            position = match.end()
+            meaning = units().get(" ".join(words))
+            if meaning is not None:
+                found, found_end = meaning, position
+        return found, found_end
+
+    # --- Lists and ranges --------------------------------------------------------------------------------------------
+
+    def _spread(self, quantities: list[Quantity]) -> None:
+        """In "5 to 10 million dollars", "12 or 15 percent" and "12–14 November" the first shares what the last says."""
+        for place in range(len(quantities) - 2, -1, -1):
+            one, other = quantities[place], quantities[place + 1]
+            joins = _RANGE.fullmatch(self.text, one.end, other.start) if other.start >= one.end else None
+            if joins is None or one.label or other.label or not one.readings or not other.readings:
+                continue
+            if all(reading.unit == "" for reading in one.readings):
+                self._share_unit(one, other)
+            elif all(reading.unit == "" for reading in other.readings):
+                self._hand_on_unit(one, other)
+                if one.readings[0].unit.startswith("cur"):
+                    self._share_unit(one, other)
+            elif one.readings[0].unit.startswith("cur") and other.readings[0].unit == one.readings[0].unit:
+                self._share_unit(one, other)
+
+    def _share_unit(self, one: Quantity, other: Quantity) -> None:
+        more: list[Reading] = []
+        has_own_scale = any(reading.plain not in one.said for reading in one.readings)
+        for reading in other.readings:
+            for said in other.said:
+                if not said or reading.unit in {"ord", "times", "clock"}:
+                    continue
+                scale = reading.plain / said
+                if has_own_scale and scale != 1:
+                    continue
+                factor = reading.value / reading.plain if reading.plain else Fraction(1)
+                more += [Reading(own * scale * factor, reading.unit, own * scale) for own in one.said]
+        _add(one, more)
+
+    def _hand_on_unit(self, one: Quantity, other: Quantity) -> None:
+        """In "$5 to 10" and "38 percent to 48" the last shares what the first says, where nothing else is counted."""
+        if _WORD_AFTER.match(self.text, other.end) and not one.readings[0].unit.startswith(("cur", "date")):
+            return
+        more: list[Reading] = []
+        for reading in one.readings:
+            if reading.unit in {"ord", "times", "clock", "era"} or not reading.plain:
+                continue
+            factor = reading.value / reading.plain
+            more += [Reading(own.plain * factor, reading.unit, own.plain) for own in other.readings]
+        _add(other, more)
+
+
+def _add(quantity: Quantity, more: list[Reading]) -> None:
+    quantity.readings = list(dict.fromkeys([*quantity.readings, *more]))[:_READINGS_MOST]
