@@ -14,7 +14,7 @@ from pipeline.platforms.article import pieces
 from pipeline.platforms.email_newsletter.frame import Look, inlined
 from pipeline.sources.feeds import document, records
 from pipeline.sources.feeds import reader as feed_reader
-from pipeline.sources.web_pages import text_child
+from pipeline.sources.web_pages import sitemap_reader, text_child
 from pipeline.text import html_text
 from pipeline.text.html_text import html_to_text
 from pipeline.text.markup import to_html
@@ -43,7 +43,7 @@ def read_page(text):
 
 
 def read_sitemap(text):
-    return text_child.read_sitemap(text.encode(), {"url": URL})
+    return sitemap_reader.read_sitemap(text.encode(), {"url": URL})
 
 
 def article_of(length):
@@ -264,8 +264,8 @@ def test_no_hostile_sitemap_costs_more_than_an_honest_one():
     }
     took = {name: cost(read_sitemap, text) for name, text in hostile.items()}
     packed = gzip.compress(bytes(60 * 1024 * 1024))
-    with pytest.raises(text_child.TooLarge):
-        text_child.read_sitemap(packed, {"url": URL})
+    with pytest.raises(sitemap_reader.TooLarge):
+        sitemap_reader.read_sitemap(packed, {"url": URL})
     assert {name: round(one / floor, 2) for name, one in took.items() if one > 2 * floor} == {}
 
 

@@ -1,7 +1,8 @@
 """The child process that reads pages and sitemaps: questions on stdin, answers on stdout, under hard limits.
 
-It is run by its path, isolated from the environment, and imports nothing of the project but the bounds. Each question is a line of
-JSON with the `length` of the document that follows it; each answer is a line of JSON.
+It is run by its path, isolated from the environment, and imports nothing of the project that needs
+more than Python. Each question is a line of JSON with the `length` of the document that follows it; each answer is a
+line of JSON.
 """
 
 from __future__ import annotations
@@ -11,31 +12,21 @@ import json
 import re
 import resource
 import sys
-import zlib
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urljoin
 
 # It runs without the project's folder, and without `site`, which saves its start-up time.
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
-from pipeline.text.markup_bounds import is_page_too_much, is_sitemap_too_much
+from pipeline.sources.web_pages.page_values import ILLEGAL, Record, line_of, moment_of, web_address
+from pipeline.sources.web_pages.sitemap_reader import TooLarge, read_sitemap
+from pipeline.text.markup_bounds import is_page_too_much
 
 # For one document. Articles of 5 MiB take under 1 s, hostile pages of that size without end.
 CPU_SECONDS: Final = 8
 # A usual page takes 50 MB with the libraries, a sitemap of 50,000 addresses 80 MB.
 MEMORY_BYTES: Final = 768 * 1024 * 1024
 MAX_LINKS: Final = 3000
-MAX_LOCATIONS: Final = 50_000
-"""Addresses of one sitemap, as sitemaps.org allows them."""
-MAX_UNPACKED: Final = 50 * 1024 * 1024
-"""Bytes of one sitemap, unpacked, as sitemaps.org allows them."""
-MAX_URL_CHARS: Final = 2048
-MAX_LINE_CHARS: Final = 2000
-EARLIEST_YEAR: Final = 1990
-
-Record = dict[str, Any]
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -56,7 +47,6 @@ _SUPERSETS: Final = {
 _META_CHARSET: Final = re.compile(
     rb"""<meta[^>]{0,300}?charset\s*=\s*["']?([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE
 )
-_ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 def decode(document: bytes, content_type: str) -> str:
@@ -89,7 +79,7 @@ def read_page(document: bytes, question: Record) -> Record:
     # Imported here, so that the limits hold before it and the parent never pays for it.
     from lxml import html  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
-    text = _ILLEGAL.sub("", decode(document, question["content_type"]))
+    text = ILLEGAL.sub("", decode(document, question["content_type"]))
     if not text.strip():
         return {"problem": "empty"}
     if is_page_too_much(text):
@@ -97,10 +87,10 @@ def read_page(document: bytes, question: Record) -> Record:
     # `lxml` refuses a text that declares an encoding of its own.
     tree = html.document_fromstring(text.encode("utf-8"), parser=html.HTMLParser(encoding="utf-8"))
     url = question["url"]
-    base = _web_address(next(iter(tree.xpath("//base/@href")), ""), url) or url
+    base = web_address(next(iter(tree.xpath("//base/@href")), ""), url) or url
     head = _Head(tree)
     found = {
-        "canonical": _web_address(head.link("canonical"), base),
+        "canonical": web_address(head.link("canonical"), base),
         "robots": head.named(("robots", question["robot"])),
         "tdm": head.first("tdm-reservation"),
         "licence": _licence_of(tree, base),
@@ -116,13 +106,13 @@ def read_page(document: bytes, question: Record) -> Record:
         "links": _links(tree, base),
         "matches": _matches(tree, base, question.get("xpath") or ""),
         "site": head.first("og:site_name")[:200],
-        "image": _web_address(head.first("og:image") or head.first("twitter:image"), base),
+        "image": web_address(head.first("og:image") or head.first("twitter:image"), base),
         "language": (tree.get("lang") or head.first("og:locale").replace("_", "-"))[:35],
     }
     found |= _linked_data(tree, base)
     found |= _article(tree, url)
     stated, guessed = found.pop("stated_at"), found.pop("guessed_at")
-    found["at"] = stated or _moment(head.first("article:published_time")) or guessed
+    found["at"] = stated or moment_of(head.first("article:published_time")) or guessed
     found["author"] = found["author"] or found.pop("stated_author", "")
     return found
 
@@ -134,7 +124,7 @@ class _Head:
         self._metas: dict[str, list[str]] = {}
         for meta in tree.xpath("//meta[@content]")[:500]:
             name = (meta.get("name") or meta.get("property") or "").strip().lower()
-            self._metas.setdefault(name, []).append(_line(meta.get("content")))
+            self._metas.setdefault(name, []).append(line_of(meta.get("content")))
         self._links = [
             (link.get("rel", "").lower().split(), link.get("href", ""))
             for link in tree.xpath("//link[@href]")[:500]
@@ -153,7 +143,7 @@ class _Head:
 def _licence_of(tree: Any, base: str) -> str:
     for element in tree.xpath("//*[(self::a or self::link or self::area) and @rel and @href]")[:2000]:
         if "license" in element.get("rel", "").lower().split():
-            return _web_address(element.get("href"), base)
+            return web_address(element.get("href"), base)
     return ""
 
 
@@ -161,10 +151,10 @@ def _links(tree: Any, base: str) -> list[Record]:
     """Links in the order of the page, each with where it stands; `place` is a word of `nav`, `heading`, `article`, ``."""
     found: dict[str, Record] = {}
     for anchor in tree.iter("a"):
-        address = _web_address(anchor.get("href"), base).partition("#")[0]
+        address = web_address(anchor.get("href"), base).partition("#")[0]
         if not address:
             continue
-        record = {"url": address, "text": _line(anchor.text_content())[:300], "place": _place_of(anchor)}
+        record = {"url": address, "text": line_of(anchor.text_content())[:300], "place": _place_of(anchor)}
         known = found.get(address)
         if known is None:
             if len(found) == MAX_LINKS:
@@ -201,8 +191,8 @@ def _matches(tree: Any, base: str, xpath: str) -> list[Record]:
         anchor = next(
             iter(inside or element.xpath(".//a[@href]") or element.xpath("ancestor::a[@href]")), None
         )
-        address = _web_address(anchor.get("href"), base).partition("#")[0] if anchor is not None else ""
-        found.append({"url": address, "text": _line(element.text_content())[:300], "place": "selected"})
+        address = web_address(anchor.get("href"), base).partition("#")[0] if anchor is not None else ""
+        found.append({"url": address, "text": line_of(element.text_content())[:300], "place": "selected"})
     return found
 
 
@@ -234,11 +224,11 @@ def _linked_data(tree: Any, base: str) -> Record:
                 and (names & _ARTICLES or "webpage" in names)
                 and "stated_licence" not in found
             ):
-                found["stated_licence"] = _web_address(address, base) or _line(address)[:200]
+                found["stated_licence"] = web_address(address, base) or line_of(address)[:200]
             if names & _ARTICLES and not found["is_article"]:
                 found |= {
                     "is_article": True,
-                    "stated_at": _moment(thing.get("datePublished")),
+                    "stated_at": moment_of(thing.get("datePublished")),
                     "stated_author": _author_of(thing.get("author")),
                     "is_free": str(thing.get("isAccessibleForFree", True)).lower() != "false",
                 }
@@ -248,7 +238,7 @@ def _linked_data(tree: Any, base: str) -> Record:
 def _author_of(value: Any) -> str:
     people = value if isinstance(value, list) else [value]
     names = [person.get("name") if isinstance(person, dict) else person for person in people[:10]]
-    return ", ".join(_line(name)[:100] for name in names if isinstance(name, str))
+    return ", ".join(line_of(name)[:100] for name in names if isinstance(name, str))
 
 
 def _flatten(value: Any) -> list[Record]:
@@ -282,7 +272,7 @@ def _article(tree: Any, url: str) -> Record:
         date_extraction_params={"extensive_search": False, "original_date": True},
     )
     empty = {
-        "title": _line(tree.findtext(".//title")),
+        "title": line_of(tree.findtext(".//title")),
         "author": "",
         "guessed_at": None,
         "body": "",
@@ -290,16 +280,16 @@ def _article(tree: Any, url: str) -> Record:
     }
     if found is None:
         return empty
-    title = _line(found.title) or empty["title"]
-    body = _ILLEGAL.sub("", xmltotxt(found.body, include_formatting=True)).strip()
+    title = line_of(found.title) or empty["title"]
+    body = ILLEGAL.sub("", xmltotxt(found.body, include_formatting=True)).strip()
     first, _, rest = body.partition("\n")
     return {
         "title": title,
-        "author": _line(found.author)[:300],
-        "guessed_at": _moment(found.date),
+        "author": line_of(found.author)[:300],
+        "guessed_at": moment_of(found.date),
         # The headline is the title already.
-        "body": rest.strip() if _line(first.lstrip("# ")) == title and first.startswith("#") else body,
-        "description": _line(found.description)[:500],
+        "body": rest.strip() if line_of(first.lstrip("# ")) == title and first.startswith("#") else body,
+        "description": line_of(found.description)[:500],
     }
 
 
@@ -325,113 +315,7 @@ def _drop_hidden(tree: Any) -> None:
 # --- Sitemaps ---
 
 
-def read_sitemap(document: bytes, question: Record) -> Record:
-    """Addresses of a sitemap or a sitemap index, in the order of the file; `kind` is `urlset`, `index` or nothing."""
-    from lxml import etree  # noqa: PLC0415
-
-    data = _unpack(document)
-    if b"<!ENTITY" in data[:100_000].upper():
-        return {"problem": "entities"}
-    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        return _text_sitemap(data, question["url"])
-    if is_sitemap_too_much(data):
-        return {"problem": "too_complex"}
-    parser = etree.XMLPullParser(
-        events=("end",),
-        # Of other elements Python hears nothing: ten million fit into a file.
-        tag=("{*}url", "{*}sitemap"),
-        recover=True,
-        resolve_entities=False,
-        no_network=True,
-        huge_tree=False,
-        load_dtd=False,
-    )
-    found: Record = {"kind": "", "locations": [], "is_cut": False}
-    for start in range(0, len(data), 65_536):
-        parser.feed(data[start : start + 65_536])
-        for _, element in parser.read_events():
-            _take_element(element, found, question["url"])
-            if len(found["locations"]) >= MAX_LOCATIONS:
-                return found | {"is_cut": True}
-    return found
-
-
-def _take_element(element: Any, found: Record, url: str) -> None:
-    name = _name_of(element)
-    if name not in {"url", "sitemap"}:
-        return
-    found["kind"] = found["kind"] or ("urlset" if name == "url" else "index")
-    texts = {_name_of(inner): (inner.text or "").strip() for inner in element.iter() if inner is not element}
-    address = _web_address(texts.get("loc"), url)
-    if address:
-        moment = _moment(texts.get("publication_date")) or _moment(texts.get("lastmod"))
-        record = {"url": address, "at": moment, "text": _line(texts.get("title"))[:300]}
-        found["locations"].append(record)
-    # Read elements are dropped, so that a sitemap of 50 MB needs no tree of its size.
-    element.clear()
-    while element.getprevious() is not None:
-        del element.getparent()[0]
-
-
-def _name_of(element: Any) -> str:
-    """The name without its namespace; comments and the like have none."""
-    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
-
-
-def _text_sitemap(data: bytes, url: str) -> Record:
-    """The plain form of sitemaps.org: one address on each line."""
-    lines = data.decode("utf-8", errors="replace").split("\n")[: MAX_LOCATIONS + 1]
-    addresses = [_web_address(line, url) if line.strip().lower().startswith("http") else "" for line in lines]
-    locations = [{"url": address, "at": None, "text": ""} for address in addresses if address]
-    return {"kind": "urlset" if locations else "", "locations": locations[:MAX_LOCATIONS], "is_cut": False}
-
-
-class TooLarge(Exception):
-    """What a gzip file unpacks to is over the limit."""
-
-
-def _unpack(document: bytes) -> bytes:
-    if not document.startswith(b"\x1f\x8b"):
-        return document
-    unpacking = zlib.decompressobj(wbits=31)
-    data = unpacking.decompress(document, MAX_UNPACKED + 1)
-    if len(data) > MAX_UNPACKED:
-        raise TooLarge
-    return data
-
-
 # --- Texts ---
-
-
-def _line(value: object) -> str:
-    return (
-        " ".join(_ILLEGAL.sub("", value)[: 10 * MAX_LINE_CHARS].split())[:MAX_LINE_CHARS]
-        if isinstance(value, str)
-        else ""
-    )
-
-
-def _web_address(value: object, base: str) -> str:
-    """The absolute http(s) address, or nothing."""
-    written = "".join(value[: 4 * MAX_URL_CHARS].split()) if isinstance(value, str) else ""
-    try:
-        address = urljoin(base, written) if written else ""
-    except ValueError:
-        return ""
-    is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARS
-    return _ILLEGAL.sub("", address) if is_web else ""
-
-
-def _moment(written: object) -> int | None:
-    """Seconds since 1970 of an ISO date, in UTC where no zone is named."""
-    if not isinstance(written, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(written[:64].strip())
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
-    return int(moment.timestamp()) if moment.year >= EARLIEST_YEAR else None
 
 
 # --- The process ---
