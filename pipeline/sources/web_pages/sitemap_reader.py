@@ -16,7 +16,7 @@ MAX_UNPACKED: Final = 50 * 1024 * 1024
 
 def read_sitemap(document: bytes, question: Record) -> Record:
     """Addresses of a sitemap or a sitemap index, in the order of the file; `kind` is `urlset`, `index` or nothing."""
-    from lxml import etree  # noqa: PLC0415
+    from lxml import etree  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
     data = _unpack(document)
     if b"<!ENTITY" in data[:100_000].upper():
