@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from pipeline import labels, publish
+from pipeline import labels, limits, publish
 from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
 from pipeline.pages.calendar.date_range import DAY, MONTH, Span
 from pipeline.review import explanation
@@ -31,7 +31,6 @@ READ_MOST: Final = 5000
 """Publications of a view that are read at most."""
 EXPLAINED: Final = 12
 """Publications of a view that say why they are late or failed; the others lead to their item."""
-LATE: Final = timedelta(minutes=1)
 _COLUMNS: Final = (
     "id",
     "version",
@@ -191,7 +190,7 @@ def _moment(row: Mapping[str, Any]) -> datetime:
 def _card(row: Mapping[str, Any], span: Span, now: datetime, names: Mapping[UUID, str]) -> Card:
     moment = _moment(row)
     is_scheduled = row["status"] == PublicationStatus.SCHEDULED
-    is_late = is_scheduled and moment < now - LATE
+    is_late = is_scheduled and moment < now - limits.LATE_AFTER
     is_held = is_scheduled and row["item__held"]
     tone, _icon, label = labels.CALENDAR["held" if is_held else "late" if is_late else row["status"]]
     local, outlet = moment.astimezone(span.zone), names.get(row["outlet_id"], "")
