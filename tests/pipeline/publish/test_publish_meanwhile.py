@@ -220,8 +220,8 @@ def test_a_hand_that_is_killed_after_what_follows_does_it_again(ready, stage, fi
         """The process is gone."""
 
     def kill(name):
-        assert name == "publish.finished"
-        raise Killed
+        if name == "publish.finished":
+            raise Killed
 
     with monkeypatch.context() as patch:
         patch.setattr(steps, "crash_point", kill)
