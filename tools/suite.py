@@ -56,7 +56,6 @@ PROOFS = {
     "feeds": [
         "tests/sources/test_hostile_markup.py",
         "tests/sources/test_rss_mutated.py",
-        "tests/sources/test_rss_quick.py",
     ],
     "simulate": ["tests/simulation", "-n", "2"],
     "image": ["tests/operations/test_image.py"],

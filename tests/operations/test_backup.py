@@ -63,18 +63,18 @@ for one in json.loads({posts!r}): SimulatedPost.everywhere.create(**one)
 TELL = """
 import json
 from django.utils import timezone
-from config.core import dispatch
+from config.core import task_runs
 from pipeline.models import *
 from pipeline.models import SimulatedPost
 def tell():
     rows = Publication.everywhere.select_related("outlet")
     return {row.outlet.name: [row.status, bool(row.error), row.due_at > timezone.now()] for row in rows}
 before = tell()
-dispatch.work_all_due("publish.send_publication")
+task_runs.work_all_due("publish.send_publication")
 after = tell()
 # Every promise falls due, and every wait is over.
 Publication.everywhere.filter(status="scheduled").update(due_at=timezone.now(), next_attempt_at=None, wake_at=timezone.now())
-dispatch.work_all_due("publish.send_publication")
+task_runs.work_all_due("publish.send_publication")
 end = {name: one[0] for name, one in tell().items()}
 names = {row.pk: row.outlet.name for row in Publication.everywhere.select_related("outlet")}
 from config.core.ids import decode
@@ -292,9 +292,9 @@ def test_what_is_not_a_whole_backup_of_ours_costs_nothing(kept, saved, tmp_path)
 UNSQUASHED = """
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
-from config.operations import squashed
+from config.operations import migration_state
 recorder = MigrationRecorder(connection)
-for (app, name), former in squashed.replaced().items():
+for (app, name), former in migration_state.replaced().items():
     # Django marks the former ones too where it applies the one that replaces them.
     for one in (name, *(former_name for _, former_name in former)):
         recorder.record_unapplied(app, one)
