@@ -16,7 +16,8 @@ from pipeline.render.audio import loudness, mix, sounds
 from pipeline.render.video import storyboard_json, verify
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import AUDIO_BITS, SAMPLES, Quality, encode
-from pipeline.render.video.planes import UnusableAsset, blank, to_rgb
+from pipeline.render.video.planes import blank, to_rgb
+from pipeline.render.video.storyboard import UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

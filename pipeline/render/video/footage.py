@@ -15,7 +15,8 @@ from av.video.reformatter import ColorRange, Colorspace
 
 from pipeline.render.audio.filters import SAMPLES, Sound, silence
 from pipeline.render.probe import HEAD_BYTES, demuxer_of
-from pipeline.render.video.planes import Planes, UnusableAsset, of_frame
+from pipeline.render.video.planes import Planes, of_frame
+from pipeline.render.video.storyboard import UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

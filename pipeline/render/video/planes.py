@@ -11,7 +11,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.plugins import Refused
 from pipeline.render.colour import rgb
 
 if TYPE_CHECKING:
@@ -38,13 +37,6 @@ _OPAQUE: Final = np.hstack([_MATRIX, _BLACK])
 _WEIGHED: Final = np.hstack([_MATRIX, _BLACK / 255])
 """For colours that are already weighed by their opacity, which is the fourth channel."""
 _HALVING: Final = np.array([[1, 2, 1], [1, 2, 1]], dtype=np.float32) / 8
-
-
-class UnusableAsset(Refused):
-    """A file of the storyboard that can't be shown."""
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"The file {name} can't be shown: {why}", code="unusable_asset")
 
 
 class Planes(NamedTuple):

@@ -10,8 +10,7 @@ from pipeline.plugins import Refused
 from pipeline.render import subprocess_limits
 from pipeline.render.video.job import Busy, RenderFailed
 from pipeline.render.video.material import Shot
-from pipeline.render.video.planes import UnusableAsset
-from pipeline.render.video.storyboard import LONGEST, Crop
+from pipeline.render.video.storyboard import LONGEST, Crop, UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from pipeline.plugins import Refused
 from pipeline.render import colour
 from pipeline.render.plan import Disc, Panel, Portrait, Words
 from pipeline.render.typography.blocks import Block  # noqa: TC001 - the type of a field, which `reading` asks for
@@ -32,6 +33,13 @@ _ASSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,119}")
 _SLACK: Final = 1e-6
 
 Item = Panel | Disc | Portrait | Words
+
+
+class UnusableAsset(Refused):
+    """A file of the storyboard that can't be shown."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"The file {name} can't be shown: {why}", code="unusable_asset")
 
 
 @dataclass(frozen=True)

@@ -433,14 +433,14 @@ def test_item_that_is_erased_as_its_drawing_is_retried_stays_erased(workspace, m
     item = make_card(workspace)
     edit(item, body="The tram comes.")
     generate.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
-    locked = decisions._locked
+    locked = regenerate._locked
 
     def late(item):
-        monkeypatch.setattr(decisions, "_locked", locked)
+        monkeypatch.setattr(regenerate, "_locked", locked)
         decisions.erase(item, now=NOON)
         return locked(item)
 
-    monkeypatch.setattr(decisions, "_locked", late)
+    monkeypatch.setattr(regenerate, "_locked", late)
     with pytest.raises(Conflict) as refused:
         regenerate.retry(reread(item), workspace=workspace, now=NOON)
     assert [(one.field, one.code) for one in refused.value.detail] == [(None, "deleted")]

@@ -14,8 +14,16 @@ from pipeline.render.plan import Picture
 from pipeline.render.video import planes
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import SAMPLES, Quality, encode
-from pipeline.render.video.planes import UnusableAsset
-from pipeline.render.video.storyboard import Crop, Motion, Overlay, Scene, Transition, Visual, Zoom
+from pipeline.render.video.storyboard import (
+    Crop,
+    Motion,
+    Overlay,
+    Scene,
+    Transition,
+    UnusableAsset,
+    Visual,
+    Zoom,
+)
 from pipeline.render.video.verify import faults, look
 from tests.render.video.boards import SMALL, board, zooming
 from tests.render.video.filming import QUICK, dot, film, frame, png, seen

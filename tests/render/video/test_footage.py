@@ -15,8 +15,18 @@ from pipeline.render.audio import mix
 from pipeline.render.audio.loudness import TARGET, measure
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.footage import Reel, heard
-from pipeline.render.video.planes import UnusableAsset, blank, to_rgb
-from pipeline.render.video.storyboard import Audio, Crop, Scene, Storyboard, Take, Visual, Zoom, faults
+from pipeline.render.video.planes import blank, to_rgb
+from pipeline.render.video.storyboard import (
+    Audio,
+    Crop,
+    Scene,
+    Storyboard,
+    Take,
+    UnusableAsset,
+    Visual,
+    Zoom,
+    faults,
+)
 from tests.render import footage_files
 from tests.render.footage_files import number_in
 
