@@ -13,7 +13,7 @@ from accounts.models import NoticeDigest
 from config.core import jobs
 from pipeline import generate, limits, mailing, outlets, personas, publish
 from pipeline.generate.model import batches
-from pipeline.ingest import collect, push, websub
+from pipeline.ingest import collect, replan, websub
 from pipeline.models import (
     BrandSlot,
     Generation,
@@ -54,8 +54,8 @@ jobs.register(
     jobs.RowJob(
         name="ingest.resume_raw_item",
         model=RawItem,
-        work=push.resume_waiting,
-        give_up=push.give_up_waiting,
+        work=replan.resume_waiting,
+        give_up=replan.give_up_waiting,
         lease=_LEASE,
         per_workspace=1,
     )

@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from config.core.ids import encode
 from config.demo.stories import CHANGED, MISHAPS, PERSONAS, STORIES, TO_REVIEW, TOPICS
 from pipeline import publish
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, push, raw_content
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
@@ -208,7 +208,7 @@ def _made(workspace: Workspace, story: Story, engines: list[str]) -> list[Genera
 
 
 def _push(workspace: Workspace, slug: str, title: str, body: str, engines: list[str] | None) -> RawItem:
-    content = push.RawContent(
+    content = raw_content.RawContent(
         external_id=slug,
         url=f"https://brentwick.example/{slug}",
         title=title,

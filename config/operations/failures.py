@@ -18,7 +18,7 @@ from config.core.errors import NotFound
 from config.core.ids import decode, encode
 from config.operations import queue_stats
 from pipeline import publish
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, replan
 from pipeline.models import Publication, PublicationStatus
 from pipeline.personas import drafts
 from pipeline.review import regenerate
@@ -191,7 +191,7 @@ _ACTS: Final[Mapping[str, Callable[[Any, str, datetime], object]]] = {
     "sources": lambda row, _, now: collect.change(
         row, {"status": "active"}, workspace=row.workspace, now=now
     ),
-    "raw_items": lambda row, _, now: push.retry(row, workspace=row.workspace, now=now),
+    "raw_items": lambda row, _, now: replan.retry(row, workspace=row.workspace, now=now),
     "generated_items": lambda row, _, now: regenerate.retry(row, workspace=row.workspace, now=now),
     "persona_drafts": lambda row, _, now: drafts.retry(row, now=now),
     "publications": _publication,

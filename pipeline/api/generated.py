@@ -52,8 +52,7 @@ from pipeline.api.inputs.generated_items import (
     moment_asked_for,
     refuse_unless_schedulable,
 )
-from pipeline.generate import retry_rules
-from pipeline.ingest import push
+from pipeline.generate import acceptance, retry_rules
 from pipeline.models import (
     Bucket,
     GeneratedItem,
@@ -309,7 +308,7 @@ class GeneratedItemView(PipelineResource):
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        with self.quota_first(push.engine_named(row.engine_output).credits):
+        with self.quota_first(acceptance.engine_named(row.engine_output).credits):
             queued = regenerate.retry(row, workspace=self.caller.workspace, now=utc_now())
         return self._answer(queued, 202)
 
@@ -324,7 +323,7 @@ class GeneratedItemView(PipelineResource):
         """A new variant of the same group; the answer is the new item."""
         row = self.find(self._rows(), "gen", id)
         hint = self.read_body(request, RegenerateInput).get("hint", "")
-        with self.quota_first(push.engine_named(row.engine_output).credits):
+        with self.quota_first(acceptance.engine_named(row.engine_output).credits):
             variant = regenerate.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
         return self._answer(variant, 202)
 

@@ -31,8 +31,8 @@ from pipeline import limits, payloads
 from pipeline.api import documents
 from pipeline.api.base import NO_CONTENT, POST, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
-from pipeline.generate import outcomes
-from pipeline.ingest import push
+from pipeline.generate import acceptance, outcomes
+from pipeline.ingest import plans, purge, push, raw_content, replan
 from pipeline.media import uploads
 from pipeline.models import (
     GeneratedItem,
@@ -189,9 +189,9 @@ class RawItemView(PipelineResource):
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
         self.read_body(request, NoFields)
-        price = sum(push.engine_named(name).credits for name in row.engines) * row.variants
+        price = sum(acceptance.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_first(price):
-            again = push.retry(row, workspace=self.caller.workspace, now=utc_now())
+            again = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
         return Response(outcomes.shown(again), status=202)
 
     @extend_schema(
@@ -203,7 +203,7 @@ class RawItemView(PipelineResource):
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem).filter(deleted_at=None), "raw", id)
         self.read_nothing(request)
-        push.erase(row, now=utc_now())
+        purge.erase(row, now=utc_now())
         return Response(status=204)
 
 
@@ -223,11 +223,11 @@ class EstimateView(PipelineResource):
         defaults = self.defaults()
         source, content = _content(self, given, defaults)
         now = utc_now()
-        estimate = push.estimate
+        estimate = plans.estimate
         if not any(given.get(name) for name in ("title", "body", "url", "media")):
             # A source alone: what one item with words would cost.
             content = replace(content, title=_ANY_WORDS, body=_ANY_STORY)
-            estimate = push.estimate_any
+            estimate = plans.estimate_any
         plan = estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
         usage = credit_account.usage(self.caller.workspace, now)
         return Response(
@@ -259,7 +259,7 @@ def _checked(item: Any) -> dict[str, Any]:
 
 def _content(
     view: PipelineResource, given: Mapping[str, Any], defaults: WorkspaceDefaults
-) -> tuple[Source, push.RawContent]:
+) -> tuple[Source, raw_content.RawContent]:
     """The source and the content that a body speaks of; raises `Invalid` for references that lead nowhere."""
     source = defaults.test_push_source if view.caller.test else defaults.push_source
     if "source" in given:
@@ -283,9 +283,9 @@ def _content(
     )
 
 
-def content_from(given: Mapping[str, Any], *, persona_id: UUID | None) -> push.RawContent:
+def content_from(given: Mapping[str, Any], *, persona_id: UUID | None) -> raw_content.RawContent:
     """A checked body of `POST /raw` as the push stage takes it."""
-    return push.RawContent(
+    return raw_content.RawContent(
         external_id=given.get("external_id", ""),
         url=given.get("url", ""),
         title=given.get("title", ""),

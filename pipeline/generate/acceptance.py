@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from config.core.api.nearest import hint
+from config.core.errors import Invalid
+from pipeline import plugins
+from pipeline.engines.base import Engine
 from pipeline.engines.checks.persona_rules import drafted, kept_out_by
 from pipeline.generate.model import account
 from pipeline.generate.persona_cards import persona_card
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
-    from pipeline.engines.base import Brief, Engine, PersonaCard, SourceText
+    from pipeline.engines.base import Brief, PersonaCard, SourceText
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +33,16 @@ ENGINE_UNAVAILABLE: Final = "engine_unavailable"
 NO_MORE_VARIANTS: Final = "no_more_variants"
 NO_MORE_SENTENCES: Final = "The source holds no further sentence of its own."
 LEFT_OUT: Final = "Sentences of it that speak to a machine are left out and don't count."
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of that name (`Short Post`); raises `Invalid` naming those there are."""
+    engines = plugins.every("engines", Engine)
+    for engine in engines:
+        if engine.name == name:
+            return engine
+    message = f"There is no engine output {name!r}. {hint(name, [engine.name for engine in engines])}"
+    raise Invalid.one(field="engines", code="unknown_engine", message=message)
 
 
 @dataclass(frozen=True)

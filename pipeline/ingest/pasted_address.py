@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from config.core.errors import Invalid
 from config.core.http_client import shared
 from pipeline import limits, plugins
-from pipeline.ingest import push
+from pipeline.ingest import raw_content
 from pipeline.plugins import ConfigInvalid, PluginError
 from pipeline.sources.base import Source, host_in
 from pipeline.sources.feeds.discovery import discover
@@ -45,7 +45,7 @@ def headline_of(words: str) -> str:
     """What pasted words call themselves: their heading, as a push without a title reads it, or a first line that stands
     alone, short and without an end mark, over a paragraph; else empty.
     """
-    body_format = push.format_of(words)
+    body_format = raw_content.format_of(words)
     text = seen_text(words, body_format).strip()
     first = next(iter(find_headings(text)), (1, 1))
     found = title_in(words, body_format) or (text[slice(*first)] if first[0] == 0 else "")

@@ -11,8 +11,9 @@ from config.core import states
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import generate, publish
+from pipeline.generate import acceptance
 from pipeline.holds.source_changes import OUT
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect
 from pipeline.media import media_folder, pictures
 from pipeline.media.files import erase_of_items
 from pipeline.models import (
@@ -155,13 +156,13 @@ def edit(
 
 def is_drawn(row: GeneratedItem) -> bool:
     return (
-        bool(push.engine_named(row.engine_output).sizes)
+        bool(acceptance.engine_named(row.engine_output).sizes)
         and Asset.everywhere.filter(item=row, revoked_at=None).exists()
     )
 
 
 def _changes_drawing(row: GeneratedItem, values: Mapping[str, Any]) -> bool:
-    engine = push.engine_named(row.engine_output)
+    engine = acceptance.engine_named(row.engine_output)
     return engine.drawn(_draft_with(row, values)) != engine.drawn(generate.draft_of(row))
 
 
@@ -175,7 +176,7 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
         what = "is scheduled" if row.status == GeneratedItemStatus.SCHEDULED else "failed to go out"
         message = f"Its words are drawn in a picture that {what}. Cancel what {what} first, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
-    engine = push.engine_named(row.engine_output)
+    engine = acceptance.engine_named(row.engine_output)
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:

@@ -14,10 +14,10 @@ from config.core.errors import Conflict, Detail
 from config.core.middleware import request_id
 from pipeline import generate, plugins
 from pipeline.engines.base import ANGLES, Engine
-from pipeline.generate import retry_rules
+from pipeline.generate import acceptance, retry_rules
 from pipeline.generate.lifecycle import REDRAW
 from pipeline.generate.model import account
-from pipeline.ingest import push
+from pipeline.ingest import plans
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
@@ -112,7 +112,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
             message = f"A group has {len(ANGLES)} variants at most; edit one of them."
             raise Conflict.because(code="no_more_variants", message=message)
         if raw is not None:
-            push.refuse_unmakeable(raw, row, workspace, index=index)
+            plans.refuse_unmakeable(raw, row, workspace, index=index)
         generation = _another_run(row, raw, workspace, now)
         _refuse_unfollowed(hint, generation)
         variant = _further(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)
@@ -194,7 +194,7 @@ def _another_run(
     *,
     answers: Mapping[str, Any] | None = None,
 ) -> Generation:
-    engine = push.engine_named(row.engine_output)
+    engine = acceptance.engine_named(row.engine_output)
     generation: Generation = Generation.everywhere.create(
         workspace=workspace,
         test=row.test,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from config.core import dispatch, states
 from config.core.middleware import request_id
 from pipeline import generate, publish
+from pipeline.generate import acceptance
 from pipeline.generate.lifecycle import REDRAW
-from pipeline.ingest import push
 from pipeline.models import GeneratedItem, Generation, GenerationStage, Revision
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def draw_again(
 
     With a `board`, a storyboard as JSON, the film is made of that; else its engine lays it out anew.
     """
-    engine = push.engine_named(row.engine_output)
+    engine = acceptance.engine_named(row.engine_output)
     said = {"alt_texts": dict(alt_texts)} | ({} if board is None else {"storyboard": dict(board)})
     run: Generation = Generation.everywhere.create(
         workspace_id=row.workspace_id,

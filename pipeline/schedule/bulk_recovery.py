@@ -12,7 +12,7 @@ from config.core import states
 from config.core.errors import AppError, Conflict
 from config.core.ids import encode
 from pipeline import publish
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, replan
 from pipeline.models import GeneratedItem, PersonaDraft, Publication, PublicationStatus, RawItem, Source
 from pipeline.personas import drafts
 from pipeline.review import regenerate
@@ -189,7 +189,7 @@ def _raw_again(row: RawItem, version: int, given: Given) -> None:
     with transaction.atomic():
         fresh = RawItem.everywhere.select_for_update(of=("self",)).get(pk=row.pk)
         states.refuse_other_version(fresh.version, version)
-        push.retry(fresh, workspace=given.workspace, now=given.now)
+        replan.retry(fresh, workspace=given.workspace, now=given.now)
 
 
 def _source_again(row: Source, version: int, given: Given) -> None:

@@ -10,7 +10,7 @@ from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.generate import brief, lifecycle, rendering, run, save
 from pipeline.generate.topics import run as topic_run
-from pipeline.ingest import push
+from pipeline.ingest import push, raw_content
 from pipeline.models import (
     Attempt,
     Event,
@@ -69,9 +69,9 @@ def reread(row: Any) -> Any:
     return type(row).everywhere.get(pk=row.pk)
 
 
-def content(**changes: Any) -> push.RawContent:
+def content(**changes: Any) -> raw_content.RawContent:
     given = {"title": "Tram line approved", "body": TEXT, "url": "https://news.example/tram", **changes}
-    return push.RawContent(**given)
+    return raw_content.RawContent(**given)
 
 
 def push_raw(workspace: Workspace, *, test: bool = False, source: Any = None, **changes: Any) -> push.Pushed:

@@ -13,7 +13,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError, NotFound
 from config.core.ids import encode
 from pipeline import publish
-from pipeline.ingest import push
+from pipeline.ingest import push, raw_content
 from pipeline.models import (
     GeneratedItem,
     Outlet,
@@ -129,7 +129,7 @@ class People:
             number = self.pushed
         defaults = WorkspaceDefaults.everywhere.select_related("push_source").get(workspace=workspace)
         words = " ".join(self.chance.sample(SENTENCES, 3))
-        content = push.RawContent(title=f"Story {number}", body=words, external_id=str(number))
+        content = raw_content.RawContent(title=f"Story {number}", body=words, external_id=str(number))
         before = credits.usage(workspace, utc_now())
         try:
             return push.push(workspace, defaults.push_source, content, defaults=defaults).outcome

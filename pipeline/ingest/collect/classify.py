@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from config.core import limits as core_limits
 from pipeline import limits
-from pipeline.ingest import push
+from pipeline.ingest import raw_content
 from pipeline.ingest.duplicates import are_close, is_same_title, key_of, second_key, twin_of
 from pipeline.models import RawItem, RawPrint
 from pipeline.sources.base import Note
@@ -35,7 +35,7 @@ class Identified:
     """An entry with its names. `second` is None where it identifies nothing: a front page, a shared address."""
 
     entry: Entry
-    content: push.RawContent
+    content: raw_content.RawContent
     key: str
     second: int | None
     body_hash: str
@@ -63,8 +63,8 @@ class Known:
     by_second: Mapping[int, There]
 
 
-def content_of(entry: Entry) -> push.RawContent:
-    return push.RawContent(
+def content_of(entry: Entry) -> raw_content.RawContent:
+    return raw_content.RawContent(
         external_id=(entry.external_id or "")[: limits.EXTERNAL_ID_CHARACTERS],
         url=entry.url[: core_limits.URL_CHARACTERS],
         title=entry.title,
@@ -103,7 +103,7 @@ def identify(source_id: UUID, entries: Sequence[Entry]) -> list[Identified]:
     return [one if len(keys[one.second or 0]) < 2 else replace(one, second=None) for one in found]
 
 
-def _shared_ids(contents: Iterable[push.RawContent], hashes: Iterable[str]) -> set[str]:
+def _shared_ids(contents: Iterable[raw_content.RawContent], hashes: Iterable[str]) -> set[str]:
     places = {
         (content.external_id, content.url or body_hash)
         for content, body_hash in zip(contents, hashes, strict=True)
@@ -170,13 +170,13 @@ class Judged:
     code: str = ""
     message: str = ""
     there: There | None = None
-    content: push.RawContent | None = None
+    content: raw_content.RawContent | None = None
     is_repeated: bool = False
     """The same entry stands further up in the document."""
 
     @property
-    def skip(self) -> push.Skip | None:
-        return push.Skip(self.code, self.message) if self.decision in SKIPPED else None
+    def skip(self) -> raw_content.Skip | None:
+        return raw_content.Skip(self.code, self.message) if self.decision in SKIPPED else None
 
 
 def judge(source: Source, entries: Sequence[Entry], *, now: datetime) -> list[Judged]:

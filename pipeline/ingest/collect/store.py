@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from accounts import credits as credit_account
 from config.core.crash_points import crash_point
 from pipeline.holds import source_changes
-from pipeline.ingest import push
+from pipeline.ingest import push, raw_content
 from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import judge, notes_on
 from pipeline.models import SourceEntry, SourceEntryDecision, WorkspaceDefaults
@@ -76,7 +76,7 @@ def _store(
 ) -> None:
     if defaults is None:
         return
-    wanted = [push.Wanted(one.content, one.skip) for one in portion if one.content is not None]
+    wanted = [raw_content.Wanted(one.content, one.skip) for one in portion if one.content is not None]
     prepared = push.prepare(workspace, source, wanted, defaults=defaults, now=now)
     try:
         with transaction.atomic():
@@ -102,7 +102,7 @@ def _store_alone(
     if one.content is None:
         return
 
-    def note(raw_item_id: UUID, outcome: push.Outcome) -> None:
+    def note(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
         # Where somebody was faster by a moment, the next poll judges it anew.
         said = one if outcome == "new" else _met_meanwhile(one)
         entry_log.write(source, [(said, raw_item_id)], now=now)
@@ -138,7 +138,7 @@ def _follow_up(source: Source, workspace: Workspace, one: Judged, now: datetime)
     if one.decision == "revised" and one.content is not None:
         defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
 
-        def note(raw_item_id: UUID, outcome: push.Outcome) -> None:
+        def note(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
             # Nothing where it was erased, or came in with the same words, a moment ago.
             if outcome == "revised":
                 entry_log.write(source, [(one, raw_item_id)], now=now)

@@ -11,7 +11,7 @@ from config.core import limits
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import decode, encode
 from pipeline import personas, plugins
-from pipeline.ingest import push
+from pipeline.generate import acceptance
 from pipeline.models import Persona, Source, Topic
 from pipeline.outlets.references import check_outlets
 from pipeline.plugins import ConfigInvalid
@@ -84,7 +84,7 @@ def check_references(
     test: bool,
 ) -> None:
     for name in engines:
-        push.engine_named(name)
+        acceptance.engine_named(name)
     known = Persona.objects.of(workspace).filter(deleted_at=None)
     if persona_id is not None and not known.filter(pk=persona_id).exists():
         message = "This workspace has no such persona; GET /v1/personas."

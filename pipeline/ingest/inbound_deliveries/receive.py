@@ -18,7 +18,7 @@ from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import first_of, uuid7
 from config.core.middleware import request_id
 from pipeline import limits
-from pipeline.ingest import push
+from pipeline.ingest import push, raw_content
 from pipeline.ingest.inbound_deliveries import bodies, secrets
 from pipeline.models import (
     InboundDelivery,
@@ -186,8 +186,8 @@ def settle(source: Source, row: InboundDelivery, read: _Read, *, kind: str, now:
     return _end(row, status, received, raw_item_id=raw_item_id, **told)
 
 
-def content_of(entry: Entry) -> push.RawContent:
-    return push.RawContent(
+def content_of(entry: Entry) -> raw_content.RawContent:
+    return raw_content.RawContent(
         external_id=entry.external_id or "",
         url=entry.url,
         title=entry.title,

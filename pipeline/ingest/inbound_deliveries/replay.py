@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db import transaction
 
 from config.core.errors import Conflict, Detail, Invalid, NotFound
-from pipeline.ingest import push
+from pipeline.ingest import plans
 from pipeline.ingest.inbound_deliveries.receive import (
     Incoming,
     Received,
@@ -76,7 +76,7 @@ def try_on(
         reason = {"code": why.code, "message": why.message} if why else None
         return Trial("ignored" if reading.ignored else "failed", None, reading.by, notes, reason)
     defaults = WorkspaceDefaults.objects.of(source.workspace).get()
-    plan = push.estimate(source.workspace, source, content_of(reading.entry), defaults=defaults, now=now)
+    plan = plans.estimate(source.workspace, source, content_of(reading.entry), defaults=defaults, now=now)
     return Trial("taken", shown(reading.entry), reading.by, notes, plan=plan)
 
 

@@ -17,7 +17,7 @@ from config.core.errors import AppError
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import publish
-from pipeline.ingest import push
+from pipeline.generate import acceptance
 from pipeline.models import Publication
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import RegenerateForm, RejectForm, version_in
@@ -100,7 +100,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         **head(place, row),
         "form": form,
         "no_hints": regenerate.why_no_hints(row),
-        "credits": push.engine_named(row.engine_output).credits,
+        "credits": acceptance.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/regenerate.html", context)
 

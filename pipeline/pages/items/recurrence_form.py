@@ -15,7 +15,7 @@ from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from pipeline import limits
-from pipeline.ingest import push
+from pipeline.generate import acceptance
 from pipeline.models import Recurrence, RecurrenceStatus
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.forms import VersionedForm, version_in
@@ -69,7 +69,7 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
         **head(place, row),
         "form": form,
         "recurrence": there,
-        "credits": push.engine_named(row.engine_output).credits,
+        "credits": acceptance.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/recurring.html", context)
 

@@ -20,7 +20,7 @@ from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from config.core.middleware import body_limit
 from pipeline import limits
-from pipeline.ingest import pasted_address, push
+from pipeline.ingest import pasted_address, plans, push, raw_content
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.pages import choices
@@ -117,7 +117,7 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
     defaults = WorkspaceDefaults.objects.of(workspace).select_related("push_source").get()
     with report_errors(request, form):
         content = _content(request, place, values)
-        plan = push.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
+        plan = plans.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
         if not plan.engines:
             form.add_error("body", " ".join(plan.why_not))
         elif request.POST["make"] == "yes" and plan.price == values["price"]:
@@ -126,10 +126,10 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
     return _show(request, place, form)
 
 
-def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> push.RawContent:
+def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_content.RawContent:
     media = [{"upload": values["upload"]}] if values.get("upload") else []
     once = request.POST.get("once", "")[:64]
-    return push.RawContent(
+    return raw_content.RawContent(
         # Of one showing of the form: a double click makes one thing, the same words on another day another one.
         external_id=f"page:{once}" if once else "",
         url=values.get("url", ""),
@@ -176,7 +176,7 @@ def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> Plan | 
     if not any(wanted.get(name) for name in ("title", "body")):
         return None
     content = _content(request, place, wanted)
-    return push.estimate(place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now())
+    return plans.estimate(place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now())
 
 
 def _upload(place: Place, public_id: str) -> Upload | None:

@@ -13,7 +13,7 @@ from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from pipeline import personas
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, replan
 from pipeline.models import RawItem
 from pipeline.pages.sources import lanes
 from pipeline.pages.sources.forms import SettingsForm, values_of
@@ -81,7 +81,7 @@ def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> Ht
     row = find_source(place, src)
     kept = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, source=row, deleted_at=None)
     with report_errors(request):
-        push.retry(kept, workspace=place.workspace, now=utc_now())
+        replan.retry(kept, workspace=place.workspace, now=utc_now())
         return redirect(place.address("made", raw=raw))
     return redirect(place.address("source_page", src=src))
 

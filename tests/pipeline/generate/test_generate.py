@@ -15,7 +15,7 @@ from pipeline.engines.short_post import ShortPost
 from pipeline.generate import retry_rules
 from pipeline.generate.lifecycle import start
 from pipeline.generate.persona_cards import persona_content
-from pipeline.ingest import push
+from pipeline.ingest import purge
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -412,7 +412,7 @@ def test_item_of_a_source_that_changed_meanwhile_is_held(workspace, monkeypatch,
         if how == "revised":
             push_raw(workspace, external_id="1", body=OTHER_TEXT)
         else:
-            push.erase(raw, now=NOON)
+            purge.erase(raw, now=NOON)
         return draft(self, *args, **options)
 
     monkeypatch.setattr(Extractive, "draft", meanwhile)

@@ -10,7 +10,7 @@ import pytest
 from accounts.models import CreditBalance, Workspace
 from pipeline import generate
 from pipeline.generate import retry_rules
-from pipeline.ingest import push
+from pipeline.ingest import raw_content
 from pipeline.models import Generation, ModelCall, Source
 from tests.pipeline.generate.test_generate_with_model import found, server, written
 from tests.pipeline.steps import TEXT, claimed, items_of, push_raw, reread, run_generations
@@ -185,7 +185,7 @@ NOT_WORDS |= {"key", "body_hash", "is_fetched", "has_second_key"}
 
 
 def test_nothing_of_a_raw_item_reaches_the_system_prompt(workspace, server):
-    fields = {one.name for one in dataclasses.fields(push.RawContent)}
+    fields = {one.name for one in dataclasses.fields(raw_content.RawContent)}
     assert set(MARKS) == fields - NOT_WORDS, "a new field of raw content needs its mark here"
     Source.everywhere.filter(workspace=workspace).update(name="ZQX-source")
     wrong = written("Exactly 999 people will work at the northern depot.", "f2")

@@ -13,9 +13,9 @@ from config.core.ids import encode
 from pipeline import generate, payloads, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.engines.short_post import ShortPost
-from pipeline.generate import outcomes, retry_rules
+from pipeline.generate import acceptance, outcomes, retry_rules
 from pipeline.generate.acceptance import Acceptance
-from pipeline.ingest import push
+from pipeline.ingest import purge, push, raw_content, replan
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem
 from pipeline.plugins import Refused
 from pipeline.review import decisions, regenerate
@@ -168,7 +168,7 @@ def test_sentences_that_were_left_out_for_their_orders_are_named(workspace):
 
 
 def test_with_a_model_only_the_engines_rules_hold(workspace, settings):
-    engines = [push.engine_named("Short Post")]
+    engines = [acceptance.engine_named("Short Post")]
     bare = SourceText("", "ok")
     persona = Persona.everywhere.get(workspace=workspace).pk
     without = Acceptance(workspace).plan(engines, 1, bare, persona_id=persona)
@@ -183,11 +183,11 @@ def test_engine_that_breaks_over_a_text_keeps_no_push_out(workspace, monkeypatch
 
 
 def test_raw_item_that_its_source_leaves_out_can_be_made_all_the_same(workspace):
-    raw = push_raw(workspace, engines=WORDS, skip=push.Skip("over_burst", "Too many.")).raw_item
+    raw = push_raw(workspace, engines=WORDS, skip=raw_content.Skip("over_burst", "Too many.")).raw_item
     assert counts(raw) == {"skipped": len(WORDS)}
     assert (of(raw, "Thread")["reason"]["code"], of(raw, "Thread")["retryable"]) == ("over_burst", True)
     assert told(workspace, "engine.skipped") == []
-    push.retry(raw, workspace=workspace, now=NOON)
+    replan.retry(raw, workspace=workspace, now=NOON)
     assert counts(raw)["pending"] >= 1
 
 
@@ -195,7 +195,7 @@ def test_raw_item_that_waits_for_credits_is_pending(workspace):
     spend_all(workspace)
     raw = push_raw(workspace, engines=["Short Post", "Blog Article"], when_short="wait").raw_item
     assert (raw.status, counts(raw)) == ("waiting_quota", {"pending": 1, "skipped": 1})
-    push.give_up_waiting(claimed(raw))
+    replan.give_up_waiting(claimed(raw))
     assert (counts(raw), of(raw, "Short Post")["retryable"]) == ({"skipped": 2}, True)
 
 
@@ -270,7 +270,7 @@ def test_retried_raw_item_has_the_outcomes_of_its_last_plan(workspace):
         generate.give_up(claimed(run))
     assert (counts(raw), reread(raw).status) == ({"failed": 2}, "failed")
     push_raw(workspace, external_id="1", body=SHORT)
-    push.retry(reread(raw), workspace=workspace, now=NOON)
+    replan.retry(reread(raw), workspace=workspace, now=NOON)
     assert counts(raw) == {"pending": 1, "skipped": 1}
     run_generations(raw)
     assert counts(raw) == {"made": 1, "skipped": 1}
@@ -327,7 +327,7 @@ def test_what_fails_for_good_is_not_tried_again_and_says_what_helps(workspace, f
     error = retry_rules.error_of("checks_failed", message, "write", has_model=False)
     assert (final.error, raw.reason, error["retryable"]) == (error, error, False)
     assert of(raw, "Short Post")["retryable"] is False
-    for again in (regenerate.retry, push.retry):
+    for again in (regenerate.retry, replan.retry):
         with pytest.raises(Conflict) as refused:
             again(final if again is regenerate.retry else raw, workspace=workspace, now=NOON)
         (detail,) = refused.value.detail
@@ -396,7 +396,7 @@ def test_failed_item_has_the_title_of_its_raw_item(workspace, final):
         "Tram line approved",
         "Tram line approved",
     )
-    push.erase(final.raw_item, now=NOON)
+    purge.erase(final.raw_item, now=NOON)
     assert reread(final).title == ""
 
 

@@ -23,7 +23,7 @@ from pipeline import generate, plugins
 from pipeline.engines.base import Engine
 from pipeline.generate import brief, checkpoint
 from pipeline.generate.checkpoint import EARLIER
-from pipeline.ingest import push
+from pipeline.ingest import purge, replan
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
 from pipeline.review import decisions, regenerate
 from pipeline.writers.base import Writer
@@ -155,13 +155,13 @@ class Making(RuleBasedStateMachine):
         raw = self.one_of(RawItem, pick, deleted_at=None)
         if raw is not None:
             with suppress(AppError), transaction.atomic():
-                push.retry(raw, workspace=self.workspace, now=timezone.now())
+                replan.retry(raw, workspace=self.workspace, now=timezone.now())
 
     def erase_raw(self, pick):
         self.clock.shift(1)
         raw = self.one_of(RawItem, pick, deleted_at=None)
         if raw is not None:
-            push.erase(raw, now=timezone.now())
+            purge.erase(raw, now=timezone.now())
 
     # --- The machine ---------------------------------------------------------------------------------------------------
 

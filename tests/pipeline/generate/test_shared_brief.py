@@ -10,7 +10,7 @@ from django.db.models import Sum
 from pipeline import generate
 from pipeline.generate import brief
 from pipeline.generate.model import client
-from pipeline.ingest import push
+from pipeline.ingest import purge
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
 from pipeline.review import regenerate
 from tests.pipeline.generate.test_generate_with_model import COST, QUOTES, found, written
@@ -282,7 +282,7 @@ def test_erased_content_is_erased_from_the_brief_too(raw, server):
     server.script = [found(), written(), written()]
     run_generations(raw)
     assert SharedBrief.everywhere.count() == 1
-    push.erase(raw, now=NOON)
+    purge.erase(raw, now=NOON)
     assert SharedBrief.everywhere.count() == 0
 
 
@@ -292,7 +292,7 @@ def test_content_that_is_erased_while_it_is_read_does_not_come_back(raw, server,
     send = client.Client._send
 
     def erased(self, ask, started):
-        push.erase(RawItem.everywhere.get(pk=raw.pk), now=NOON)
+        purge.erase(RawItem.everywhere.get(pk=raw.pk), now=NOON)
         return send(self, ask, started)
 
     monkeypatch.setattr(client.Client, "_send", erased)

@@ -17,7 +17,7 @@ from config.core import states
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import limits
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, push, replan
 from pipeline.ingest.collect import store
 from pipeline.models import (
     Event,
@@ -311,7 +311,7 @@ def test_entries_over_the_burst_are_skipped_and_stay_so(register, news, clock, w
     news.entries = [entry(0), *news.entries]
     poll(source)
     assert outcomes() == {"g0": ("queued", None), **expected}
-    push.retry(RawItem.everywhere.get(external_id="g3"), workspace=workspace, now=NOON)
+    replan.retry(RawItem.everywhere.get(external_id="g3"), workspace=workspace, now=NOON)
     assert outcomes()["g3"] == ("queued", None)
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, purge, replan
 from pipeline.ingest.collect import store, task
 from pipeline.models import GeneratedItem, HostSlot, RawBody, RawItem, RawPrint, Source, SourceEntry
 from pipeline.plugins import Refused, TryLater
@@ -215,7 +215,7 @@ def test_pushed_page_is_met_by_a_feed(rich, told):
 def test_deleted_item_is_not_taken_in_again_by_any_source(rich, told):
     told.entries[FEED] = told.entries[OTHER] = [entry(1)]
     poll(register(rich))
-    push.erase(raw("g1"), now=NOON)
+    purge.erase(raw("g1"), now=NOON)
     other = poll(register(rich, OTHER))
     assert (RawItem.everywhere.count(), log_of(other)) == (1, {"g1": ("unchanged", "url", "deleted")})
     kept = SourceEntry.everywhere.exclude(source=other).get()
@@ -269,7 +269,7 @@ def test_backlog_after_an_outage_is_bounded_and_each_can_be_admitted(rich, told,
         "g500",
     ]
     assert [row[0] for row in log_of(source).values()].count("over_burst") == 97
-    push.retry(raw("g40"), workspace=rich, now=timezone.now())
+    replan.retry(raw("g40"), workspace=rich, now=timezone.now())
     assert (raw("g40").status, log_of(source)["g40"]) == ("queued", ("new", "external_id", "admitted"))
     poll(source)
     assert log_of(source)["g40"] == ("new", "external_id", "admitted")
@@ -284,7 +284,7 @@ def test_credits_are_locked_after_the_line_of_the_log(workspace, told):
     told.entries[FEED] = [entry(1)]
     source = poll(register(workspace, first_poll="none"))
     with CaptureQueriesContext(connection) as asked:
-        push.retry(raw("g1"), workspace=workspace, now=NOON)
+        replan.retry(raw("g1"), workspace=workspace, now=NOON)
     tables = _written_in_order(asked.captured_queries)
     assert tables.index("source_entry") < tables.index("credit_balance")
     told.entries[FEED] = [entry(1), entry(2, title="", body="", url="https://news.example/2")]
@@ -383,7 +383,7 @@ def test_log_keeps_what_a_withdrawn_entry_was(rich, told):
 def test_erased_words_do_not_come_back_into_the_log(rich, told):
     told.entries[FEED] = [entry(1)]
     source = poll(register(rich))
-    push.erase(raw("g1"), now=NOON)
+    purge.erase(raw("g1"), now=NOON)
     told.entries[FEED] = [entry(1, left_out=note("no_captions"))]
     source = poll(source)
     told.entries[FEED] = told.entries[OTHER] = [entry(1)]

@@ -13,7 +13,7 @@ from accounts.models import CreditBalance, LedgerEntry, Notice
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import generate, publish
-from pipeline.ingest import push
+from pipeline.ingest import plans, purge, push, raw_content, replan
 from pipeline.models import Event, GeneratedItem, Generation, RawBody, RawItem
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, OTHER_TEXT, TEXT, claimed, facts, make_items, push_raw, reread, told
@@ -266,7 +266,7 @@ def test_revision_is_a_stronger_hold_than_a_stale_approval(workspace, ready):
     with pytest.raises(Conflict) as refused:
         publish.request(reread(ready), publish.Wish(), by="alice")
     assert [one.code for one in refused.value.detail] == ["held"]
-    push.erase(RawItem.everywhere.get(), now=NOON)
+    purge.erase(RawItem.everywhere.get(), now=NOON)
     assert reread(ready).held == "source_withdrawn"
 
 
@@ -291,7 +291,7 @@ def test_revision_of_what_had_nothing_to_make_waits_when_credits_are_short(works
 
 
 def test_revision_of_what_was_skipped_for_another_reason_stays_skipped(workspace):
-    skip = push.Skip("over_burst", "Too many.")
+    skip = raw_content.Skip("over_burst", "Too many.")
     push_raw(workspace, external_id="1", skip=skip)
     again = push_raw(workspace, external_id="1", body=OTHER_TEXT, when_short="wait")
     assert (again.outcome, again.raw_item.status) == ("revised", "skipped")
@@ -304,7 +304,7 @@ def test_revision_of_what_was_skipped_for_another_reason_stays_skipped(workspace
 def test_erase_leaves_a_tombstone_that_is_never_raised(workspace):
     raw = push_raw(workspace, external_id="1", author="Ada", metadata={"a": 1}).raw_item
     steps.run_generations(raw)
-    push.erase(raw, now=NOON)
+    purge.erase(raw, now=NOON)
     gone = reread(raw)
     assert (gone.title, gone.url, gone.author, gone.media, gone.metadata, gone.deleted_at) == (
         "",
@@ -321,16 +321,16 @@ def test_erase_leaves_a_tombstone_that_is_never_raised(workspace):
     again = push_raw(workspace, external_id="1", body=OTHER_TEXT)
     assert (again.outcome, again.raw_item.pk, rows()) == ("duplicate", raw.pk, before)
     assert reread(raw).title == ""
-    push.erase(raw, now=NOON + timedelta(days=1))
+    purge.erase(raw, now=NOON + timedelta(days=1))
     assert reread(raw).deleted_at == NOON
     with pytest.raises(Conflict) as refused:
-        push.retry(raw, workspace=workspace, now=NOON)
+        replan.retry(raw, workspace=workspace, now=NOON)
     assert [one.code for one in refused.value.detail] == ["deleted"]
 
 
 def test_erase_before_it_was_made_ends_the_run_and_gives_the_credits_back(workspace):
     raw = push_raw(workspace).raw_item
-    push.erase(raw, now=NOON)
+    purge.erase(raw, now=NOON)
     steps.run_generations(raw)
     assert Generation.everywhere.get().error["code"] == "source_deleted"
     assert GeneratedItem.everywhere.get().status == "failed"
@@ -340,10 +340,10 @@ def test_erase_before_it_was_made_ends_the_run_and_gives_the_credits_back(worksp
 def test_erase_while_it_waits_for_credits_ends_the_wait(workspace, clock):
     spend_all_but(workspace, 0)
     raw = push_raw(workspace, when_short="wait").raw_item
-    push.erase(raw, now=NOON)
+    purge.erase(raw, now=NOON)
     assert (reread(raw).wake_at, reread(raw).status) == (None, "waiting_quota")
     clock.move_to(APRIL)
-    push.resume_waiting(claimed(raw))
+    replan.resume_waiting(claimed(raw))
     assert (rows()["Generation"], reread(raw).wake_at) == (0, None)
 
 
@@ -376,7 +376,7 @@ def test_polled_entry_waits_for_the_next_month_and_goes_on(workspace, clock):
     assert told(workspace, "raw.ingested")[0]["data"]["raw_item"]["status"] == "waiting_quota"
     assert rows()["Generation"] == 0
     clock.move_to(APRIL)
-    push.resume_waiting(claimed(raw))
+    replan.resume_waiting(claimed(raw))
     going = reread(raw)
     assert (going.status, going.reason, going.wake_at, going.attempts, going.version) == (
         "queued",
@@ -404,7 +404,7 @@ def test_waiting_entry_waits_another_month_where_credits_are_short_again(workspa
     spend_all_but(workspace, 0)
     raw = push_raw(workspace, when_short="wait").raw_item
     clock.move_to(APRIL)
-    push.resume_waiting(claimed(raw))
+    replan.resume_waiting(claimed(raw))
     assert steps.state(raw, "status", "wake_at", "due_at", "attempts", "version") == {
         "status": "waiting_quota",
         "wake_at": datetime(2027, 5, 1, tzinfo=UTC),
@@ -419,7 +419,7 @@ def test_waiting_entry_of_which_nothing_can_be_made_any_more_is_skipped(workspac
     raw = push_raw(workspace, external_id="1", when_short="wait").raw_item
     push_raw(workspace, external_id="1", title="", body="")
     clock.move_to(APRIL)
-    push.resume_waiting(claimed(raw))
+    replan.resume_waiting(claimed(raw))
     after = reread(raw)
     assert (after.status, after.reason["code"], after.wake_at) == ("skipped", "nothing_to_make", None)
     assert facts(workspace) == ["raw.ingested", "raw.skipped", "engine.skipped"]
@@ -431,21 +431,21 @@ def test_resume_under_a_lost_lease_writes_nothing(workspace, clock):
     clock.move_to(APRIL)
     late = claimed(raw)
     claimed(raw)
-    push.resume_waiting(late)
+    replan.resume_waiting(late)
     assert (reread(raw).status, rows()["Generation"]) == ("waiting_quota", 0)
 
 
 def test_wait_that_breaks_again_and_again_ends_where_a_person_sees_it(workspace, clock):
     spend_all_but(workspace, 0)
     raw = push_raw(workspace, when_short="wait").raw_item
-    push.give_up_waiting(claimed(raw))
+    replan.give_up_waiting(claimed(raw))
     assert (reread(raw).status, reread(raw).reason["code"], reread(raw).wake_at) == (
         "skipped",
         "gave_up",
         None,
     )
     clock.move_to(APRIL)
-    push.retry(raw, workspace=workspace, now=APRIL)
+    replan.retry(raw, workspace=workspace, now=APRIL)
     assert facts(workspace) == ["raw.ingested", "raw.skipped"]
 
 
@@ -463,7 +463,7 @@ def test_retry_makes_a_failed_one_again(workspace, monkeypatch):
     raw = push_raw(workspace).raw_item
     generate.give_up(claimed(Generation.everywhere.get()))
     assert (reread(raw).status, balance(workspace)) == ("failed", {"available": 10, "reserved": 0, "used": 0})
-    push.retry(raw, workspace=workspace, now=NOON)
+    replan.retry(raw, workspace=workspace, now=NOON)
     assert (reread(raw).status, reread(raw).reason) == ("queued", None)
     steps.run_generations(raw)
     assert [item.status for item in GeneratedItem.everywhere.order_by("id")] == ["failed", "ready"]
@@ -473,8 +473,8 @@ def test_retry_makes_a_failed_one_again(workspace, monkeypatch):
 
 
 def test_retry_makes_what_was_skipped_over_burst_and_tells_of_it_then(workspace):
-    raw = push_raw(workspace, skip=push.Skip("over_burst", "Too many.")).raw_item
-    push.retry(raw, workspace=workspace, now=NOON)
+    raw = push_raw(workspace, skip=raw_content.Skip("over_burst", "Too many.")).raw_item
+    replan.retry(raw, workspace=workspace, now=NOON)
     assert (reread(raw).status, facts(workspace)) == ("queued", ["raw.skipped", "raw.ingested"])
 
 
@@ -482,7 +482,7 @@ def test_retry_of_a_waiting_one_needs_the_credits_now(workspace, clock):
     spend_all_but(workspace, 0)
     raw = push_raw(workspace, when_short="wait").raw_item
     with pytest.raises(credits.QuotaExceeded):
-        push.retry(raw, workspace=workspace, now=NOON)
+        replan.retry(raw, workspace=workspace, now=NOON)
     assert steps.state(raw, "status", "wake_at", "version") == {
         "status": "waiting_quota",
         "wake_at": APRIL,
@@ -490,9 +490,9 @@ def test_retry_of_a_waiting_one_needs_the_credits_now(workspace, clock):
     }
     late = claimed(raw)
     credits.adjust(workspace, 1, "a gift", "operator")
-    push.retry(raw, workspace=workspace, now=NOON)
+    replan.retry(raw, workspace=workspace, now=NOON)
     assert (reread(raw).status, reread(raw).wake_at) == ("queued", None)
-    push.resume_waiting(late)
+    replan.resume_waiting(late)
     assert rows()["Generation"] == 1
 
 
@@ -501,19 +501,19 @@ def test_retry_refuses_what_has_nothing_to_retry(workspace):
     codes = []
     for before in ("queued", "processed"):
         with pytest.raises(Conflict) as refused:
-            push.retry(raw, workspace=workspace, now=NOON)
+            replan.retry(raw, workspace=workspace, now=NOON)
         codes.append((before, [one.code for one in refused.value.detail]))
         steps.run_generations(raw)
     assert codes == [("queued", ["move_not_allowed"]), ("processed", ["nothing_to_retry"])]
     bare = push_raw(workspace, external_id="bare", title="", body="").raw_item
     with pytest.raises(Conflict) as refused:
-        push.retry(bare, workspace=workspace, now=NOON)
+        replan.retry(bare, workspace=workspace, now=NOON)
     assert [one.code for one in refused.value.detail] == ["nothing_to_make"]
     assert reread(bare).status == "skipped"
 
 
 def test_estimate_stores_nothing(workspace, defaults):
-    plan = push.estimate(
+    plan = plans.estimate(
         workspace, defaults.push_source, steps.content(variants=3), defaults=defaults, now=NOON
     )
     assert ([engine.name for engine in plan.engines], plan.price, rows()["RawItem"]) == (["Short Post"], 3, 0)

@@ -13,7 +13,7 @@ from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.engines.base import ANGLES
 from pipeline.generate.lifecycle import start
-from pipeline.ingest import push
+from pipeline.ingest import purge
 from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
 from pipeline.review import decisions, regenerate
 from tests.pipeline import steps
@@ -111,7 +111,7 @@ def test_act_is_done_in_its_statuses_and_refused_in_every_other(make, workspace,
             refused[status] = [one.code for one in error.detail], reread(item).version - before.version
         else:
             done.add(status)
-        push.erase(item.raw_item, now=NOON)
+        purge.erase(item.raw_item, now=NOON)
         item.raw_item.__class__.everywhere.filter(pk=item.raw_item_id).update(dedup_key=f"h:{item.pk}")
     assert done == allowed
     others = set(STATUSES) - allowed - {"deleted"}
@@ -445,7 +445,7 @@ def test_edit_while_scheduled_holds_and_names_the_revision_to_be_sent(workspace,
 
 def test_retry_and_regenerate_need_the_source(workspace, make):
     failed = make("failed")
-    push.erase(failed.raw_item, now=NOON)
+    purge.erase(failed.raw_item, now=NOON)
     for act in (regenerate.retry, regenerate.regenerate):
         with pytest.raises(Conflict) as refused:
             act(failed, workspace=workspace, now=NOON)

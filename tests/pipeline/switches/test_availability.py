@@ -11,7 +11,7 @@ from config.core import task_runs
 from config.core.errors import AppError, Conflict
 from pipeline import outlets, plugins
 from pipeline.engines.base import Engine
-from pipeline.ingest import collect, push
+from pipeline.ingest import collect, plans, push, raw_content
 from pipeline.media import text_to_speech
 from pipeline.models import GeneratedItem, Outlet, RawItem, Source, WorkspaceDefaults
 from pipeline.platforms.base import Platform
@@ -122,11 +122,11 @@ def test_what_a_source_is_called_may_change_though_it_can_work_no_more(workspace
 def test_engine_that_was_taken_out_is_refused_where_it_is_named(workspace, settings):
     settings.DISABLED_KINDS = frozenset({"engines/short_post"})
     row = WorkspaceDefaults.objects.of(workspace).get()
-    content = push.RawContent(title="Cranes", body=STORY, engines=("Thread", "Short Post"))
+    content = raw_content.RawContent(title="Cranes", body=STORY, engines=("Thread", "Short Post"))
     said = (409, "engine_unavailable", [TOLD.format("Short Post")])
     named = {"defaults": row, "now": NOON}
     assert refusal(push.push, workspace, row.push_source, content, **named) == said
-    assert refusal(push.estimate, workspace, row.push_source, content, **named) == said
+    assert refusal(plans.estimate, workspace, row.push_source, content, **named) == said
     given = collect.SourceSettings(type="webhook", engines=("Short Post",))
     assert refusal(collect.register, workspace, given, now=NOON) == said
     wanted = replace(defaults.read(workspace), engines=("Short Post",))
@@ -145,7 +145,7 @@ def test_engine_that_was_taken_out_is_left_out_where_nobody_names_it(workspace, 
     row.engines = ["Short Post", "Quote Graphic"]
     row.save()
     settings.DISABLED_KINDS = frozenset({"engines/short_post"})
-    content = push.RawContent(title="Cranes", body=STORY, url="https://example.com/cranes")
+    content = raw_content.RawContent(title="Cranes", body=STORY, url="https://example.com/cranes")
     pushed = push.push(workspace, row.push_source, content, defaults=row, now=NOON)
     assert skipped(pushed) == {"Short Post": ("engine_unavailable", TOLD.format("Short Post"))}
     assert [one.engine_output for one in GeneratedItem.everywhere.filter(raw_item=pushed.raw_item)] == [
@@ -156,10 +156,10 @@ def test_engine_that_was_taken_out_is_left_out_where_nobody_names_it(workspace, 
 def test_script_without_its_font_is_told_at_push_and_in_the_estimate(workspace):
     row = WorkspaceDefaults.objects.of(workspace).get()
     story = "港口的42艘渡轮现在全部使用电池，最后一艘将于星期一出发。市议会批准了四亿元用于建设新码头。"
-    content = push.RawContent(
+    content = raw_content.RawContent(
         title="渡轮", body=story, engines=("Short Post", "Quote Graphic", "Persona Tweet")
     )
-    plan = push.estimate(workspace, row.push_source, content, defaults=row, now=NOON)
+    plan = plans.estimate(workspace, row.push_source, content, defaults=row, now=NOON)
     pushed = push.push(workspace, row.push_source, content, defaults=row, now=NOON)
     told = skipped(pushed)
     assert plan.why_not == tuple(f"{name}: {message}" for name, (_, message) in told.items())

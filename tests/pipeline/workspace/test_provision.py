@@ -9,8 +9,9 @@ from config.core.ids import encode
 from pipeline import publish
 from pipeline.engines.base import BUCKETS
 from pipeline.engines.template_short import SECONDS
+from pipeline.generate import acceptance
 from pipeline.generate.persona_cards import persona_content
-from pipeline.ingest import push
+from pipeline.ingest import plans, push
 from pipeline.models import Asset, Outlet, Persona, PersonaVersion, Source, WorkspaceDefaults
 from tests.pipeline import steps
 
@@ -62,13 +63,13 @@ def test_furnish_gives_a_fresh_workspace_what_it_needs(workspace):
 def test_furnish_gives_one_engine_of_each_bucket(charlies):
     defaults = WorkspaceDefaults.everywhere.get(workspace=charlies)
     assert defaults.engines == list(FIVE)
-    assert sorted(push.engine_named(name).bucket for name in FIVE) == sorted(BUCKETS)
+    assert sorted(acceptance.engine_named(name).bucket for name in FIVE) == sorted(BUCKETS)
 
 
 def test_first_push_makes_all_five_without_a_model_for_the_price_that_was_told(charlies):
     defaults = WorkspaceDefaults.everywhere.select_related("push_source").get(workspace=charlies)
     story = steps.content(title="The library opens on Sundays", body=STORY)
-    plan = push.estimate(charlies, defaults.push_source, story, defaults=defaults, now=steps.NOON)
+    plan = plans.estimate(charlies, defaults.push_source, story, defaults=defaults, now=steps.NOON)
     pushed = push.push(charlies, defaults.push_source, story, defaults=defaults)
     assert (plan.price, plan.why_not, pushed.raw_item.skipped) == (sum(FIVE.values()), (), [])
     assert credits.usage(charlies, steps.NOON).reserved == plan.price

@@ -1,0 +1,62 @@
+"""What would be made of a raw item and what it would cost; nothing is stored here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from config.core.errors import Conflict
+from pipeline.generate.acceptance import Acceptance, Plan, engine_named, plan_by_rules
+from pipeline.ingest.raw_content import RawContent, body_of, rows_of, source_text
+from pipeline.switches import availability
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from accounts.models import Workspace
+    from pipeline.engines.base import SourceText
+    from pipeline.models import (
+        GeneratedItem,
+        RawBody,
+        RawItem,
+        Source,
+        WorkspaceDefaults,
+    )
+
+
+def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> Plan:
+    """The engines that can make something of it, with how many variants; for the others, why not."""
+    return plan_with(row, source_text(row, body), Acceptance(workspace))
+
+
+def plan_with(row: RawItem, text: SourceText, acceptance: Acceptance) -> Plan:
+    engines = [engine_named(name) for name in row.engines]
+    return acceptance.plan(engines, row.variants, text, persona_id=row.persona_id)
+
+
+def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
+    """Raises `Conflict` where a push would skip variant `index` of `item` now, with the same code and sentence."""
+    engines = [engine_named(item.engine_output)]
+    text = source_text(raw, body_of(raw))
+    plan = Acceptance(workspace).plan(engines, index + 1, text, persona_id=item.persona_id)
+    for skipped in plan.skipped:
+        if skipped.variant == index:
+            raise Conflict.because(code=skipped.code, message=skipped.message)
+
+
+def estimate(
+    workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
+) -> Plan:
+    """What pushing this would make and cost; stores nothing, spends nothing. Raises `EngineUnavailable` as `push`."""
+    availability.refuse_engines(content.engines or ())
+    row, body = rows_of(workspace, source, content, defaults, now)
+    return plan_for(row, body, workspace)
+
+
+def estimate_any(
+    workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
+) -> Plan:
+    """What an item of this source would cost of which every engine of words can make something; as `estimate`."""
+    row, body = rows_of(workspace, source, content, defaults, now)
+    text = source_text(row, body)
+    engines = [engine_named(name) for name in row.engines]
+    return plan_by_rules(engines, row.variants, text)

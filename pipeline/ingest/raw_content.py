@@ -1,0 +1,180 @@
+"""What is pushed or fetched, and the raw item and body that it becomes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from config.core.ids import uuid7
+from config.core.middleware import request_id
+from pipeline import limits
+from pipeline.engines.base import SourceText
+from pipeline.generate.acceptance import engine_named
+from pipeline.ingest.duplicates import key_of, second_key
+from pipeline.media import footage
+from pipeline.models import (
+    RawBody,
+    RawItem,
+    WorkspaceDefaults,
+)
+from pipeline.text.language import LOOKED_AT, guess_language
+from pipeline.text.normalization import content_hash, seen_text, title_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from accounts.models import Workspace
+    from pipeline.models import Source
+
+
+Outcome = Literal["new", "duplicate", "revised"]
+
+
+_MARKUP: Final = re.compile(
+    r"<(?:p|div|br|a|h[1-6]|ul|ol|li|blockquote|article|section|table|img|span|b|i|em|strong)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class RawContent:
+    """What was pushed or fetched. `engines`, `variants` and `persona_id` are None where the source's hold."""
+
+    external_id: str = ""
+    url: str = ""
+    title: str = ""
+    body: str = ""
+    body_format: str = ""
+    language: str = ""
+    author: str = ""
+    published_at: datetime | None = None
+    media: Sequence[Mapping[str, str]] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    engines: Sequence[str] | None = None
+    variants: int | None = None
+    persona_id: UUID | None = None
+    key: str = ""
+    """The `dedup_key`, where the caller knows under which one it is there; else it is made of the content."""
+    body_hash: str = ""
+    """`content_hash` of title and body, where the caller has it already."""
+    is_fetched: bool = False
+    """Met by its second key too: another source may have brought the same page. What is pushed is taken by its key."""
+    has_second_key: bool = True
+    """False where other entries of the source have the same address, so that it identifies nothing."""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Why an entry is kept but not worked on."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One of several that are pushed together."""
+
+    content: RawContent
+    skip: Skip | None = None
+
+
+def format_of(body: str) -> str:
+    """That of a body whose sender doesn't say it: HTML where it has tags, else Markdown."""
+    return "html" if _MARKUP.search(body) else "markdown"
+
+
+def rows_of(
+    workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
+) -> tuple[RawItem, RawBody]:
+    spoken = footage.body_with_words(workspace.pk, content.media, content.body, content.body_format)
+    if spoken is not None:
+        content = replace(content, body=spoken, body_format="text", body_hash="")
+    body_format = content.body_format or format_of(content.body)
+    body_hash = content.body_hash or content_hash(content.title, content.body)
+    # What a source calls its entry is the source's: a page's heading may be its site's name.
+    title = content.title or ("" if content.is_fetched else title_in(content.body, body_format))
+    persona_id = content.persona_id or source.persona_id or defaults.persona_id
+    language = content.language or _guessed(content, body_format)
+    engines = content.engines if content.engines is not None else (source.engines or defaults.engines)
+    row = RawItem(
+        id=uuid7(),
+        workspace=workspace,
+        test=source.test,
+        source=source,
+        dedup_key=dedup_key(source.pk, content, body_hash),
+        external_id=content.external_id,
+        url=content.url,
+        title=title[: limits.TITLE_CHARACTERS],
+        language=language,
+        language_guessed=bool(language) and not content.language,
+        author=content.author[:200],
+        published_at=content.published_at,
+        media=[dict(one) for one in content.media],
+        metadata=dict(content.metadata),
+        engines=list(dict.fromkeys(engines)),
+        variants=content.variants or source.variants,
+        persona_id=persona_id,
+        content_hash=body_hash,
+        request_id=request_id(),
+        created_at=now,
+        updated_at=now,
+    )
+    body = RawBody(
+        workspace=workspace,
+        raw_item=row,
+        number=1,
+        title=row.title,
+        body=content.body,
+        body_format=body_format,
+        content_hash=body_hash,
+        created_at=now,
+    )
+    return row, body
+
+
+def _guessed(content: RawContent, body_format: str) -> str:
+    """Of the words at its beginning; markup that is cut there does no harm."""
+    said = seen_text(content.body[: 4 * LOOKED_AT], body_format)
+    return guess_language(f"{content.title}\n{said}")
+
+
+def dedup_key(source_id: UUID, content: RawContent, body_hash: str) -> str:
+    """The first identity that is known: the source's own id, else the canonical address, else the content."""
+    return content.key or key_of(
+        source_id, external_id=content.external_id, url=content.url, body_hash=body_hash
+    )
+
+
+def second_key_of(source: Source, content: RawContent, row: RawItem) -> int | None:
+    # By its content only what was fetched is met: who pushes the same words under two ids means two things.
+    if not content.has_second_key or not (content.url or content.is_fetched):
+        return None
+    return second_key(source.pk, url=content.url, body_hash=row.content_hash)
+
+
+def body_of(row: RawItem) -> RawBody:
+    """Its content as it is now; earlier versions stay beside it."""
+    body: RawBody = RawBody.everywhere.get(raw_item=row, number=row.content_version)
+    return body
+
+
+def source_text(row: RawItem, body: RawBody) -> SourceText:
+    """What an engine is told of it."""
+    return SourceText(
+        title=body.title,
+        text=seen_text(body.body, body.body_format),
+        url=row.url,
+        author=row.author,
+        language=row.language,
+        published_at=row.published_at,
+        material=footage.material_of(row) if _is_filmed(row) else None,
+    )
+
+
+def _is_filmed(row: RawItem) -> bool:
+    """Whether it came with files, and one of its engines shows videos."""
+    return bool(row.media) and any("video" in engine_named(name).made_from for name in row.engines)

@@ -1,0 +1,184 @@
+"""Plan a raw item again that was skipped, failed or waited for credits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from django.db import transaction
+
+from accounts import credits as credit_account
+from config.core import states
+from config.core.clock import utc_now
+from config.core.errors import Conflict
+from pipeline import events
+from pipeline.generate import outcomes, retry_rules
+from pipeline.generate.acceptance import NOTHING_TO_MAKE, Plan
+from pipeline.ingest.plans import plan_for
+from pipeline.ingest.raw_content import body_of
+from pipeline.ingest.runs import (
+    ToMake,
+    facts_of,
+    facts_of_new,
+    reason_of_skip,
+    reserve,
+    start_now,
+    wait_for_credits,
+)
+from pipeline.models import (
+    RawItem,
+    RawItemStatus,
+    SourceEntry,
+    SourceEntryDecision,
+    WorkspaceDefaults,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from accounts.models import Workspace
+
+
+def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
+    """Make again what could not be made: a failed, skipped or waiting raw item. Raises `Conflict`, `QuotaExceeded`."""
+    with transaction.atomic():
+        row = _locked(raw_item.pk)
+        if row.deleted_at is not None:
+            message = "This raw item was deleted; push it again under another identity."
+            raise Conflict.because(code="deleted", message=message)
+        states.refuse_unless_allowed(row, "queued")
+        if row.status == RawItemStatus.PROCESSED:
+            message = "Everything that could be made from it was made; regenerate a generated item instead."
+            raise Conflict.because(code="nothing_to_retry", message=message)
+        if row.status == RawItemStatus.FAILED:
+            retry_rules.refuse_final(outcomes.current_reasons(workspace, [row])[row.pk])
+        # Before the reservation: the balance of credits is locked last.
+        SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(
+            decision=SourceEntryDecision.NEW
+        ).update(decision="new", code="admitted", message="Somebody had it made.", decided_at=now)
+        replan(row, workspace, when_short="refuse", now=now)
+    return row
+
+
+def resume_waiting(row: RawItem) -> None:
+    """Work a raw item whose wait for credits is over: plan again, or wait for the next month."""
+    now = utc_now()
+    with transaction.atomic():
+        fresh = _locked(row.pk)
+        if fresh.status != RawItemStatus.WAITING_QUOTA or fresh.lease_token != row.lease_token:
+            return
+        if fresh.deleted_at is not None:
+            fresh.sleep_until(None)
+            return
+        replan(fresh, fresh.workspace, when_short="wait", now=now)
+
+
+def give_up_waiting(row: RawItem) -> None:
+    """A wait that failed again and again ends where a person sees it."""
+    reason = {"code": "gave_up", "message": "It could not be planned; retry it.", "stage": "push"}
+    with transaction.atomic():
+        states.move(row, "skipped", under_lease=True, reason=reason, wake_at=None)
+        events.write(facts_of(row, (), utc_now(), was_told=False, skipped_before=row.skipped))
+
+
+def _locked(pk: UUID) -> RawItem:
+    """The raw item, locked before the items made from it, everywhere; its source and workspace are only read."""
+    row: RawItem = (
+        RawItem.everywhere.select_for_update(of=("self",))
+        .select_related("source", "workspace__plan")
+        .get(pk=pk)
+    )
+    return row
+
+
+def replan(
+    row: RawItem, workspace: Workspace, *, when_short: Literal["refuse", "wait"], now: datetime
+) -> None:
+    """Plan a raw item that was skipped, failed or waited; the row is locked by the caller."""
+    defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
+    plan = plan_for(row, body_of(row), workspace)
+    if not plan.shares:
+        _nothing_to_make(row, plan, when_short=when_short, now=now)
+        return
+    to_make = ToMake(workspace, row.source, row, plan, defaults)
+    if when_short == "refuse":
+        _requeue(to_make, now)
+        return
+    was_told = _was_told(row)
+    try:
+        with transaction.atomic():
+            _requeue(to_make, now)
+    except credit_account.QuotaExceeded:
+        # The instance is as the row was to become.
+        row.refresh_from_db(
+            fields=[
+                "status",
+                "lease_token",
+                "reason",
+                "skipped",
+                "version",
+                "due_at",
+                "wake_at",
+                "attempts",
+                "updated_at",
+            ]
+        )
+        if row.status == RawItemStatus.WAITING_QUOTA:
+            later = credit_account.next_month(credit_account.month_of(now))
+            RawItem.everywhere.filter(pk=row.pk).update(due_at=later, wake_at=later, attempts=0)
+        else:
+            before = list(row.skipped)
+            row.skipped = [one.as_json() for one in plan.skipped]
+            wait_for_credits(row, now, skipped=row.skipped)
+            events.write(facts_of(row, (), now, was_told=was_told, skipped_before=before))
+
+
+def _nothing_to_make(
+    row: RawItem, plan: Plan, *, when_short: Literal["refuse", "wait"], now: datetime
+) -> None:
+    message = " ".join(plan.why_not)
+    if when_short == "refuse":
+        raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
+    reason = reason_of_skip(NOTHING_TO_MAKE, message)
+    skipped = [one.as_json() for one in plan.skipped]
+    if row.status == RawItemStatus.WAITING_QUOTA:
+        # It waited for nothing: whatever could be made of it when it came in no longer can.
+        states.move(
+            row,
+            "skipped",
+            reason=reason,
+            skipped=skipped,
+            wake_at=None,
+            due_at=None,
+            attempts=0,
+            updated_at=now,
+        )
+        events.write(facts_of_new(row, (), now))
+    elif row.status == RawItemStatus.SKIPPED:
+        # It is told again why, of the words that it has now.
+        RawItem.everywhere.filter(pk=row.pk).update(reason=reason, skipped=skipped)
+        row.reason, row.skipped = reason, skipped
+
+
+def _requeue(to_make: ToMake, now: datetime) -> None:
+    row = to_make.row
+    was_told, before = _was_told(row), list(row.skipped)
+    states.move(
+        row,
+        "queued",
+        reason=None,
+        skipped=[one.as_json() for one in to_make.plan.skipped],
+        wake_at=None,
+        due_at=None,
+        attempts=0,
+        lease_token=row.lease_token + 1,
+        updated_at=now,
+    )
+    generations, items = start_now(to_make, now)
+    events.write(facts_of(row, items, now, was_told=was_told, skipped_before=before))
+    reserve(to_make.workspace, generations, now)
+
+
+def _was_told(row: RawItem) -> bool:
+    """Whether `raw.ingested` went out already: what was skipped at the door enters the queue only now."""
+    return row.status != RawItemStatus.SKIPPED or (row.reason or {}).get("code") == "gave_up"
