@@ -1,7 +1,7 @@
-"""Days of facts added up: who writes a fact marks its day, and a hand adds the day up anew.
+"""Days of facts added up: who writes a fact marks its day, and a task adds the day up anew.
 
 A day's rollups are made from its facts alone, so doing it again gives the same, and late or restated facts need nothing
-but their mark. The mark is written in the transaction of the fact and takes the day away from a hand that is at it:
+but their mark. The mark is written in the transaction of the fact and takes the day away from a task that is at it:
 whatever that hand has read, it can't call the day current. Until it is, answers ask the facts of that day themselves.
 """
 
@@ -81,7 +81,7 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -
         for field in fields.values()
     ]
     one = f"({', '.join(['%s'] * len(fields))})"
-    # A day that waits already keeps its earlier time; one that a hand is at is taken from it.
+    # A day that waits already keeps its earlier time; one that a task is at is taken from it.
     sql = f"""INSERT INTO rollup_day ({", ".join(fields)}) VALUES {", ".join([one] * len(rows))}
         ON CONFLICT (workspace_id, test, day) DO UPDATE SET
             is_current = excluded.is_current, attempts = 0, lease_token = rollup_day.lease_token + 1,

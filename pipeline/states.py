@@ -134,7 +134,7 @@ MAIL_DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "sending": frozenset({"sent", "pending", "failed", "unknown"}),
     "sent": frozenset(),
     "failed": frozenset(),
-    # Where the server's word came when the line was another hand's already.
+    # Where the server's word came when the line was another task's already.
     "unknown": frozenset({"sent"}),
     "skipped": frozenset(),
 }

@@ -165,7 +165,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
         else:
             states.move(locked, "active", **fresh)
         if release:
-            # One statement for however many: each becomes pending when a hand takes it.
+            # One statement for however many: each becomes pending when a task takes it.
             released = (
                 Delivery.objects.of(locked.workspace_id)
                 .held()
@@ -192,7 +192,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
             previous_secret=None,
             previous_secret_until=None,
         )
-        # Woken, so that a hand ends each of them visibly.
+        # Woken, so that a task ends each of them visibly.
         Delivery.objects.of(locked.workspace_id).open().filter(endpoint=locked).update(
             wake_at=now, **work_queue.overtake()
         )

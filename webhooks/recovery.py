@@ -49,7 +49,7 @@ def start(
     actor: str,
     now: datetime | None = None,
 ) -> Recovery:
-    """Ask for it; hands do it in the background. One at a time for an endpoint.
+    """Ask for it; tasks do it in the background. One at a time for an endpoint.
 
     What hasn't arrived is what failed, what is held, and what waits for a later try; with `is_everything` also what was
     delivered. What happens from now on is none of it.
@@ -118,7 +118,7 @@ def work(recovery: Recovery) -> None:
             if not recovery.renew_lease(LEASE):
                 return
     except states.Overtaken:
-        # Somebody stopped it, or another hand has it.
+        # Somebody stopped it, or another task has it.
         log.info("recovery_overtaken", recovery=str(recovery.pk))
 
 

@@ -62,7 +62,7 @@ class Notice(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "notice"
         constraints: ClassVar = [
-            # However many hands see the same happening, it is told once.
+            # However many tasks see the same happening, it is told once.
             models.UniqueConstraint(fields=["workspace", "kind", "key"], name="notice_once"),
         ]
         indexes: ClassVar = [

@@ -118,7 +118,7 @@ def _tell(message: NoticeMessage, now: datetime) -> None:
         states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
         return
     notice: Notice = Notice.everywhere.select_related("workspace").get(pk=message.notice_id)
-    # The exchange may last long; meanwhile another hand can use the connection to the database.
+    # The exchange may last long; meanwhile another task can use the connection to the database.
     work_queue.release_connections()
     try:
         _SEND[message.channel](notice, choice)

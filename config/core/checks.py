@@ -21,7 +21,7 @@ def settings_agree(app_configs: Sequence[Any] | None, **_kwargs: Any) -> list[Ch
     if not settings.IS_DEVELOPMENT and settings.LEASE_SECONDS <= LONGEST_CALL_SECONDS:
         found.append(
             Error(
-                f"LEASE_SECONDS is {settings.LEASE_SECONDS}: a hand would lose its row in the middle of a call.",
+                f"LEASE_SECONDS is {settings.LEASE_SECONDS}: a worker would lose its row in the middle of a call.",
                 hint=f"Set it above {LONGEST_CALL_SECONDS}, or leave it out for 60.",
                 id="ground.E001",
             )

@@ -1,4 +1,4 @@
-"""What the hands of this process did, counted until somebody writes it down: sums that only rise.
+"""What the tasks of this process did, counted until it is written down: sums that only rise.
 
 A tally has a name and says of what it is (`kind`). `config/operations/counters.py` adds them to the table that /metrics reads.
 """

@@ -1,4 +1,4 @@
-"""Writes down what the hands of this process counted, so that /metrics knows the sums of all processes.
+"""Writes this process's counters to the table `tally`, so that /metrics knows the sums of all processes.
 
 Every few seconds, in one statement; a process that is killed loses what it counted since.
 """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Verdict = Literal["ok", "warn", "FAIL"]
 CLOCK_WARNS_SECONDS: Final = 2.0
 CLOCK_FAILS_SECONDS: Final = 30.0
-"""Half of the default lease: past it, hands of two machines could hold the same row."""
+"""Half of the default lease: past it, tasks of two machines could hold the same row."""
 SEALED_READ_MOST: Final = 1000
 """Of each field, the newest; the oldest are the ones that a dropped key would lose, so as many of those too."""
 DISK_WARNS_BYTES: Final = 2 * 2**30

@@ -159,7 +159,7 @@ def _next(folders: list[Path]) -> list[Path]:
 def _look(current: Round, folder: Path, now: datetime) -> None:
     """Count what could go; only what was never whole goes at once."""
     if folder.name.startswith("."):
-        # What a restore that was killed before it changed anything has left; none is under way while hands work.
+        # What a restore that was killed before it changed anything has left; none is under way while workers run.
         if _is_older(folder, limits.MEDIA_PARTS_KEPT, now):
             shutil.rmtree(folder, ignore_errors=True)
         return

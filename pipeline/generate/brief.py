@@ -190,7 +190,7 @@ def _keep(
         # The raw item's lock: what was erased meanwhile must not come back as quotes of it.
         raw = RawItem.everywhere.select_for_update().get(pk=shared.raw_item_id)
         if raw.deleted_at is None:
-            # Kept even where this hand has lost its run meanwhile: it is paid for, whoever goes on.
+            # Kept even where this task has lost its run meanwhile: it is paid for, whoever goes on.
             unanswered = SharedBrief.everywhere.filter(pk=shared.pk, content__isnull=True)
             unanswered.update(
                 content=brief,

@@ -128,7 +128,7 @@ def _draw_one(
         )
     except RenderFailed as failed:
         if failed.code == "render_stopped":
-            # Nobody else stops one: the lease is another hand's, or the item was deleted.
+            # Nobody else stops one: the lease is another task's, or the item was deleted.
             raise LostLease from failed
         times = generation.answers.get(BROKEN, 0) + 1
         if failed.code not in PASSING or times >= limits.GENERATION_TRIES:

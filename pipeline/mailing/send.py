@@ -54,7 +54,7 @@ class Postman:
         self._mailings: dict[UUID, Mailing] = {}
 
     def deliver(self, row: MailDelivery) -> bool:
-        """False where nothing was said to the server; raises `Halted`, and `Overtaken` where another hand has it."""
+        """False where nothing was said to the server; raises `Halted`, and `Overtaken` where another task has it."""
         mailing = self._mailing(row)
         subscriber = Subscriber.everywhere.filter(pk=row.subscriber_id).first() if row.subscriber_id else None
         wanted = "pending" if mailing is None else "active"

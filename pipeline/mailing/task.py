@@ -55,7 +55,7 @@ def work(queue: MailQueue) -> None:
 
 
 def _read(queue: MailQueue) -> MailQueue:
-    """As it is now, under the lease that this hand claimed."""
+    """As it is now, under the lease that this task claimed."""
     row: MailQueue = MailQueue.everywhere.select_related("outlet", "workspace").get(pk=queue.pk)
     row.lease_token = queue.lease_token
     return row

@@ -42,7 +42,7 @@ def write(kept: str, chunks: Iterable[bytes]) -> None:
     """Write the file that a row will name; it is there with all its bytes, or not at all."""
     path = path_of(kept)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own: another hand that took the row over may be writing the same file.
+    # A name of its own: another task that took the row over may be writing the same file.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PART}")
     try:
         with partial.open("wb") as file:

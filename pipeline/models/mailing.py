@@ -94,7 +94,7 @@ class MailQueue(WorkspaceRow, DueModel):
     bounce_secret = models.CharField(max_length=32, unique=True, default=new_token)
     """The unguessable part of the address that takes bounces."""
     asks = models.BigIntegerField(default=0)
-    """Rises when something is put in line, so that a hand that gives the row back misses none of it."""
+    """Rises when something is put in line, so that a task that gives the row back misses none of it."""
     rests_until = models.DateTimeField(null=True)
     """No mail goes before: the outlet's pace, or a server that said "not now"."""
     failures = models.PositiveIntegerField(default=0)
@@ -110,7 +110,7 @@ class MailQueue(WorkspaceRow, DueModel):
 
     @staticmethod
     def looked_at_again(now: datetime) -> dict[str, Any]:
-        """What a write carries after which a hand looks at once, or the one at work looks again."""
+        """What a write carries after which a task looks at once, or the one at work looks again."""
         return {
             "asks": models.F("asks") + 1,
             # Whoever has it in hand keeps its lease: a second hand would take a mail on its way for a lost one.
@@ -150,7 +150,7 @@ class Mailing(WorkspaceRow):
         indexes: ClassVar = [
             models.Index(fields=["workspace", "-id"], name="mailing_list"),
             models.Index(fields=["outlet", "-id"], name="mailing_of_outlet"),
-            # What a hand has to do for an outlet.
+            # What a task has to do for an outlet.
             models.Index(
                 fields=["outlet", "id"],
                 name="mailing_open",

@@ -83,7 +83,7 @@ class Outlet(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    # Read along by the hands that publish; no column.
+    # Read along by the tasks that publish; no column.
     is_on_hold: bool
 
     everywhere: ClassVar = OutletQuerySet.as_manager()

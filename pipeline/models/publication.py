@@ -186,7 +186,7 @@ class Publication(WorkspaceRow, DueModel):
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
 
-    # Read along by the hands that send it; no columns.
+    # Read along by the tasks that send it; no columns.
     is_on_hold: bool
     attempts_before: int
 
@@ -270,7 +270,7 @@ class Attempt(WorkspaceRow):
     started_at = models.DateTimeField(default=utc_now)
     finished_at = models.DateTimeField(null=True)
 
-    # The deadline of its call by `monotonic()`, for the hand that makes it; no column.
+    # The deadline of its call by `monotonic()`, for the task that makes it; no column.
     ends: float
 
     everywhere: ClassVar = AttemptQuerySet.as_manager()

@@ -125,7 +125,7 @@ class SeriesIssue(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "series_issue"
         constraints: ClassVar = [
-            # Two hands, or a hand that was killed and the next one, make one digest of one time.
+            # Two tasks, or one that was killed and the next, make one digest of one time.
             models.UniqueConstraint(fields=["series", "due_at"], name="series_issue_once")
         ]
         indexes: ClassVar = [models.Index(fields=["series", "-id"], name="series_issue_list")]  # its log
@@ -183,7 +183,7 @@ class RecurrenceTurn(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "recurrence_turn"
         constraints: ClassVar = [
-            # Two hands, or a hand that was killed and the next one, make one item of one time.
+            # Two tasks, or one that was killed and the next, make one item of one time.
             models.UniqueConstraint(fields=["recurrence", "due_at"], name="recurrence_turn_once")
         ]
         indexes: ClassVar = [

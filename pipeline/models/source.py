@@ -199,7 +199,7 @@ class BrandSlot(WorkspaceRow, DueModel):
     class Meta(WorkspaceRow.Meta):
         db_table = "brand_slot"
         constraints: ClassVar = [
-            # Two hands, or a hand and a person, can't both open the next one.
+            # Two tasks, or a task and a person, can't both open the next one.
             models.UniqueConstraint(
                 fields=["source"],
                 condition=models.Q(status__in=["waiting", "waiting_quota"]),

@@ -98,7 +98,7 @@ def _ends_soon(outlet: Outlet, now: datetime) -> bool:
 
 
 def _take_turn(outlet: Outlet) -> int:
-    """As a claim does it, for one row: unless a hand has it, which is what `attempts` and a coming `wake_at` say.
+    """As a claim does it, for one row: unless a task has it, which is what `attempts` and a coming `wake_at` say.
     Returns the token of the lease.
     """
     until = work_queue.database_now()

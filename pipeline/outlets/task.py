@@ -37,7 +37,7 @@ def work(claimed: Outlet) -> None:
     """Work one claimed outlet: renew where it is time, ask the platform, write what it says."""
     crash_point("outlets.claimed")
     outlet: Outlet = Outlet.everywhere.select_related("workspace").get(pk=claimed.pk)
-    # Later writes must name the token that this hand claimed with, not one that overtook it.
+    # Later writes must name the token that this task claimed with, not one that overtook it.
     outlet.lease_token = claimed.lease_token
     now = utc_now()
     if outlet.deleted_at is not None or outlet.credentials is None:
@@ -108,10 +108,10 @@ def _note_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: 
         "version": F("version") + 1,
     }
     if info.credentials:
-        # Under the lease with which they were read: whoever gave others meanwhile has overtaken this hand.
+        # Under the lease with which they were read: whoever gave others meanwhile has overtaken this task.
         values["credentials"] = {**credentials_of(outlet), **info.credentials}
     with transaction.atomic():
-        # As it is now: a person may have changed the settings since this hand read them.
+        # As it is now: a person may have changed the settings since this task read them.
         row: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
         values["config"] = {**row.config, **info.config}
         is_told = not can_renew and ends is not None and _tell_of_the_end(outlet, ends, now)

@@ -118,7 +118,7 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
         note("outlet.switched_on", locked, by)
         health.wake_mails(locked, now, ends_rest=False)
         if locked.credentials is not None:
-            # Not where a hand has it at this moment: that one looks at the account anyway.
+            # Not where a task has it at this moment: that one looks at the account anyway.
             Outlet.everywhere.filter(pk=locked.pk, attempts=0).update(due_at=now, wake_at=now)
             dispatch.wake()
     return locked

@@ -1,4 +1,4 @@
-"""The work of one hand: a slot that is due becomes runs about a topic, or says why it doesn't."""
+"""The task of a brand lane: a slot that is due becomes runs about a topic, or says why it doesn't."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _work(slot: BrandSlot, now: datetime) -> None:
 
 
 def _locked_source(slot: BrandSlot) -> Source:
-    """Locked before its slot, everywhere: a person who changes the source, and a hand, take turns."""
+    """Locked before its slot, everywhere: a person who changes the source, and a task take turns."""
     source: Source = (
         Source.everywhere.select_for_update(of=("self",))
         .select_related("workspace__plan")

@@ -1,4 +1,4 @@
-"""What stands between a publication and its call: the one list that the hands act by and that people are shown."""
+"""What stands between a publication and its call: the one list that tasks act by and that people are shown."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ LONGEST: Final = timedelta(seconds=min(LONGEST_CALL_SECONDS, settings.LEASE_SECO
 class OneCall(Client):
     """Hands requests on to `client`, none after the deadline, and none for longer than what is left of it.
 
-    From the second request on `is_ours` is asked too: a call of several steps ends where another hand has taken over.
+    From the second request on `is_ours` is asked too: a call of several steps ends where another task has taken over.
     """
 
     def __init__(

@@ -174,7 +174,7 @@ def receipt_of(post: Adapted) -> dict[str, Any]:
 
 
 def words_of(row: Publication) -> GeneratedItem | Revision:
-    """The revision that is to be sent, or was; what a hand has read once stays, for a revision never changes."""
+    """The revision that is to be sent, or was; what a task has read once stays, for a revision never changes."""
     kept = vars(row).get("_words")
     if kept is not None and kept.number == row.revision:
         return kept  # type: ignore[no-any-return]  # it was put there below

@@ -73,7 +73,7 @@ def _refuse_unless_removable(row: Publication) -> None:
 
 
 def take_back(row: Publication, now: datetime) -> None:
-    """One try of a hand. Outside of any transaction: the platform may take its time."""
+    """One try. Outside of any transaction: the platform may take its time."""
     connection = connect(row.outlet)
     sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
     try:
@@ -127,7 +127,7 @@ def _note_failure(row: Publication, error: PluginError, connection: Connection) 
 
 
 def give_up_removing(row: Publication) -> None:
-    """Its hands broke again and again."""
+    """Its tasks broke again and again."""
     message = "Taking it back broke several times; the operator's log has the reason. Ask for it again."
     shown = as_shown(OutcomeUnknown(message, code="gave_up"), is_retried=False)
     if not row.under_lease().update(

@@ -62,7 +62,7 @@ PENDING_SINCE: Final = "pending_since"
 PREPARING_SECONDS: Final = 20.0
 """After which others get their turn; what was prepared is kept."""
 STEPS_AT_ONCE: Final = 20
-"""Steps of a preparation that one hand makes before others get their turn."""
+"""Steps of a preparation that one task makes before others get their turn."""
 HELD_WAIT: Final = timedelta(seconds=30)
 """How often a publication that something holds is looked at again; letting go of the hold wakes it at once."""
 
@@ -275,7 +275,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
 
 
 def _wait_for_turn(row: Publication, now: datetime) -> Wait | None:
-    """Asked again under the outlet's lock: of two hands at once one has the turn."""
+    """Asked again under the outlet's lock: of two tasks at once one has the turn."""
     if not is_paced(row.outlet, now):
         return None
     outlet: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=row.outlet_id)

@@ -139,7 +139,7 @@ def _work(row: Publication, now: datetime) -> None:
 
 
 def give_up(publication: Publication) -> None:
-    """A publication whose hands broke again and again ends where a person sees it."""
+    """A publication whose tasks broke again and again ends where a person sees it."""
     row = _read(publication)
     now = utc_now()
     if row.status == PublicationStatus.PUBLISHING and not is_handed_over(row):
@@ -163,6 +163,6 @@ def _read(publication: Publication) -> Publication:
         .annotate(is_on_hold=IS_ON_HOLD, attempts_before=_ATTEMPTS_BEFORE)
         .get(pk=publication.pk)
     )
-    # Later writes must name the token that this hand claimed with, not one that overtook it.
+    # Later writes must name the token that this task claimed with, not one that overtook it.
     row.lease_token = publication.lease_token
     return row

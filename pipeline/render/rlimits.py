@@ -19,7 +19,7 @@ def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int =
     # Its default action ends the process.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds + 1)
-    # Requests and hands come before it.
+    # Requests and tasks come before it.
     os.nice(NICE)
     limits = (
         (resource.RLIMIT_AS, memory),

@@ -38,7 +38,7 @@ class Explained:
 
 
 def explain(item: GeneratedItem, *, now: datetime) -> Explained:
-    """Empty if and only if the next look of a hand publishes all of it that isn't out yet."""
+    """Empty if and only if the next task publishes all of it that isn't out yet."""
     rows = (
         Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
         .filter(item=item)

@@ -59,7 +59,7 @@ STOPPED_WAIT: Final = timedelta(minutes=5)
 
 
 class LostLease(Conflict):
-    """Another hand, or a person, has taken the row over; what this hand found out is thrown away."""
+    """Another task, or a person, has taken the row over; what this task found out is thrown away."""
 
 
 def has_key(row: Asker | Source) -> bool:
@@ -151,7 +151,7 @@ def is_own_key(run: Asker) -> bool:
 
 
 def _before_call(run: Asker) -> None:
-    """Raises `TryLater` where the money is spent, `LostLease` where another hand has the row."""
+    """Raises `TryLater` where the money is spent, `LostLease` where another task has the row."""
     now = utc_now()
     _refuse_where_stopped(run)
     _refuse_over_cap(run, now, is_own=is_own_key(run))
@@ -165,7 +165,7 @@ def _before_call(run: Asker) -> None:
 
 
 def _before_batch_call(batch: ModelBatch) -> None:
-    """Raises `LostLease` where another hand has the batch, so that no two of them send it."""
+    """Raises `LostLease` where another task has the batch, so that no two of them send it."""
     if not batch.renew_lease(CALL_LEASE):
         raise LostLease
     work_queue.release_connections()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class CallLimit:
     """Give `follow` to the HTTP client as a hook of its requests; calls of one client follow one another.
 
-    A server that sends a byte now and then satisfies every time-out of a single read, and would hold a hand for
+    A server that sends a byte now and then satisfies every time-out of a single read, and would hold a task for
     ever. When the time is up the connections are shut, and whatever read or write waits on them ends at once.
     """
 

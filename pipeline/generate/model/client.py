@@ -246,7 +246,7 @@ def connect(
 
     `before_call` runs before each call, to stop it where money or a switch says so: it raises `TryLater` or
     `Refused`. `after_call` is given each call's record as soon as it is known, before anybody reads the answer, so
-    that a hand which is killed next has lost no money from the books. Without a `base_url` the package's own
+    that a task that is killed next has lost no money from the books. Without a `base_url` the package's own
     setting, `ANTHROPIC_BASE_URL`, holds. Raises `NeedsReconnect` without a key: the package would look for
     credentials in the environment and on disk, and fail much later.
     """

@@ -1,6 +1,6 @@
 """An e-mail newsletter through the workspace's own SMTP server, to the outlet's own subscribers.
 
-Committing sends nothing: the publication's mailing is made in the transaction that marks it published, and hands send
+Committing sends nothing: the publication's mailing is made in the transaction that marks it published, and tasks send
 it to one recipient after the other, each at most once (`pipeline/mailing/`).
 """
 

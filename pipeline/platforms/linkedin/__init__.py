@@ -273,7 +273,7 @@ class LinkedIn(TokenPlatform):
         if not duplicate:
             message = "LinkedIn says that it has this post already, and not where."
             raise OutcomeUnknown(message, code="duplicate_content", platform_status=response.status)
-        # The words are on the account already: of an earlier call, whose answer was lost, or by another hand.
+        # The words are on the account already: of an earlier call, whose answer was lost, or by another task.
         return replace(sent_of(duplicate), details={"was_there_before": True})
 
     def reconcile(

@@ -115,7 +115,7 @@ def _ahead_of(row: Publication, now: datetime) -> int:
         Q(due_at__lt=row.due_at) | Q(due_at=row.due_at, id__lt=row.pk),
         Q(next_attempt_at=None) | Q(next_attempt_at__lte=now),
         Q(queue=None) | Q(queue__is_paused=False),
-        # Whoever was claimed again and again has broken hands, and keeps nobody else from going.
+        # Whoever was claimed again and again breaks its task, and keeps nobody else from going.
         outlet_id=row.outlet_id,
         status=PublicationStatus.SCHEDULED,
         item__held="",

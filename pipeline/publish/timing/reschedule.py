@@ -119,7 +119,7 @@ def retime(
 
 
 def follow_zones() -> int:
-    """The hands' own job: every few minutes, all of it in one go; 0, for nothing is left then."""
+    """Every few minutes, all of it in one go; 0, for nothing is left then."""
     set_clocks(now=utc_now())
     return 0
 

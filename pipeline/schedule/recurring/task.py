@@ -1,4 +1,4 @@
-"""The work of one hand: at its time an item comes back as a fresh variant; where its source is gone it stops itself."""
+"""The task of a recurring item: it comes back as a fresh variant, or stops where its source is gone."""
 
 from __future__ import annotations
 

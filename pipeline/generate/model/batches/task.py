@@ -1,4 +1,4 @@
-"""The work of one hand: a batch is sent, found again after a lost answer, asked after, and read."""
+"""The task of a batch: it is sent, found again after a lost answer, asked after, and read."""
 
 from __future__ import annotations
 
