@@ -21,7 +21,6 @@ from django.db.models.functions import Cast
 from accounts.models import Workspace
 from analytics import fact_tables, first_party, rollup
 from analytics.aggregate import Figures, Fold
-from analytics.intervals import Spans, spans_of
 from analytics.models import (
     DAY,
     QUARTER,
@@ -32,6 +31,7 @@ from analytics.models import (
     OutcomeRollup,
 )
 from analytics.periods import Buckets, buckets_of
+from analytics.rollup_ranges import Spans, spans_of
 from pipeline.models import HitCount, HitKind, Outlet
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from config.api_docs.views import ANY_METHOD, DocumentView, NoSuchAddress, publi
 from config.operations import health
 from config.operations import metrics as metrics_page
 from pipeline.inbound.views import inbound, returned_mail
-from pipeline.pages.feeds import feed
 from pipeline.pages.media import media
 from pipeline.pages.newsletters import public as newsletters
+from pipeline.pages.public_feed import feed
 from pipeline.pages.short_links import short_link
 from pipeline.pages.websub import hub_calls
 

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import erasure, export, limits, samples, whitelist, workspaces
+from accounts import erasure, export, limits, samples, whitelist_requests, workspaces
 from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
 from accounts.pages.feedback import report_errors
@@ -187,7 +187,7 @@ def _dollars(micro: int | None) -> Decimal | None:
 class AccessForm(forms.Form):
     message = forms.CharField(
         label=gettext_lazy("What do you want to use it for?"),
-        max_length=whitelist.MESSAGE_CHARACTERS,
+        max_length=whitelist_requests.MESSAGE_CHARACTERS,
         help_text=gettext_lazy(
             "A sentence or two help the operator to decide: your site, what you publish, where."
         ),
@@ -200,7 +200,7 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AccessForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            whitelist.ask(place.workspace, form.cleaned_data["message"], place.user.email)
+            whitelist_requests.ask(place.workspace, form.cleaned_data["message"], place.user.email)
             messages.success(request, _("The operator has your request and answers by mail."))
             return redirect(place.address("access"))
     last = WhitelistRequest.objects.of(place.workspace).order_by("-id").first()

@@ -24,7 +24,7 @@ from config.core.http_client.guard import Policy, is_allowed
 from config.core.work_queue import database_now
 from config.operations import backup, health, media_sweep, platform_checks, queue_stats, restore_guard
 from pipeline.media import media_folder
-from pipeline.render.typography import scripts
+from pipeline.render.typography import writing_systems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -176,15 +176,17 @@ def _media() -> Finding:
 
 
 def _fonts() -> Finding:
-    why = scripts.unshown_scripts()
-    names = ", ".join(one.name for one in scripts.SCRIPTS if one not in scripts.missing_scripts())
+    why = writing_systems.unshown_scripts()
+    names = ", ".join(
+        one.name for one in writing_systems.SCRIPTS if one not in writing_systems.missing_scripts()
+    )
     if why is None:
         return Finding("fonts", "ok", f"Pictures and films show {names}.")
     return Finding(
         "fonts",
         "ok",
         f"{why.reason} Pushes in them are told so, and get formats without pictures. They show {names}.",
-        f"Install Debian's package {scripts.CJK_PACKAGE}.",
+        f"Install Debian's package {writing_systems.CJK_PACKAGE}.",
     )
 
 

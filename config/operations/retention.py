@@ -25,7 +25,7 @@ from pipeline.generate.model import batches
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive
 from pipeline.media import uploads, videos
-from pipeline.outlets import hit_counts, oauth
+from pipeline.outlets import hit_counts, oauth_connect
 from pipeline.personas import drafts
 from pipeline.schedule import planning, recurring, series
 from webhooks import limits as webhooks_limits
@@ -130,7 +130,7 @@ TABLE: Final[tuple[Kept, ...]] = (
     Kept(
         "people on their way to a platform to connect an outlet",
         pipeline_limits.OAUTH_ATTEMPT_KEPT,
-        oauth.forget,
+        oauth_connect.forget,
     ),
     Kept("hosts that nobody fetches from any more", pipeline_limits.HOST_SLOTS_KEPT, collect.forget_hosts),
     Kept(

@@ -10,7 +10,7 @@ from django.urls import reverse
 from accounts.access import tokens
 from config.core.ids import encode
 from config.core.money import as_usd
-from config.operations import admin_alerts
+from config.operations import needs_attention
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -20,8 +20,8 @@ register.filter("usd", as_usd)
 
 
 @register.simple_tag
-def what_needs(user: User) -> list[admin_alerts.Need]:
-    return admin_alerts.needs(user)
+def what_needs(user: User) -> list[needs_attention.Need]:
+    return needs_attention.needs(user)
 
 
 @register.filter

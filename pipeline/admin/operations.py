@@ -22,7 +22,7 @@ from pipeline.models import (
     OAuthApp,
     Switch,
 )
-from pipeline.outlets import oauth
+from pipeline.outlets import oauth_connect
 from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class SwitchAdmin(ModelAdmin):
 
 
 def _connectable() -> list[tuple[str, Any]]:
-    return [(one.kind, one.label) for one in oauth.platforms()]
+    return [(one.kind, one.label) for one in oauth_connect.platforms()]
 
 
 class OAuthAppForm(ModelFormBase):
@@ -236,18 +236,18 @@ class OAuthAppAdmin(ModelAdmin):
 
     @admin.display(description=_("redirect address to register there"))
     def redirect(self, app: OAuthApp) -> str:
-        kinds = [app.platform] if app.platform else [one.kind for one in oauth.platforms()]
-        return ", ".join(map(oauth.redirect_address, kinds))
+        kinds = [app.platform] if app.platform else [one.kind for one in oauth_connect.platforms()]
+        return ", ".join(map(oauth_connect.redirect_address, kinds))
 
     @admin.display(description=_("how to register"))
     def setup(self, app: OAuthApp) -> str:
-        there = [one for one in oauth.platforms() if one.oauth and app.platform in {"", one.kind}]
+        there = [one for one in oauth_connect.platforms() if one.oauth and app.platform in {"", one.kind}]
         return " ".join(f"{one.label}: {one.oauth.setup}" for one in there if one.oauth)
 
     def save_model(self, request: HttpRequest, obj: OAuthApp, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change
         secret = form.cleaned_data["secret"]
-        oauth.register(obj, secret=secret, by=request.user.get_username(), now=utc_now())
+        oauth_connect.register(obj, secret=secret, by=request.user.get_username(), now=utc_now())
 
     def delete_model(self, request: HttpRequest, obj: OAuthApp) -> None:
-        oauth.unregister(obj, by=request.user.get_username())
+        oauth_connect.unregister(obj, by=request.user.get_username())

@@ -26,7 +26,7 @@ from pipeline.api.inputs.sources import SourceChanges, SourceInput, source_as_me
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
-from pipeline.personas.slots import with_picks
+from pipeline.personas.lane_slots import with_picks
 from pipeline.text.normalization import seen_text
 
 if TYPE_CHECKING:

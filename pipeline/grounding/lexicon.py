@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from pipeline.text.language import FREQUENT, guess_language
+from pipeline.text.language_detection import FREQUENT, guess_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,7 +18,7 @@ from pipeline.models import (
     RawItem,
     WorkspaceDefaults,
 )
-from pipeline.text.language import LOOKED_AT, guess_language
+from pipeline.text.language_detection import LOOKED_AT, guess_language
 from pipeline.text.normalization import content_hash, seen_text, title_in
 
 if TYPE_CHECKING:

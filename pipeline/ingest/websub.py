@@ -23,7 +23,7 @@ from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.http_client import OutboundError, shared
 from pipeline.models import Source, WebSubStatus, WebSubSubscription
-from pipeline.sources.feeds.text import ILLEGAL
+from pipeline.sources.feeds.decoding import ILLEGAL
 from pipeline.states import ENDED_SUBSCRIPTIONS, POLLED_SOURCES
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pipeline import limits
 from pipeline.media import files, uploads
 from pipeline.models import Upload
 from pipeline.plugins import Refused
-from pipeline.render.audio.transcript import Transcript, read_transcript
+from pipeline.render.audio.transcript_formats import Transcript, read_transcript
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, Material, Still
 from pipeline.render.video.storyboard import Word

@@ -1,7 +1,7 @@
 """The Brand Prompt Lane: personas, their topics, and what is made of both without a source document."""
 
 from pipeline.generate.topics.eligibility import unavailable
+from pipeline.personas.lane_slots import KIND, bring_forward, settle
 from pipeline.personas.lane_task import give_up, work
-from pipeline.personas.slots import KIND, bring_forward, settle
 
 __all__ = ["KIND", "bring_forward", "give_up", "settle", "unavailable", "work"]

@@ -30,7 +30,7 @@ from pipeline.models import (
     Source,
     WorkspaceDefaults,
 )
-from pipeline.personas import slots, topics
+from pipeline.personas import lane_slots, topics
 from pipeline.sources.brand import zone_of
 from pipeline.states import POLLED_SOURCES
 
@@ -84,7 +84,7 @@ def give_up(slot: BrandSlot) -> None:
     try:
         with transaction.atomic():
             source = _locked_source(slot)
-            slots.end(slot, "empty", source, source.workspace, now=now, note=note)
+            lane_slots.end(slot, "empty", source, source.workspace, now=now, note=note)
             _tell_health(source, note, now)
     except states.Overtaken as error:
         log.info("overtaken", slot=slot.pk.hex, reason=str(error))
@@ -97,7 +97,7 @@ def _work(slot: BrandSlot, now: datetime) -> None:
             workspace = source.workspace
             if source.status not in POLLED_SOURCES or source.deleted_at is not None:
                 note = {"code": "switched_off", "message": _("The source was switched off.")}
-                slots.end(slot, "skipped", source, workspace, now=now, note=note)
+                lane_slots.end(slot, "skipped", source, workspace, now=now, note=note)
             elif not workspace.is_at_work:
                 # It keeps its place, and is made up for once when the workspace works again.
                 slot.sleep_until(now + limits.LANE_DELISTED_WAIT, attempts=0)
@@ -128,7 +128,7 @@ def _pick(lane: Lane, now: datetime) -> None:
     choice, engines, why_not = _choose(lane, found)
     note = _note(lane.engines, found, engines, why_not)
     is_picked = choice is not None
-    slots.end(
+    lane_slots.end(
         lane.slot,
         "picked" if is_picked else "empty",
         lane.source,
@@ -277,7 +277,7 @@ def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now:
             states.move(slot, "waiting_quota", under_lease=True, wake_at=resets_at, attempts=0, note=note)
         else:
             slot.sleep_until(resets_at, attempts=0)
-        slots.promise(source, resets_at)
+        lane_slots.promise(source, resets_at)
         _tell_health(source, note, now)
         balance = error.balance
         credit_account.tell_used_up(source.workspace, balance.period_start, balance.granted, now=now)

@@ -16,7 +16,6 @@ from pipeline.publish.requests import (
     wake_scheduled,
 )
 from pipeline.publish.results import note_metrics
-from pipeline.publish.revert import as_they_stand, promise_as_before, put_back
 from pipeline.publish.send import HELD_WAIT
 from pipeline.publish.steps import give_up, work
 from pipeline.publish.timing.queue_slots import (
@@ -28,6 +27,7 @@ from pipeline.publish.timing.queue_slots import (
     queue_of,
 )
 from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, follow_zones, retime, set_clocks
+from pipeline.publish.undo_snapshot import as_they_stand, promise_as_before, put_back
 from pipeline.publish.validation import (
     CannotPublish,
     Judged,

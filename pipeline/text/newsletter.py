@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.text.language import said_in
+from pipeline.text.language_detection import said_in
 from pipeline.text.normalization import markdown_to_text
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from django.db import connection
 
 from analytics import fact_tables, queries, rollup
 from analytics.aggregate import METRICS, NULLABLE, Figures
-from analytics.intervals import spans_of
 from analytics.models import Measurement, Outcome
 from analytics.periods import Period, buckets_of
+from analytics.rollup_ranges import spans_of
 from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics.factories import (
     NOON,

@@ -13,7 +13,7 @@ from config.core import task_runs
 from config.core.http_client import shared
 from pipeline import publish
 from pipeline.models import OAuthApp, Outlet, Publication, WorkspaceDefaults
-from pipeline.outlets import oauth
+from pipeline.outlets import oauth_connect
 from tests.browser.people import follow, log_in, look_over, person
 from tests.pipeline.mailing.conftest import make_letter, subscribe
 from tests.pipeline.steps import claimed, make_items, promise
@@ -165,10 +165,10 @@ def test_a_newsletters_page_leads_to_its_list_and_shows_the_record_to_publish(op
 def test_a_log_in_that_failed_says_what_to_do(open_window, complaints, newsroom, error, onward, there):
     complaints.expect("409 (Conflict)")
     app = OAuthApp(platform="linkedin", client_id="client-1")
-    oauth.register(app, secret="secret-1", by="operator@example.test", now=timezone.now())
+    oauth_connect.register(app, secret="secret-1", by="operator@example.test", now=timezone.now())
     page = open_window()
     log_in(page, newsroom.alice)
-    begun = oauth.begin(newsroom, "linkedin", user=newsroom.alice, outlet=None, now=timezone.now())
+    begun = oauth_connect.begin(newsroom, "linkedin", user=newsroom.alice, outlet=None, now=timezone.now())
     state = parse_qs(urlsplit(begun).query)["state"][0]
     page.goto(f"/outlets/connect/linkedin/callback?error={error}&state={state}")
     page.get_by_role("heading", name="LinkedIn was not connected").wait_for()

@@ -9,10 +9,10 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import whitelist, workspaces
+from accounts import whitelist_requests, workspaces
 from accounts.models import Workspace
 from config.core import leases
-from config.operations import admin_alerts, platform_checks
+from config.operations import needs_attention, platform_checks
 from pipeline.models import Generation
 from pipeline.switches import kill_switch
 from tests.factories import UserFactory
@@ -43,18 +43,18 @@ def operator(db):
 
 def texts(operator):
     kill_switch._read.clear()
-    return [need.text for need in admin_alerts.needs(operator)]
+    return [need.text for need in needs_attention.needs(operator)]
 
 
 def test_nothing_needs_you(client, operator, workspace):
     client.force_login(operator)
     assert "Nothing needs you." in client.get("/admin/").content.decode()
-    assert admin_alerts.needs(operator) == []
+    assert needs_attention.needs(operator) == []
 
 
 def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator, workspace, settings):
     settings.MODEL_DAILY_CAP_USD = 1
-    whitelist.ask(workspaces.create("Charlie's"), "Please", "carol@example.test")
+    whitelist_requests.ask(workspaces.create("Charlie's"), "Please", "carol@example.test")
     kill_switch.stop("publishing", reason="Trial", actor="op")
     Workspace.everywhere.filter(pk=workspace.pk).update(model_cap_micro_usd=1_000_000)
     call(workspace, 800_000)
@@ -75,7 +75,7 @@ def test_everything_that_needs_somebody_is_a_line_with_its_page(client, operator
     page = client.get("/admin/")
     assert "Nothing needs you." not in page.content.decode()
     assert "Alice&#x27;s &lt;newsroom&gt; has spent" in page.content.decode()
-    for need in admin_alerts.needs(operator):
+    for need in needs_attention.needs(operator):
         assert client.get(need.page).status_code == 200, need.page
 
 
@@ -95,4 +95,4 @@ def test_only_what_a_person_may_see_is_told(workspace):
     assert texts(person) == []
     person.user_permissions.add(Permission.objects.get(codename="view_source"))
     again = type(person).objects.get(pk=person.pk)
-    assert [need.page for need in admin_alerts.needs(again)] == [f"{reverse('dead_rows')}#sources"]
+    assert [need.page for need in needs_attention.needs(again)] == [f"{reverse('dead_rows')}#sources"]

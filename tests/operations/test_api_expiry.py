@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 from django.urls import reverse
 
-from config.operations import admin_alerts, doctor, platform_checks
+from config.operations import doctor, needs_attention, platform_checks
 from pipeline import plugins
 from pipeline.platforms.base import Api
 from tests.factories import UserFactory
@@ -88,10 +88,10 @@ def test_the_doctor_says_so(ends, monkeypatch):
 @pytest.mark.django_db
 def test_the_operator_s_first_page_says_so(ends, client):
     operator = UserFactory(email="op@example.test", is_staff=True, is_superuser=True)
-    need = admin_alerts.Need(
+    need = needs_attention.Need(
         "It ends. Set PLATFORM_VERSIONS=letterbox=3.",
         f"{reverse('admin:pipeline_outlet_changelist')}?platform__exact=letterbox",
     )
-    assert need in admin_alerts.needs(operator)
+    assert need in needs_attention.needs(operator)
     client.force_login(operator)
     assert "Set PLATFORM_VERSIONS=letterbox=3." in client.get("/admin/").content.decode()

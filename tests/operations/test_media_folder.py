@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from accounts import erasure, workspaces
 from accounts.models import Workspace
 from config.core import limits
-from config.operations import admin_alerts, archive, backup, doctor, media_sweep, metrics
+from config.operations import archive, backup, doctor, media_sweep, metrics, needs_attention
 from pipeline.media import files, media_folder, uploads
 from pipeline.models import Asset, MediaFolder, Upload
 from pipeline.review import decisions
@@ -146,7 +146,7 @@ def test_another_databases_folder_is_left_alone(item, root, tmp_path, client):
     assert not (tmp_path / "kept.tar.gz").exists()
     assert media_finding().verdict == "FAIL"
     operator = UserFactory(is_staff=True, is_superuser=True)
-    (need,) = admin_alerts.needs(operator)
+    (need,) = needs_attention.needs(operator)
     assert "belongs to another database" in need.text
     client.force_login(operator)
     assert client.get(need.page).status_code == 200
@@ -293,7 +293,7 @@ def test_more_are_asked_for_and_go_once_when_they_are_approved(item, root):
     assert (whole(root), resting(root)) == before
     told = f"found {MOST + 1} of {MOST + 3} files that no row names"
     assert (media_finding().verdict, told in media_finding().said) == ("warn", True)
-    (need,) = admin_alerts.needs(UserFactory(is_staff=True, is_superuser=True))
+    (need,) = needs_attention.needs(UserFactory(is_staff=True, is_superuser=True))
     assert (told in need.text, "manage.py media --approve-sweep" in need.text) == (True, True)
     with pytest.raises(CommandError, match="--approve-sweep"):
         command()

@@ -11,7 +11,7 @@ from django.urls import reverse
 from config.admin_site import work as admin_work
 from config.core import jobs, leases, work_queue
 from config.core.ids import encode
-from config.operations import admin_alerts
+from config.operations import needs_attention
 from pipeline.models import Source, Worker
 from tests.factories import UserFactory, WorkspaceFactory
 
@@ -75,7 +75,7 @@ def test_counts_of_a_queue(operator, worker):
 def test_a_queue_that_no_worker_takes_is_told(operator, worker):
     Worker.everywhere.all().delete()
     due_source(ago=20)
-    (need,) = [one for one in admin_alerts.needs(operator) if one.page == reverse("admin_work")]
+    (need,) = [one for one in needs_attention.needs(operator) if one.page == reverse("admin_work")]
     assert need.text == "No worker takes the queue ingest, in which 1 are due"
     assert "No worker takes this queue" in call(operator, reverse("admin_work")).content.decode()
 

@@ -28,7 +28,7 @@ from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import Event, InboundDelivery, Outlet, Source
-from pipeline.pages import feeds
+from pipeline.pages import public_feed
 from tests.factories import UserFactory
 from tests.pages.test_roles import workspace_pages
 from tests.webhooks.factories import make_endpoint
@@ -150,7 +150,7 @@ def test_no_log_no_mail_and_no_history_holds_a_secret(canaries, caplog, newsroom
         message = "Broke"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(feeds, "_entries", broken)
+    monkeypatch.setattr(public_feed, "_entries", broken)
     monkeypatch.setattr(members, "find", broken)
     monkeypatch.setattr(secrets, "kind_of", broken)
     client = Client(raise_request_exception=False)

@@ -17,7 +17,7 @@ from accounts.models import AuditEntry, Membership
 from config.core.http_client import shared
 from config.core.ids import encode
 from pipeline.models import OAuthApp, OAuthAttempt, Outlet
-from pipeline.outlets import oauth, renewal
+from pipeline.outlets import oauth_connect, renewal
 from pipeline.outlets.outlet_client import account_of
 from tests.factories import UserFactory
 from tests.platforms.servers.tokens import CLIENT_ID, CLIENT_SECRET
@@ -58,7 +58,7 @@ def x(settings, open_way):
 
 
 def registered(kind):
-    return oauth.register(
+    return oauth_connect.register(
         OAuthApp(platform=kind, client_id=CLIENT_ID),
         secret=CLIENT_SECRET,
         by="operator@example.test",
@@ -403,7 +403,7 @@ def test_old_ways_are_forgotten(owner, newsroom, open_way):
         expires_at=timezone.now() - timedelta(seconds=1)
     )
 
-    assert [oauth.forget(timezone.now()) for _ in range(2)] == [1, 0]
+    assert [oauth_connect.forget(timezone.now()) for _ in range(2)] == [1, 0]
     assert OAuthAttempt.everywhere.count() == 1
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.plugins import Refused
+from pipeline.render.audio.audio_io import decode, encode_aac, of_speech
 from pipeline.render.audio.filters import SAMPLES, run, silence
 from pipeline.render.audio.loudness import (
     CEILING,
@@ -24,7 +25,6 @@ from pipeline.render.audio.loudness import (
     measure_file,
 )
 from pipeline.render.audio.mix import mix
-from pipeline.render.audio.sounds import decode, encode_aac, of_speech
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
 from tests.render.meters import loudness_of, true_peak_of
 

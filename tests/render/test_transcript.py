@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.render.audio.transcript import Transcript, from_cues, read_transcript
+from pipeline.render.audio.transcript_formats import Transcript, from_cues, read_transcript
 from pipeline.render.captions import cards, to_srt, to_vtt
 from pipeline.render.video.storyboard import Word
 

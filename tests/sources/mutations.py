@@ -19,8 +19,8 @@ from pathlib import Path
 
 import feedparser
 
+from pipeline.sources.feeds.decoding import ILLEGAL
 from pipeline.sources.feeds.parser_child import answer_of
-from pipeline.sources.feeds.text import ILLEGAL
 
 SAMPLES = Path(__file__).parent / "samples" / "rss"
 URL = "https://feed.example/feed.xml"

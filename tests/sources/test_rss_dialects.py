@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.sources.base import Entry, Hub, Media, Quiet
+from pipeline.sources.feeds.decoding import with_absolute_links
 from pipeline.sources.feeds.records import Unreadable, read_document
-from pipeline.sources.feeds.text import with_absolute_links
 from pipeline.sources.rss import PLUGIN
 
 from .fake_http import FakeHttp, answer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pipeline.text.language import said_in
+from pipeline.text.language_detection import said_in
 from pipeline.text.normalization import plain_text
 from pipeline.text.sentence_edits import collapse, is_balanced
 from pipeline.text.sentences import split_sentences

@@ -16,7 +16,7 @@ from pipeline.render.typography.clusters import missing, named
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import faults, outside
 from pipeline.render.video.templates.parts import Cast
-from pipeline.text.language import said_in
+from pipeline.text.language_detection import said_in
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.sentence_edits import collapse, drawn_length, drop_asides, first_words, is_clean, is_wide
 

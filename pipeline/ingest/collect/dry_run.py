@@ -21,7 +21,7 @@ from pipeline.ingest.collect.fetch import fetch
 from pipeline.ingest.collect.validation import kind_of
 from pipeline.limits import PREVIEW_SECONDS
 from pipeline.models import Source, WorkspaceDefaults
-from pipeline.personas.slots import foresee
+from pipeline.personas.lane_slots import foresee
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Note
 

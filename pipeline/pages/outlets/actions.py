@@ -16,7 +16,7 @@ from config.core.clock import utc_now
 from pipeline import outlets
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets.detail import find_outlet, head
-from pipeline.publish import disconnection
+from pipeline.publish import disconnect_outlet
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -65,7 +65,7 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
         raise Http404
     if request.method == "POST":
         with report_errors(request):
-            cancelled = disconnection.disconnect(row, by=place.user.email, now=utc_now())
+            cancelled = disconnect_outlet.disconnect(row, by=place.user.email, now=utc_now())
             said = _("%(name)s is disconnected and its secrets are erased.") % {"name": row.name}
             if cancelled:
                 told = ngettext(
@@ -77,5 +77,5 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
             messages.success(request, said)
             return redirect(place.address("outlets_page"))
         return redirect(place.address("outlet_page", out=out))
-    context = {**head(row, "disconnect"), "hit": disconnection.hit_by_disconnecting(row)}
+    context = {**head(row, "disconnect"), "hit": disconnect_outlet.hit_by_disconnecting(row)}
     return render(request, "pages/outlets/disconnect.html", context)

@@ -17,7 +17,7 @@ from accounts.pages.workspace_view import Place, page
 from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import outlets, plugins
-from pipeline.outlets import oauth
+from pipeline.outlets import oauth_connect
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import account
 from pipeline.pages.outlets.detail import find_outlet, head
@@ -113,7 +113,7 @@ def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: SettingsFo
 
 def oauth_address(place: Place, platform: Platform) -> str:
     """Where a person is led to the platform's own log-in; empty where this installation has no way there."""
-    if not oauth.is_registered(platform.kind):
+    if not oauth_connect.is_registered(platform.kind):
         return ""
     return place.address("outlet_oauth_start", kind=platform.kind)
 

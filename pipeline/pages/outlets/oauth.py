@@ -14,7 +14,7 @@ from accounts.pages.workspace_view import Place, find, page, person_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import plugins
-from pipeline.outlets import oauth
+from pipeline.outlets import oauth_connect
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import failures
 from pipeline.pages.outlets.detail import find_outlet
@@ -38,7 +38,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     except ValueError as error:
         raise Http404 from error
     try:
-        address = oauth.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
+        address = oauth_connect.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
     except AppError as error:
         return _failed(request, platform, failures.refused(error, platform), place=place)
     answer = render(request, "pages/outlets/oauth_go.html", {"platform": platform, "address": address})
@@ -53,7 +53,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
     platform, now = _platform(kind), utc_now()
     given = request.GET
     try:
-        attempt = oauth.take_back(
+        attempt = oauth_connect.take_back(
             kind,
             state=given.get("state", ""),
             user=request.user,  # type: ignore[arg-type]  # person_page lets nobody else in
@@ -69,7 +69,9 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
         failure = failures.without_code(given.get("error", ""), platform)
         return _failed(request, platform, failure, place=place, attempt=attempt)
     try:
-        outlet = oauth.complete(attempt, code=given["code"][:CODE_CHARACTERS], by=place.user.email, now=now)
+        outlet = oauth_connect.complete(
+            attempt, code=given["code"][:CODE_CHARACTERS], by=place.user.email, now=now
+        )
     except AppError as error:
         failure = failures.refused(error, platform, attempt)
         return _failed(request, platform, failure, place=place, attempt=attempt)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core.ids import decode, encode
 from pipeline import labels
-from pipeline.personas.slots import log_of
+from pipeline.personas.lane_slots import log_of
 
 if TYPE_CHECKING:
     from pipeline.models import BrandPick, Source
-    from pipeline.personas.slots import Logged
+    from pipeline.personas.lane_slots import Logged
 
 SLOTS: Final = 30
 

@@ -19,7 +19,7 @@ from pipeline.pages import choices
 from pipeline.pages.sources import cadence
 from pipeline.pages.sources.lane_form import FRESH, LaneForm, values_of
 from pipeline.pages.sources.views import head
-from pipeline.personas.slots import foresee
+from pipeline.personas.lane_slots import foresee
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import av
 import numpy as np
 
+from pipeline.render.audio.audio_io import AAC_BITS, decode, encode_aac
 from pipeline.render.audio.filters import SAMPLES, Sound, db, from_db, run, silence
-from pipeline.render.audio.sounds import AAC_BITS, decode, encode_aac
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from pipeline.plugins import Refused
-from pipeline.render.audio import loudness, mix, sounds
+from pipeline.render.audio import audio_io, loudness, mix
 from pipeline.render.video import storyboard_json, verify
 from pipeline.render.video.compose import Composer
 from pipeline.render.video.encode import AUDIO_BITS, SAMPLES, Quality, encode
@@ -112,7 +112,7 @@ def _opened(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
     if name not in files:
         raise UnusableAsset(name, "it isn't there.")
     try:
-        return sounds.decode(files[name])
+        return audio_io.decode(files[name])
     except (OSError, ValueError, Refused) as error:
         raise UnusableAsset(name, "it holds no sound.") from error
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urljoin
 
+from pipeline.sources.feeds.decoding import ILLEGAL, declares_entities, decode, with_absolute_links
 from pipeline.sources.feeds.signs import (
     PAGE_TYPES,
     deleted_ids,
@@ -23,7 +24,6 @@ from pipeline.sources.feeds.signs import (
     skipped_hours,
     without_middle,
 )
-from pipeline.sources.feeds.text import ILLEGAL, declares_entities, decode, with_absolute_links
 from pipeline.text.markup_bounds import is_feed_too_much
 
 MAX_ENTRIES: Final = 200

@@ -7,7 +7,7 @@ import pytest
 from config.core.errors import Conflict
 from pipeline import generate
 from pipeline.models import Asset, GeneratedItem, Generation, SimulatedPost, WorkspaceDefaults
-from pipeline.pages.feeds import _entries
+from pipeline.pages.public_feed import _entries
 from pipeline.review import decisions
 from pipeline.switches.availability import SourceUnavailable
 from pipeline.text.content import PARTS_BETWEEN

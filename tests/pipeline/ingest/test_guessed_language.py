@@ -7,7 +7,7 @@ import pytest
 from pipeline.engines.blog_article.markdown import phrases
 from pipeline.engines.shared.fixed_words import source_word
 from pipeline.models import RawItem, WorkspaceDefaults
-from pipeline.text.language import guess_language
+from pipeline.text.language_detection import guess_language
 from pipeline.text.newsletter import read_more
 from pipeline.text.normalization import plain_text
 from tests.first_day.texts import texts

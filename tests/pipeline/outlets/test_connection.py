@@ -10,7 +10,7 @@ from config.core.ids import encode
 from pipeline import outlets, publish
 from pipeline.models import Outlet, Publication
 from pipeline.outlets.check_account import CannotAsk
-from pipeline.publish import disconnection
+from pipeline.publish import disconnect_outlet
 from tests.pipeline.outlets.conftest import SECRETS
 from tests.pipeline.steps import NOON, claimed, make_items, promise, reread
 
@@ -243,8 +243,8 @@ def test_disconnect_erases_and_cancels(workspace, outlet, feed, defaults):
     later = NOON + timedelta(days=1)
     ours = [promise(one, outlet, publish_at=later) for one in (first, second)]
     other = promise(first, feed, publish_at=later)
-    assert disconnection.hit_by_disconnecting(outlet) == {"scheduled": 2, "unknown": 0}
-    assert disconnection.disconnect(outlet, **BY) == 2
+    assert disconnect_outlet.hit_by_disconnecting(outlet) == {"scheduled": 2, "unknown": 0}
+    assert disconnect_outlet.disconnect(outlet, **BY) == 2
     row = reread(outlet)
     assert (row.credentials, row.deleted_at, row.wake_at, row.is_default) == (None, NOON, None, False)
     assert encode("out", outlet.pk) not in reread(defaults).outlets
@@ -252,7 +252,7 @@ def test_disconnect_erases_and_cancels(workspace, outlet, feed, defaults):
     assert (reread(first).status, reread(second).status) == ("scheduled", "ready")
     assert reread(other).status == "scheduled"
     with pytest.raises(Conflict):
-        disconnection.disconnect(outlet, **BY)
+        disconnect_outlet.disconnect(outlet, **BY)
 
 
 def test_disconnect_waits_for_what_is_under_way(workspace, outlet, ready):
@@ -260,7 +260,7 @@ def test_disconnect_waits_for_what_is_under_way(workspace, outlet, ready):
     publication.status = "publishing"
     publication.save()
     with pytest.raises(Conflict) as raised:
-        disconnection.disconnect(outlet, **BY)
+        disconnect_outlet.disconnect(outlet, **BY)
     assert problems(raised) == [("status", "in_flight")]
     assert reread(outlet).deleted_at is None
 
@@ -270,7 +270,7 @@ def test_disconnect_leaves_an_open_outcome_unasked(outlet, ready, wall, httpserv
     wall.failing = (500, "perhaps")
     publish.work(claimed(publication))
     assert reread(publication).status == "unknown"
-    disconnection.disconnect(outlet, **BY)
+    disconnect_outlet.disconnect(outlet, **BY)
     asked = len(httpserver.log)
     publish.work(claimed(publication))
     assert (reread(publication).status, reread(publication).lookups) == ("unknown", 1)
@@ -278,11 +278,11 @@ def test_disconnect_leaves_an_open_outcome_unasked(outlet, ready, wall, httpserv
 
 
 def test_disconnect_and_connect_again(outlet, connect):
-    disconnection.disconnect(outlet, **BY)
+    disconnect_outlet.disconnect(outlet, **BY)
     assert connect().pk != outlet.pk
 
 
 def test_a_workspace_keeps_its_feed(feed):
     with pytest.raises(AppError) as raised:
-        disconnection.disconnect(feed, **BY)
+        disconnect_outlet.disconnect(feed, **BY)
     assert problems(raised) == [("status", "not_connectable")]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from pipeline.render.audio.audio_io import of_speech
 from pipeline.render.audio.filters import SAMPLES
 from pipeline.render.audio.loudness import PEAK, SLACK, TARGET, master
 from pipeline.render.audio.mix import mix
-from pipeline.render.audio.sounds import of_speech
 from pipeline.render.captions import cards
 from pipeline.render.video.job import Job, render
 from pipeline.render.video.storyboard import Audio, Scene, Storyboard, Visual, Zoom
