@@ -15,7 +15,7 @@ from zlib import crc32
 import pytest
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections, connection, transaction
 from django.test import Client
 
 from accounts import workspaces
@@ -210,6 +210,9 @@ def application(newsroom):
 
 @pytest.fixture
 def newsroom(db, settings):
+    if connection.vendor == "postgresql":
+        # Inventing a case may take longer than the service lets a transaction wait.
+        connection.cursor().execute("SET LOCAL idle_in_transaction_session_timeout = 0")
     fresh = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid.uuid4().hex}
     settings.CACHES = dict.fromkeys(("default", "counts", "marks"), fresh)
     ratelimit._redis_skipped_until["at"] = 0.0

@@ -59,7 +59,7 @@ def add_lane_of_no_topics(workspace: Workspace, **given: Any) -> Source:
 
 
 def slot_of(source: Source) -> BrandSlot:
-    slot = brand.slots.open_slot(source)
+    slot = brand.lane_slots.open_slot(source)
     assert slot is not None
     return slot
 

@@ -359,13 +359,13 @@ def test_lane_that_is_switched_off_keeps_no_slot_and_gets_one_again(workspace, p
     assert payloads.source(payloads.row_of(reread(source)))["next_poll_at"] == "2027-03-03T08:30:00.000Z"
     collect.change(source, {"status": "paused"}, workspace=workspace, now=NOON)
     assert state(slot, "status", "wake_at") == {"status": "skipped", "wake_at": None}
-    assert personas.slots.open_slot(source) is None
+    assert personas.lane_slots.open_slot(source) is None
     with pytest.raises(Conflict):
         collect.poll_now(reread(source), now=NOON)
     collect.change(reread(source), {"status": "active"}, workspace=workspace, now=NOON + 3 * DAY)
     assert slot_of(source).due_at.isoformat() == "2027-03-10T08:30:00+00:00"
     collect.delete(reread(source), now=NOON)
-    assert (personas.slots.open_slot(source), reread(source).due_at) == (None, None)
+    assert (personas.lane_slots.open_slot(source), reread(source).due_at) == (None, None)
 
 
 def test_new_cadence_moves_the_open_slot(workspace, persona):
@@ -444,7 +444,7 @@ def test_slot_that_is_worked_while_its_lane_is_switched_off_ends_one_way(workspa
     )
     is_picked = reread(in_hand).status == "picked"
     assert reread(source).status == "paused"
-    assert personas.slots.open_slot(source) is None
+    assert personas.lane_slots.open_slot(source) is None
     assert Generation.everywhere.count() == int(is_picked)
     assert balance(workspace) == (10 - int(is_picked), int(is_picked), 0)
 

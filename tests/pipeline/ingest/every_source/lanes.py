@@ -153,7 +153,7 @@ def slow(world: World) -> None:
     assert slot.status == "picked"
     assert items(source) == [("ready", None), ("ready", None)]
     assert BrandSlot.everywhere.filter(source=source).count() == 3
-    following = brand.slots.open_slot(source)
+    following = brand.lane_slots.open_slot(source)
     assert following is not None
     assert timezone.now() < following.due_at <= timezone.now() + DAY / 4
 
@@ -177,7 +177,7 @@ def gone(world: World) -> None:
     source, _ = open_lane(world)
     next_slot(world, source)
     collect.change(source, {"status": "paused"}, workspace=world.workspace, now=timezone.now())
-    assert brand.slots.open_slot(source) is None
+    assert brand.lane_slots.open_slot(source) is None
     with pytest.raises(Conflict) as refused:
         collect.poll_now(reread(source), now=timezone.now())
     assert refused.value.detail[0].code == "not_active"
