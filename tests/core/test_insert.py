@@ -71,3 +71,10 @@ def test_what_breaks_another_constraint_is_refused(alices):
     entry = LedgerEntry(workspace=alices, kind=None, amount=-1, reserved_change=1, subject=uuid7())
     with pytest.raises(IntegrityError), transaction.atomic():
         insert_unless_there(entry)
+
+
+def test_rows_that_break_another_constraint_are_refused_and_not_left_out(alices):
+    row = LedgerEntry(workspace=alices, kind=None, amount=-1, reserved_change=1, subject=uuid7())
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        LedgerEntry.everywhere.bulk_create([row], ignore_conflicts=True)

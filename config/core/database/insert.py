@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import connections
+from django.db.models.constants import OnConflict
 from django.db.models.sql import InsertQuery
 
 if TYPE_CHECKING:
@@ -18,12 +19,11 @@ def insert_unless_there(row: Model) -> bool:
     committed yet is waited for.
     """
     connection = connections["default"]
-    query = InsertQuery(type(row))
+    query = InsertQuery(type(row), on_conflict=OnConflict.IGNORE)
     query.insert_values(row._meta.local_concrete_fields, [row])
     ((statement, parameters),) = query.get_compiler(connection=connection).as_sql()
     with connection.cursor() as cursor:
-        # Django itself says INSERT OR IGNORE to SQLite, which drops what breaks any other constraint too.
-        cursor.execute(f"{statement} ON CONFLICT DO NOTHING", parameters)
+        cursor.execute(statement, parameters)
         is_stored: bool = cursor.rowcount == 1
     if is_stored:
         row._state.adding = False

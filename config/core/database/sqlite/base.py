@@ -20,7 +20,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import OperationalError
-from django.db.backends.sqlite3 import base
+from django.db.backends.sqlite3 import base, operations
+from django.db.models.constants import OnConflict
 
 from config.core.database.sqlite import MAY_BE_LOST
 
@@ -167,7 +168,25 @@ class SharedSync:
                 os.close(file)
 
 
+class DatabaseOperations(operations.DatabaseOperations):
+    """What is there already is left out as PostgreSQL does it; INSERT OR IGNORE, as Django says it, drops rows that break
+    any other constraint too.
+    """
+
+    def insert_statement(self, on_conflict: OnConflict | None = None) -> str:
+        return super().insert_statement(None if on_conflict == OnConflict.IGNORE else on_conflict)
+
+    def on_conflict_suffix_sql(
+        self, fields: Any, on_conflict: Any, update_fields: Any, unique_fields: Any
+    ) -> str | Any:
+        if on_conflict == OnConflict.IGNORE:
+            return "ON CONFLICT DO NOTHING"
+        return super().on_conflict_suffix_sql(fields, on_conflict, update_fields, unique_fields)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    ops_class = DatabaseOperations
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._has_turn = False
