@@ -216,7 +216,7 @@ def rendered(file: str, public_url: str) -> tuple[SafeString, tuple[tuple[str, s
     text = re.sub(r"^<!-- .*? -->\n", "", text.partition("\n")[2], flags=re.MULTILINE)
     tokens = _markdown.parse(text)
     headings = tuple(
-        (_anchor(tokens[number + 1].content), tokens[number + 1].content)
+        (_anchor(tokens[number + 1].content), tokens[number + 1].content.replace("`", ""))
         for number, token in enumerate(tokens)
         if token.type == "heading_open" and token.tag == "h2"
     )

@@ -167,3 +167,4 @@ def test_a_page_lists_its_sections_once(guide):
     html, headings = guides.rendered(guide.file, "https://pipeline.example")
     before_the_first = html.partition("<h2")[0]
     assert [anchor for anchor, _ in headings if f'href="#{anchor}"' in before_the_first] == []
+    assert [words for _, words in headings if "`" in words] == []
