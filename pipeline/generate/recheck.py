@@ -18,6 +18,7 @@ from pipeline.engines.checks.grounded import fresh_sentences, unsaid, words_of
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.generate import brief as briefing
 from pipeline.generate import multi_source
+from pipeline.generate.acceptance import engine_named
 from pipeline.generate.checkpoint import brief_from, draft_of, text_of
 from pipeline.generate.checks import judge, place_of
 from pipeline.generate.persona_cards import persona_card
@@ -53,7 +54,7 @@ def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dic
     A person has written these words and a person decides, so that nothing fails. With a `board`, the storyboard that is
     filmed, its words are read; else those that the engine would draw. What is said of files stays with them.
     """
-    engine = _engine_named(item.engine_output)
+    engine = engine_named(item.engine_output)
     persona = persona_card(item.persona_id, item.persona_version)
     of_files = [one for one in item.checks if one["code"] in pictures.OF_FILES]
     try:
@@ -155,10 +156,6 @@ def _standing_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: So
 
 
 # --- What the words rest on ------------------------------------------------------------------------------------------
-
-
-def _engine_named(name: str) -> Engine:
-    return next(one for one in plugins.every("engines", Engine) if one.name == name)
 
 
 def _basis_of(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> tuple[Brief, SourceText]:
