@@ -352,9 +352,10 @@ app.steps["worker"].add(Heartbeat)
 
 @signals.beat_init.connect
 @signals.worker_init.connect
-def _refuse_half_restored(**_: Any) -> None:
+def _refuse_half_restored(sender: Any = None, **_: Any) -> None:
     try:
-        restore_guard.refuse_to_start(before_fork=True)
+        # Beat never forks, and an embedded worker's threads share their pool of connections with the pages.
+        restore_guard.refuse_to_start(before_fork=isinstance(sender, CommandLineWorker))
     except restore_guard.HalfRestored as error:
         sys.exit(str(error))
 

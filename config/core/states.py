@@ -12,6 +12,7 @@ from django.db.models import F
 
 from config.core import counters
 from config.core.clock import utc_now
+from config.core.database.update import update_each
 from config.core.errors import Conflict, Detail
 
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ def move_each(changes: Sequence[tuple[Model, Mapping[str, Any]]], to: str) -> bo
         refuse_unless_allowed(thing, to)
     model = type(changes[0][0])
     written = [_change(thing, to, values, under_lease=True) for thing, values in changes]
-    raised = _raised(model, written[0][1])
-    return all(_update(model, expected, values, raised) for expected, values in written)
+    return update_each(model, written, raised=_raised(model, written[0][1])) == len(written)
 
 
 def _change(

@@ -94,3 +94,17 @@ def test_it_stops_within_a_few_seconds_and_leaves_nothing(work):
     assert Worker.everywhere.count() == 0
     assert Lease.everywhere.filter(state="running").count() == 0
     task_runs.start()
+
+
+def test_its_start_leaves_the_pages_their_pool(work, monkeypatch):
+    told = []
+    monkeypatch.setattr(celery.restore_guard, "refuse_to_start", lambda **given: told.append(given))
+    running = Engine()
+    running.start()
+    try:
+        until = monotonic() + 20
+        while len(told) < 2 and monotonic() < until:
+            threading.Event().wait(0.005)
+    finally:
+        assert running.stop(within=5)
+    assert told == [{"before_fork": False}] * 2, "the worker and Beat ask, and close nothing"

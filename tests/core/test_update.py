@@ -1,0 +1,51 @@
+"""`update_each` changes each row as a queryset's `update` would, where it is as it was."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from accounts import workspaces
+from config.core.database.update import update_each
+from pipeline.models import Source
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def alices(db):
+    return workspaces.create("Alice's newsroom", actor="test")
+
+
+def make_sources(workspace, count):
+    return [
+        Source.everywhere.create(
+            workspace=workspace,
+            name=f"Source {number}",
+            type="rss",
+            config={"url": f"https://news.example/{number}"},
+            created_at=NOON + timedelta(microseconds=number),
+        )
+        for number in range(count)
+    ]
+
+
+def test_each_of_many_rows_is_changed_as_it_is_told(alices):
+    rows = make_sources(alices, 4)
+    changes = [
+        (
+            {"pk": row.pk, "name": row.name},
+            {"last_polled_at": NOON, "fetch_state": {"a": number}, "failures": number},
+        )
+        for number, row in enumerate(rows)
+    ]
+    changes[0][0]["name"] = "another"
+    assert update_each(Source, changes, raised=("version",)) == 3
+    after = [Source.everywhere.get(pk=row.pk) for row in rows]
+    assert [row.failures for row in after] == [0, 1, 2, 3]
+    assert [row.version - before.version for row, before in zip(after, rows, strict=True)] == [0, 1, 1, 1]
+    assert [row.fetch_state for row in after[1:]] == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert [row.last_polled_at for row in after] == [None, NOON, NOON, NOON]
