@@ -5,13 +5,12 @@ from accounts.notices.digest import Line, next_morning, open_digest, put_togethe
 from accounts.notices.digest import give_up as give_up_digest
 from accounts.notices.kinds import KINDS
 from accounts.notices.record import forget, forget_about, give_up_spreading, record, send_test, spread
-from accounts.notices.send import address_to_leave, give_up, switch, tell, way_of
+from accounts.notices.send import give_up, resolve_token, switch, tell, unsubscribe_url
 
 __all__ = [
     "KINDS",
     "Choice",
     "Line",
-    "address_to_leave",
     "choice_of",
     "choose",
     "forget",
@@ -24,9 +23,10 @@ __all__ = [
     "open_digest",
     "put_together",
     "record",
+    "resolve_token",
     "send_test",
     "spread",
     "switch",
     "tell",
-    "way_of",
+    "unsubscribe_url",
 ]

@@ -42,8 +42,8 @@ _TIMEOUT_SECONDS: Final = 15
 
 
 @dataclass(frozen=True)
-class Way:
-    """Whose notices of which kind the address is about; it holds as long as they are of the workspace."""
+class UnsubscribeLink:
+    """The workspace, person and kind of notice that a link is about; it holds as long as they are of the workspace."""
 
     workspace: Workspace
     choice: Choice
@@ -54,12 +54,12 @@ class Way:
         return self.choice.when(self.kind) == OFF
 
 
-def address_to_leave(workspace_id: UUID, user_id: UUID, kind: str) -> str:
+def unsubscribe_url(workspace_id: UUID, user_id: UUID, kind: str) -> str:
     token = signing.dumps([workspace_id.hex, user_id.hex, kind], salt=_SALT)
     return f"{settings.PUBLIC_URL}/notices/off/{token}"
 
 
-def way_of(token: str) -> Way | None:
+def resolve_token(token: str) -> UnsubscribeLink | None:
     """None for what nobody signed, and where the person has left, or the workspace is gone."""
     try:
         workspace_id, user_id, kind = signing.loads(token, salt=_SALT)
@@ -69,18 +69,18 @@ def way_of(token: str) -> Way | None:
     choice = choice_of(UUID(workspace_id), UUID(user_id))
     if workspace is None or choice is None or kind not in KINDS:
         return None
-    return Way(workspace, choice, kind)
+    return UnsubscribeLink(workspace, choice, kind)
 
 
-def switch(way: Way, *, is_on: bool) -> None:
+def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
     """What else the person chose stays as it is; doing it again changes nothing."""
-    if way.is_off is not is_on:
+    if link.is_off is not is_on:
         return
-    choice = way.choice
+    choice = link.choice
     choose(
-        way.workspace,
+        link.workspace,
         choice.user,
-        {**choice.kinds, way.kind: NOW if is_on else OFF},
+        {**choice.kinds, link.kind: NOW if is_on else OFF},
         by_mail=choice.by_mail,
         slack_url=choice.slack_url,
         telegram_token=choice.telegram_token,
@@ -150,7 +150,7 @@ def address_of(notice: Notice) -> str:
 
 def _by_mail(notice: Notice, choice: Choice) -> None:
     template = _TEMPLATES.get(notice.kind, "notice")
-    off_address = address_to_leave(notice.workspace_id, choice.user.pk, notice.kind)
+    off_address = unsubscribe_url(notice.workspace_id, choice.user.pk, notice.kind)
     context = {
         "title": notice.title,
         "text": notice.text,

@@ -180,14 +180,14 @@ def _choice(place: Place) -> Choice:
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """GET shows a button, because programs open links in advance. POST does it without cookies (RFC 8058)."""
-    way = notices.way_of(token)
-    if way is None:
+    link = notices.resolve_token(token)
+    if link is None:
         answer = render(request, "pages/notices/off_over.html", status=404)
     else:
         if request.method == "POST":
-            notices.switch(way, is_on=request.POST.get("act") == "come_back")
-            way = notices.way_of(token) or way
-        context = {"way": way, "kind": KINDS[way.kind], "label": NoticeKind(way.kind).label}
+            notices.switch(link, is_on=request.POST.get("act") == "come_back")
+            link = notices.resolve_token(token) or link
+        context = {"link": link, "kind": KINDS[link.kind], "label": NoticeKind(link.kind).label}
         answer = render(request, "pages/notices/off.html", context)
     answer["X-Robots-Tag"] = "noindex, nofollow"
     return answer

@@ -342,7 +342,7 @@ def test_one_click_in_the_mail_switches_it_off_and_back(newsroom, outlet, owner,
 
 
 def test_the_way_out_of_somebody_who_left_or_of_no_mail_leads_nowhere(newsroom, owner, client):
-    address = notices.address_to_leave(newsroom.pk, owner.pk, "monthly")
+    address = notices.unsubscribe_url(newsroom.pk, owner.pk, "monthly")
     path = f"/{address.partition('://')[2].partition('/')[2]}"
     assert client.post(f"{path[:-2]}xx").status_code == 404
     Membership.everywhere.all().delete()
