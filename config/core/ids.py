@@ -54,8 +54,8 @@ PREFIXES: Final = {
 
 
 def uuid7() -> UUID:
-    """A new id; its time is the one that `clock.set_to()` hands in, else the present."""
-    moment = clock.handed_in()
+    """A new id; its time is the one that `clock.frozen_at()` sets, else the present."""
+    moment = clock.frozen_moment()
     return compat.uuid7() if moment is None else compat.uuid7(nanoseconds=int(moment.timestamp() * 10**9))
 
 

@@ -86,7 +86,7 @@ def overtake() -> dict[str, Any]:
 
 def database_now() -> datetime:
     """The database's clock, so that leases of several machines are measured by one; or the one that is handed in."""
-    if clock.handed_in() is None and connection.vendor == "postgresql":
+    if clock.frozen_moment() is None and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
             now: datetime = cursor.fetchone()[0]

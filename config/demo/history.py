@@ -93,7 +93,7 @@ def fill(workspace: Workspace, *, webhook_url: str) -> None:
     now = utc_now()
     start = (now - timedelta(days=DAYS)).replace(hour=8, minute=30, second=0, microsecond=0)
     try:
-        with clock.set_to(start):
+        with clock.frozen_at(start):
             _roots(workspace)
         for number, story in enumerate(STORIES):
             _tell(workspace, story, number, start, now)
@@ -182,18 +182,18 @@ def _tell(workspace: Workspace, story: Story, number: int, start: datetime, now:
     at = start + timedelta(days=number * (DAYS - 1) // (len(STORIES) - 1), minutes=47 * number % 200)
     is_late = len(STORIES) - number <= AHEAD
     beside = [_BESIDE[(number + place) % len(_BESIDE)] for place in range(2 if is_late or not number else 1)]
-    with clock.set_to(at):
+    with clock.frozen_at(at):
         items = _made(workspace, story, ["Short Post", *beside])
     for item in items[2:]:
         # The first story's waits for its day when the source changes.
         day = now.replace(hour=9, minute=15 * (number % 4), second=0, microsecond=0)
-        with clock.set_to(now - timedelta(hours=1)):
+        with clock.frozen_at(now - timedelta(hours=1)):
             _publish(workspace, item, CHANNEL, at=day + timedelta(days=1 + number % (AHEAD + 1)))
     for place, item in enumerate(items[:2]):
         sent = at + timedelta(hours=2 + 7 * place, minutes=11 * number % 60)
-        with clock.set_to(min(sent, now)):
+        with clock.frozen_at(min(sent, now)):
             _publish(workspace, item, CHANNEL if place or number % 3 else "", at=None)
-    with clock.set_to(min(at + timedelta(days=1, hours=6), now)):
+    with clock.frozen_at(min(at + timedelta(days=1, hours=6), now)):
         task_runs.work_all_due("analytics.measure_publication", *_WORK)
 
 
@@ -248,10 +248,10 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
 def _odd_ones(workspace: Workspace, now: datetime) -> None:
     """One refused by its outlet, one of which nobody knows whether it is out, one on hold, one whose source changed."""
     for number, channel in enumerate((STUBBORN, SILENT)):
-        with clock.set_to(now - timedelta(minutes=50 - 20 * number)):
+        with clock.frozen_at(now - timedelta(minutes=50 - 20 * number)):
             for item in _made(workspace, MISHAPS[number], ["Short Post"]):
                 _publish(workspace, item, channel, at=None)
-    with clock.set_to(now - timedelta(minutes=20)), samples.filling(workspace):
+    with clock.frozen_at(now - timedelta(minutes=20)), samples.filling(workspace):
         # What of it is published is flagged, what still waits is held.
         _push(workspace, STORIES[0].slug, STORIES[0].title, CHANGED, None)
 

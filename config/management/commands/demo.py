@@ -93,7 +93,7 @@ def _address(path: str) -> str:
 
 def _make_workspace() -> Workspace:
     """The workspace, as old as its history; nobody can log in before `_let_in`."""
-    with transaction.atomic(), clock.set_to(utc_now() - history.AGE):
+    with transaction.atomic(), clock.frozen_at(utc_now() - history.AGE):
         owner = User.objects.filter(email=OWNER).first()
         if owner is None:
             owner = User(email=OWNER, name="Demo owner", is_staff=True, is_superuser=True)
