@@ -174,7 +174,7 @@ class PlanView(PipelineResource):
             return self._commit(entries, now, is_proposed=False)
         starts_at: datetime = given.get("starts_at", now)
         refuse_unless_schedulable(starts_at, now, "starts_at")
-        asked = planning.Asked(
+        asked = planning.PlanRequest(
             starts_at, given.get("days", planning.DAYS), given.get("outlets"), given.get("a_day")
         )
         found = planning.propose(self.caller.workspace, asked, test=self.caller.test, now=now)

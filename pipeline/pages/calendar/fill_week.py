@@ -78,10 +78,10 @@ class FillForm(forms.Form):
         ]
         fields["outlets"].choices = [(encode("out", one.pk), one.name) for one in outlets]
 
-    def asked(self, now: datetime) -> planning.Asked:
+    def asked(self, now: datetime) -> planning.PlanRequest:
         given = self.cleaned_data
         outlets = [key for one in given["outlets"] if (key := decode("out", one)) is not None]
-        return planning.Asked(now, int(given["days"]), outlets or None, given["a_day"])
+        return planning.PlanRequest(now, int(given["days"]), outlets or None, given["a_day"])
 
 
 @page("edit")

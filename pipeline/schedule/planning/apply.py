@@ -16,7 +16,7 @@ from config.core.ids import encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, WeekPlan
 from pipeline.schedule.planning import planner
-from pipeline.schedule.planning.outlet_slots import Road, roads_of
+from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,12 +85,12 @@ def commit(
     kept: list[dict[str, Any]] = []
     with transaction.atomic():
         items = _lock(workspace, entries, test=test)
-        roads = _lock_roads(workspace, entries, test=test, now=now)
-        posts = {key: list(road.lane.posts) for key, road in roads.items()}
+        timelines = _lock_timelines(workspace, entries, test=test, now=now)
+        posts = {key: list(timeline.planner_outlet.posts) for key, timeline in timelines.items()}
         for item_id, own in _by_item(entries).items():
             fitting: list[Entry] = []
             for entry in own:
-                code = _refusal(entry, items.get(item_id), roads.get(entry.outlet_id), posts, now)
+                code = _refusal(entry, items.get(item_id), timelines.get(entry.outlet_id), posts, now)
                 if any(entry.outlet_id == other.outlet_id for other in fitting):
                     code = ("duplicate", _WHY["duplicate"])
                 if code is None:
@@ -100,7 +100,7 @@ def commit(
             if not fitting:
                 continue
             try:
-                made = _promise(items[item_id], fitting, roads, by=by, now=now)
+                made = _promise(items[item_id], fitting, timelines, by=by, now=now)
             except AppError as error:
                 refused += [Refusal(entry, error.code, str(error)) for entry in fitting]
                 continue
@@ -142,23 +142,23 @@ def _lock(workspace: Workspace, entries: Sequence[Entry], *, test: bool) -> dict
     return {row.pk: row for row in own.select_related("workspace")}
 
 
-def _lock_roads(
+def _lock_timelines(
     workspace: Workspace, entries: Sequence[Entry], *, test: bool, now: datetime
-) -> dict[UUID, Road]:
+) -> dict[UUID, OutletTimeline]:
     """The outlets' slots and rules as they are now, which nobody changes before the plan is written."""
     rows = Outlet.objects.of(workspace).filter(pk__in={entry.outlet_id for entry in entries}, deleted_at=None)
     outlets = [row for row in rows.defer("credentials").order_by("id") if row.is_simulated or not test]
     publish.lock_outlets(outlets)
     moments = [entry.at for entry in entries]
     last = min(max(moments), now + limits.PUBLISH_AHEAD) + timedelta(seconds=1)
-    roads = roads_of(workspace, outlets, starts_at=max(min(moments), now), ends_at=last, now=now)
-    return {road.outlet.pk: road for road in roads}
+    timelines = timelines_of(workspace, outlets, starts_at=max(min(moments), now), ends_at=last, now=now)
+    return {timeline.outlet.pk: timeline for timeline in timelines}
 
 
 def _refusal(
     entry: Entry,
     item: GeneratedItem | None,
-    road: Road | None,
+    timeline: OutletTimeline | None,
     posts: Mapping[UUID, Sequence[planner.Post]],
     now: datetime,
 ) -> tuple[str, str] | None:
@@ -169,19 +169,24 @@ def _refusal(
         return "version_conflict", "Somebody or something has changed it meanwhile; plan again."
     if item.status != GeneratedItemStatus.READY or item.held:
         return "not_ready", f"It is {'held' if item.held else item.status} now."
-    if road is None:
+    if timeline is None:
         return "outlet_deleted", "This outlet isn't there any more."
     if entry.at < now:
         return "past", _WHY["past"]
-    code = "" if entry.at in road.slots else "no_such_slot"
-    code = code or planner.why_not(road.lane, entry.at, posts[entry.outlet_id])
+    code = "" if entry.at in timeline.slots else "no_such_slot"
+    code = code or planner.why_not(timeline.planner_outlet, entry.at, posts[entry.outlet_id])
     return (code, _WHY[code]) if code else None
 
 
 def _promise(
-    item: GeneratedItem, entries: Sequence[Entry], roads: Mapping[UUID, Road], *, by: str, now: datetime
+    item: GeneratedItem,
+    entries: Sequence[Entry],
+    timelines: Mapping[UUID, OutletTimeline],
+    *,
+    by: str,
+    now: datetime,
 ) -> list[Publication]:
-    chosen = {entry.outlet_id: roads[entry.outlet_id] for entry in entries}
+    chosen = {entry.outlet_id: timelines[entry.outlet_id] for entry in entries}
     slots = {
         encode("out", entry.outlet_id): (
             chosen[entry.outlet_id].slots[entry.at],

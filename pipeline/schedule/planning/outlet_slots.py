@@ -14,7 +14,7 @@ from config.core.ids import encode
 from pipeline import publish
 from pipeline.models import Outlet, Publication, PublishQueue
 from pipeline.publish.timing.rate_caps import is_resting, rules_of
-from pipeline.schedule.planning.planner import DAY, Lane, Opening, Post, Traits
+from pipeline.schedule.planning.planner import DAY, FreeSlot, PlannerOutlet, Post, Traits
 from pipeline.states import OPEN_PUBLICATIONS
 from pipeline.text.wall_clock import zone_named
 
@@ -32,10 +32,10 @@ _ITEM: Final = ("variant_group", "raw_item_id", "source_id", "topic_id", "engine
 
 
 @dataclass(frozen=True)
-class Road:
-    """A lane with what the stage needs to promise something there."""
+class OutletTimeline:
+    """An outlet as the planner takes it, with the rows and slots that a promise needs."""
 
-    lane: Lane
+    planner_outlet: PlannerOutlet
     outlet: Outlet
     queue: PublishQueue
     slots: Mapping[datetime, Slot]
@@ -56,9 +56,9 @@ def traits_of_row(item: Any) -> Traits:
     return traits_of({name: getattr(item, name) for name in _ITEM})
 
 
-def roads_of(
+def timelines_of(
     workspace: Workspace, outlets: Sequence[Outlet], *, starts_at: datetime, ends_at: datetime, now: datetime
-) -> list[Road]:
+) -> list[OutletTimeline]:
     """In the order of the outlets; one whose queue is paused has no slots. A few statements, however many there are."""
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
     usual = next((row for row in queues.values() if row.is_default), None) or publish.default_queue(workspace)
@@ -68,7 +68,9 @@ def roads_of(
         queue = (queues.get(outlet.queue_id) if outlet.queue_id else None) or usual
         is_open = not queue.is_paused and publish.has_zone(queue)
         slots = _slots(queue, max(starts_at, now), ends_at) if is_open else {}
-        found.append(Road(_lane(outlet, queue, slots, posts[outlet.pk], now), outlet, queue, slots))
+        found.append(
+            OutletTimeline(_planner_outlet(outlet, queue, slots, posts[outlet.pk], now), outlet, queue, slots)
+        )
     return found
 
 
@@ -78,21 +80,21 @@ def _slots(queue: PublishQueue, after: datetime, ends_at: datetime) -> dict[date
     return {slot.moment: slot for slot in takewhile(lambda slot: slot.moment < ends_at, moments)}
 
 
-def _lane(
+def _planner_outlet(
     outlet: Outlet,
     queue: PublishQueue,
     slots: Mapping[datetime, Slot],
     posts: Iterable[Post],
     now: datetime,
-) -> Lane:
+) -> PlannerOutlet:
     rules, has_zone = rules_of(outlet), publish.has_zone(queue)
     zone = zone_named(queue.timezone) if has_zone else UTC
     closed = publish.blackouts_of(queue) if has_zone else ()
     if outlet.rests_until is not None and is_resting(outlet, now):
         closed = (*closed, (now, outlet.rests_until))
-    return Lane(
+    return PlannerOutlet(
         key=encode("out", outlet.pk),
-        openings=tuple(Opening(moment, moment.astimezone(zone).date()) for moment in slots),
+        slots=tuple(FreeSlot(moment, moment.astimezone(zone).date()) for moment in slots),
         posts=tuple(sorted(posts)),
         per_day=rules.per_day,
         gap=rules.gap,

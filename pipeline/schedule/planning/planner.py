@@ -32,16 +32,16 @@ class Traits:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An item that may go to these lanes, to each once; `worth` is from 0 to 1."""
+    """An item that may go to these outlets, to each once; `worth` is from 0 to 1."""
 
     key: str
     worth: float
     traits: Traits
-    lanes: frozenset[str]
+    outlets: frozenset[str]
 
 
 @dataclass(frozen=True)
-class Opening:
+class FreeSlot:
     """A slot that an outlet's queue has, and the day that its clocks show there."""
 
     moment: datetime
@@ -58,11 +58,11 @@ class Post:
 
 
 @dataclass(frozen=True)
-class Lane:
+class PlannerOutlet:
     """One outlet. `closed` are half-open stretches in which nothing is planned."""
 
     key: str
-    openings: tuple[Opening, ...]
+    slots: tuple[FreeSlot, ...]
     posts: tuple[Post, ...] = ()
     per_day: int | None = None
     """In any 24 hours."""
@@ -75,7 +75,7 @@ class Lane:
 @dataclass(frozen=True)
 class Placement:
     candidate: str
-    lane: str
+    outlet: str
     moment: datetime
     alike: tuple[str, ...]
     """What it has in common with the post before or after it, by name of the trait."""
@@ -89,23 +89,23 @@ class Plan:
     left: tuple[tuple[str, str], ...]
 
 
-def why_not(lane: Lane, moment: datetime, posts: Sequence[Post]) -> str:
+def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[Post]) -> str:
     """The rule that a further post at that moment would break, among these, which are sorted: `closed`, `taken`,
     `gap` or `daily_cap`; empty where it breaks none.
     """
-    if any(start <= moment < end for start, end in lane.closed):
+    if any(start <= moment < end for start, end in outlet.closed):
         return "closed"
     at = bisect_left(posts, moment, key=lambda post: post.moment)
     after = posts[at] if at < len(posts) else None
     if after is not None and after.moment == moment:
         return "taken"
-    if lane.gap is not None:
+    if outlet.gap is not None:
         before = posts[at - 1] if at else None
-        if before is not None and moment - before.moment < lane.gap:
+        if before is not None and moment - before.moment < outlet.gap:
             return "gap"
-        if after is not None and after.moment - moment < lane.gap:
+        if after is not None and after.moment - moment < outlet.gap:
             return "gap"
-    if lane.per_day is not None and _breaks_cap(lane.per_day, moment, posts, at):
+    if outlet.per_day is not None and _breaks_cap(outlet.per_day, moment, posts, at):
         return "daily_cap"
     return ""
 
@@ -120,56 +120,64 @@ def _breaks_cap(per_day: int, moment: datetime, posts: Sequence[Post], at: int) 
 
 
 def plan(
-    candidates: Iterable[Candidate], lanes: Iterable[Lane], *, a_day: int | None = None, most: int = 100
+    candidates: Iterable[Candidate],
+    outlets: Iterable[PlannerOutlet],
+    *,
+    a_day: int | None = None,
+    most: int = 100,
 ) -> Plan:
-    """Fill the lanes' free slots with the best, so that neighbours differ and the days fill evenly.
+    """Fill the outlets' free slots with the best, so that neighbours differ and the days fill evenly.
 
     `a_day` is how many posts a day of the queue's clocks may have on one outlet, with those that stand there. The same input gives the same plan.
     """
     pool = sorted(candidates, key=lambda one: (-one.worth, one.key))
     traits = {one.key: one.traits for one in pool}
     placements: list[Placement] = []
-    for lane in sorted(lanes, key=lambda one: one.key):
-        found = _fill(lane, [one for one in pool if lane.key in one.lanes], a_day, most - len(placements))
-        _swap_alike(lane, found, traits)
-        placements += _told(lane, found, traits)
+    for outlet in sorted(outlets, key=lambda one: one.key):
+        found = _fill(
+            outlet, [one for one in pool if outlet.key in one.outlets], a_day, most - len(placements)
+        )
+        _swap_alike(outlet, found, traits)
+        placements += _told(outlet, found, traits)
     placed = {one.candidate for one in placements}
-    left = tuple((one.key, "no_slot" if one.lanes else "no_outlet") for one in pool if one.key not in placed)
-    return Plan(tuple(sorted(placements, key=lambda one: (one.moment, one.lane))), left)
+    left = tuple(
+        (one.key, "no_slot" if one.outlets else "no_outlet") for one in pool if one.key not in placed
+    )
+    return Plan(tuple(sorted(placements, key=lambda one: (one.moment, one.outlet))), left)
 
 
-def _fill(lane: Lane, pool: list[Candidate], a_day: int | None, most: int) -> list[Post]:
-    """The new posts of one lane, in order of time."""
-    chosen = _choose_openings(lane, min(len(pool), most), a_day)
+def _fill(outlet: PlannerOutlet, pool: list[Candidate], a_day: int | None, most: int) -> list[Post]:
+    """The new posts of one outlet, in order of time."""
+    chosen = _choose_slots(outlet, min(len(pool), most), a_day)
     # The best only, but enough of them that neighbours can differ.
     left = pool[: 3 * len(chosen)]
-    standing = list(lane.posts)
+    standing = list(outlet.posts)
     told: Counter[str] = Counter()
     new: list[Post] = []
-    for opening in chosen:
-        best = _best_for(opening.moment, standing, left, told)
+    for slot in chosen:
+        best = _best_for(slot.moment, standing, left, told)
         if best is None:
             continue
         left.remove(best)
         told[best.traits.bucket] += 1
-        post = Post(opening.moment, best.key, best.traits)
+        post = Post(slot.moment, best.key, best.traits)
         insort(standing, post)
         new.append(post)
     return new
 
 
-def _choose_openings(lane: Lane, count: int, a_day: int | None) -> list[Opening]:
+def _choose_slots(outlet: PlannerOutlet, count: int, a_day: int | None) -> list[FreeSlot]:
     """So many slots that no rule forbids, in order of time: the emptiest days are filled first."""
-    on_day = Counter(post.moment.astimezone(lane.zone).date() for post in lane.posts)
-    free: defaultdict[date, list[Opening]] = defaultdict(list)
-    moments = {post.moment for post in lane.posts}
-    for opening in sorted(lane.openings, key=lambda one: one.moment):
-        if opening.moment not in moments:
-            free[opening.day].append(opening)
-    posts = sorted(lane.posts)
-    chosen: list[Opening] = []
+    on_day = Counter(post.moment.astimezone(outlet.zone).date() for post in outlet.posts)
+    free: defaultdict[date, list[FreeSlot]] = defaultdict(list)
+    moments = {post.moment for post in outlet.posts}
+    for slot in sorted(outlet.slots, key=lambda one: one.moment):
+        if slot.moment not in moments:
+            free[slot.day].append(slot)
+    posts = sorted(outlet.posts)
+    chosen: list[FreeSlot] = []
     while len(chosen) < count:
-        following = _next_opening(lane, posts, free, on_day, a_day)
+        following = _next_slot(outlet, posts, free, on_day, a_day)
         if following is None:
             break
         chosen.append(following)
@@ -178,21 +186,21 @@ def _choose_openings(lane: Lane, count: int, a_day: int | None) -> list[Opening]
     return sorted(chosen, key=lambda one: one.moment)
 
 
-def _next_opening(
-    lane: Lane,
+def _next_slot(
+    outlet: PlannerOutlet,
     posts: Sequence[Post],
-    free: dict[date, list[Opening]],
+    free: dict[date, list[FreeSlot]],
     on_day: Counter[date],
     a_day: int | None,
-) -> Opening | None:
+) -> FreeSlot | None:
     for day in sorted(free, key=lambda one: (on_day[one], one)):
         if a_day is not None and on_day[day] >= a_day:
             continue
         while free[day]:
             # What breaks a rule now breaks it later too: posts are only added.
-            opening = free[day].pop(0)
-            if not why_not(lane, opening.moment, posts):
-                return opening
+            slot = free[day].pop(0)
+            if not why_not(outlet, slot.moment, posts):
+                return slot
     return None
 
 
@@ -238,17 +246,17 @@ def _is_same_story(one: Traits, other: Traits) -> bool:
     return bool(one.story) and one.story == other.story
 
 
-def _swap_alike(lane: Lane, new: list[Post], traits: dict[str, Traits]) -> None:
+def _swap_alike(outlet: PlannerOutlet, new: list[Post], traits: dict[str, Traits]) -> None:
     """Let two new posts change places wherever that makes neighbours differ more; their moments stay as they are."""
     for _round in range(SWAP_ROUNDS):
         has_swapped = False
         for first in range(len(new)):
             for second in range(first + 1, len(new)):
-                before = _cost_around(lane, new, (first, second))
+                before = _cost_around(outlet, new, (first, second))
                 if before == 0:
                     continue
                 _exchange(new, first, second, traits)
-                if _cost_around(lane, new, (first, second)) < before:
+                if _cost_around(outlet, new, (first, second)) < before:
                     has_swapped = True
                 else:
                     _exchange(new, first, second, traits)
@@ -262,11 +270,11 @@ def _exchange(new: list[Post], first: int, second: int, traits: dict[str, Traits
     new[second] = Post(other.moment, one.key, traits[one.key])
 
 
-def _cost_around(lane: Lane, new: Sequence[Post], places: Iterable[int]) -> float:
+def _cost_around(outlet: PlannerOutlet, new: Sequence[Post], places: Iterable[int]) -> float:
     total = 0.0
     for place in places:
         post = new[place]
-        for other in _neighbours(lane, new, place):
+        for other in _neighbours(outlet, new, place):
             total += (
                 float("inf")
                 if _is_same_story(post.traits, other.traits)
@@ -275,23 +283,23 @@ def _cost_around(lane: Lane, new: Sequence[Post], places: Iterable[int]) -> floa
     return total
 
 
-def _neighbours(lane: Lane, new: Sequence[Post], place: int) -> Iterator[Post]:
+def _neighbours(outlet: PlannerOutlet, new: Sequence[Post], place: int) -> Iterator[Post]:
     """The nearest before and after among the new ones and those that stand, which are sorted."""
     moment = new[place].moment
-    at = bisect_left(lane.posts, moment, key=lambda post: post.moment)
-    before = [*lane.posts[max(0, at - 1) : at], *new[max(0, place - 1) : place]]
-    after = [*lane.posts[at : at + 1], *new[place + 1 : place + 2]]
+    at = bisect_left(outlet.posts, moment, key=lambda post: post.moment)
+    before = [*outlet.posts[max(0, at - 1) : at], *new[max(0, place - 1) : place]]
+    after = [*outlet.posts[at : at + 1], *new[place + 1 : place + 2]]
     if before:
         yield max(before)
     if after:
         yield min(after)
 
 
-def _told(lane: Lane, new: Sequence[Post], traits: dict[str, Traits]) -> Iterator[Placement]:
+def _told(outlet: PlannerOutlet, new: Sequence[Post], traits: dict[str, Traits]) -> Iterator[Placement]:
     for place, post in enumerate(new):
         found = {
             name
-            for other in _neighbours(lane, new, place)
+            for other in _neighbours(outlet, new, place)
             for name in _common(traits[post.key], other.traits)
         }
-        yield Placement(post.key, lane.key, post.moment, tuple(name for name in ALIKE if name in found))
+        yield Placement(post.key, outlet.key, post.moment, tuple(name for name in ALIKE if name in found))

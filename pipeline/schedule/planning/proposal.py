@@ -15,7 +15,7 @@ from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.schedule.planning import planner
 from pipeline.schedule.planning.apply import Entry
-from pipeline.schedule.planning.outlet_slots import Road, roads_of, traits_of_row
+from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of, traits_of_row
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ OUT: Final = publish.PUBLISHING_STATUSES
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What to fill: `outlets` None for all; `a_day` None for as many as there are slots."""
+class PlanRequest:
+    """What a plan fills: `outlets` None for all; `a_day` None for as many as there are slots."""
 
     starts_at: datetime
     days: int = DAYS
@@ -60,7 +60,7 @@ class Proposed:
 
 
 @dataclass(frozen=True)
-class Left:
+class LeftOut:
     """An item that isn't in the plan; `code` is `held`, `approval_required`, `variant`, `no_outlet`, `cannot_take` or
     `no_slot`.
     """
@@ -72,9 +72,9 @@ class Left:
 
 @dataclass(frozen=True)
 class Proposal:
-    asked: Asked
+    asked: PlanRequest
     entries: tuple[Proposed, ...]
-    left: tuple[Left, ...]
+    left: tuple[LeftOut, ...]
     free: int
     """Slots that stay free."""
 
@@ -88,28 +88,33 @@ _WHY: Final = {
 }
 
 
-def propose(workspace: Workspace, asked: Asked, *, test: bool, now: datetime) -> Proposal:
+def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: datetime) -> Proposal:
     """The best of the newest ready items for the free slots of the stretch. Raises `Invalid` on an unknown outlet."""
     outlets = outlets_of(workspace, asked.outlets, test=test)
-    roads = {
-        road.lane.key: road
-        for road in roads_of(workspace, outlets, starts_at=asked.starts_at, ends_at=asked.ends_at, now=now)
+    timelines = {
+        timeline.planner_outlet.key: timeline
+        for timeline in timelines_of(
+            workspace, outlets, starts_at=asked.starts_at, ends_at=asked.ends_at, now=now
+        )
     }
     items, left = _candidates(workspace, test=test, now=now)
     by_key = {encode("gen", item.pk): item for item in items}
     pool, refused = [], []
     assets = publish.assets_of(items)
     for key, item in by_key.items():
-        lanes, why = _lanes_for(item, assets.get(item.pk, []), roads)
+        taking, why = _outlets_for(item, assets.get(item.pk, []), timelines)
         if why is not None:
             refused.append(why)
         else:
-            pool.append(planner.Candidate(key, _worth(item, now), traits_of_row(item), lanes))
+            pool.append(planner.Candidate(key, _worth(item, now), traits_of_row(item), taking))
     made = planner.plan(
-        pool, [road.lane for road in roads.values()], a_day=asked.a_day, most=limits.PLAN_ENTRIES
+        pool,
+        [timeline.planner_outlet for timeline in timelines.values()],
+        a_day=asked.a_day,
+        most=limits.PLAN_ENTRIES,
     )
     left += [*refused, *(_left(by_key[key], code) for key, code in made.left)]
-    return Proposal(asked, _entries(made, by_key, roads), tuple(left), _free(roads, made))
+    return Proposal(asked, _entries(made, by_key, timelines), tuple(left), _free(timelines, made))
 
 
 def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: bool) -> list[Outlet]:
@@ -129,7 +134,9 @@ def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: boo
     return [known[key] for key in dict.fromkeys(wanted)]
 
 
-def _candidates(workspace: Workspace, *, test: bool, now: datetime) -> tuple[list[GeneratedItem], list[Left]]:
+def _candidates(
+    workspace: Workspace, *, test: bool, now: datetime
+) -> tuple[list[GeneratedItem], list[LeftOut]]:
     """One of each group of variants, of which none is on its way yet; and why others aren't."""
     rows = (
         GeneratedItem.objects.of(workspace)
@@ -166,48 +173,52 @@ def _worth(item: GeneratedItem, now: datetime) -> float:
     return 0.4 * (item.approved_revision == item.revision) + 0.3 * quality + 0.3 * freshness
 
 
-def _lanes_for(
-    item: GeneratedItem, assets: Sequence[Asset], roads: Mapping[str, Road]
-) -> tuple[frozenset[str], Left | None]:
+def _outlets_for(
+    item: GeneratedItem, assets: Sequence[Asset], timelines: Mapping[str, OutletTimeline]
+) -> tuple[frozenset[str], LeftOut | None]:
     """The outlets that are filled and take it; where its own rules refuse it everywhere, what the first of them says."""
-    wanted = [roads[key] for key in item.outlets if key in roads and decode("out", key) is not None]
-    taking = [road for road in wanted if item.bucket in buckets_of(road.outlet.platform)]
-    problems = {road.lane.key: publish.problems_of(item, road.outlet, assets) for road in taking}
+    wanted = [timelines[key] for key in item.outlets if key in timelines and decode("out", key) is not None]
+    taking = [timeline for timeline in wanted if item.bucket in buckets_of(timeline.outlet.platform)]
+    problems = {
+        timeline.planner_outlet.key: publish.problems_of(item, timeline.outlet, assets) for timeline in taking
+    }
     fine = frozenset(key for key, found in problems.items() if not found)
     if taking and not fine:
-        road = taking[0]
-        message = f"{road.outlet.name}: {problems[road.lane.key][0].message}"
-        return fine, Left(item, "cannot_take", message)
+        timeline = taking[0]
+        message = f"{timeline.outlet.name}: {problems[timeline.planner_outlet.key][0].message}"
+        return fine, LeftOut(item, "cannot_take", message)
     return fine, None
 
 
-def _left(item: GeneratedItem, code: str) -> Left:
-    return Left(item, code, _WHY.get(code, "It can't be published as it is."))
+def _left(item: GeneratedItem, code: str) -> LeftOut:
+    return LeftOut(item, code, _WHY.get(code, "It can't be published as it is."))
 
 
 def _entries(
-    made: planner.Plan, items: Mapping[str, GeneratedItem], roads: Mapping[str, Road]
+    made: planner.Plan, items: Mapping[str, GeneratedItem], timelines: Mapping[str, OutletTimeline]
 ) -> tuple[Proposed, ...]:
     return tuple(
         Proposed(
             items[one.candidate],
-            roads[one.lane].outlet,
-            roads[one.lane].slots[one.moment],
+            timelines[one.outlet].outlet,
+            timelines[one.outlet].slots[one.moment],
             one.alike,
         )
         for one in made.placements
     )
 
 
-def _free(roads: Mapping[str, Road], made: planner.Plan) -> int:
-    taken = {(one.lane, one.moment) for one in made.placements}
-    return sum(1 for opening in _untaken(roads, {lane for lane, _ in taken}) if opening not in taken)
+def _free(timelines: Mapping[str, OutletTimeline], made: planner.Plan) -> int:
+    taken = {(one.outlet, one.moment) for one in made.placements}
+    return sum(1 for slot in _untaken(timelines, {outlet for outlet, _ in taken}) if slot not in taken)
 
 
-def _untaken(roads: Mapping[str, Road], used: Collection[str]) -> Iterator[tuple[str, datetime]]:
-    for key, road in roads.items():
-        if road.outlet.is_simulated and key not in used:
+def _untaken(
+    timelines: Mapping[str, OutletTimeline], used: Collection[str]
+) -> Iterator[tuple[str, datetime]]:
+    for key, timeline in timelines.items():
+        if timeline.outlet.is_simulated and key not in used:
             # It reaches nobody: nobody wants it filled.
             continue
-        there = {post.moment for post in road.lane.posts}
-        yield from ((key, moment) for moment in road.slots if moment not in there)
+        there = {post.moment for post in timeline.planner_outlet.posts}
+        yield from ((key, moment) for moment in timeline.slots if moment not in there)

@@ -13,7 +13,7 @@ from pipeline import limits, publish
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.publish.timing.queue_slots import next_or_refuse
 from pipeline.schedule.planning import planner
-from pipeline.schedule.planning.outlet_slots import Road, roads_of
+from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,16 +49,20 @@ def move(
         if not now <= at <= now + limits.PUBLISH_AHEAD:
             message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
             raise Conflict.because(code="past" if at < now else "too_far", message=message)
-        road = _road(row, at, now)
-        code = planner.why_not(road.lane, at, [post for post in road.lane.posts if post.key != str(row.pk)])
+        timeline = _timeline(row, at, now)
+        code = planner.why_not(
+            timeline.planner_outlet,
+            at,
+            [post for post in timeline.planner_outlet.posts if post.key != str(row.pk)],
+        )
         if code:
             raise Conflict.because(code=code, message=_WHY[code])
-        slot = road.slots.get(at)
+        slot = timeline.slots.get(at)
         return publish.retime(
             row,
             due_at=slot.moment if slot else at,
             clock=slot.clock if slot else clock,
-            queue=road.queue if slot else None,
+            queue=timeline.queue if slot else None,
             by=by,
             now=now,
         )
@@ -93,6 +97,8 @@ def _locked(publication: Publication, expected_version: int) -> Publication:
     return row
 
 
-def _road(row: Publication, at: datetime, now: datetime) -> Road:
-    (road,) = roads_of(row.workspace, [row.outlet], starts_at=at, ends_at=at + timedelta(seconds=1), now=now)
-    return road
+def _timeline(row: Publication, at: datetime, now: datetime) -> OutletTimeline:
+    (timeline,) = timelines_of(
+        row.workspace, [row.outlet], starts_at=at, ends_at=at + timedelta(seconds=1), now=now
+    )
+    return timeline

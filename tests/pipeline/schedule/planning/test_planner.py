@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from pipeline import publish
 from pipeline.models import PublishQueue
-from pipeline.schedule.planning.planner import DAY, Candidate, Lane, Opening, Post, Traits, plan, why_not
+from pipeline.schedule.planning.planner import (
+    DAY,
+    Candidate,
+    FreeSlot,
+    PlannerOutlet,
+    Post,
+    Traits,
+    plan,
+    why_not,
+)
 from pipeline.text.wall_clock import is_skipped, zone_named
 from tests.sizes import size
 
@@ -29,16 +38,16 @@ STARTS = (
 )
 
 
-def openings(*moments):
-    return tuple(Opening(moment, moment.date()) for moment in moments)
+def slots(*moments):
+    return tuple(FreeSlot(moment, moment.date()) for moment in moments)
 
 
 def daily(days, *hours):
-    return openings(*(MONDAY + timedelta(days=day, hours=hour) for day in range(days) for hour in hours))
+    return slots(*(MONDAY + timedelta(days=day, hours=hour) for day in range(days) for hour in hours))
 
 
-def candidate(key, worth=0.5, lanes=("a",), **traits):
-    return Candidate(key, worth, Traits(**{"story": key, **traits}), frozenset(lanes))
+def candidate(key, worth=0.5, outlets=("a",), **traits):
+    return Candidate(key, worth, Traits(**{"story": key, **traits}), frozenset(outlets))
 
 
 def order(made):
@@ -49,49 +58,49 @@ def order(made):
 
 
 def test_few_items_are_spread_over_the_days():
-    made = plan([candidate(str(n)) for n in range(3)], [Lane("a", daily(3, 9, 12, 17))])
+    made = plan([candidate(str(n)) for n in range(3)], [PlannerOutlet("a", daily(3, 9, 12, 17))])
     assert [one.moment.day for one in made.placements] == [1, 2, 3]
 
 
 def test_days_that_have_posts_are_filled_last():
     taken = Post(MONDAY + timedelta(hours=9))
-    made = plan([candidate("x")], [Lane("a", daily(2, 9, 12), posts=(taken,))])
+    made = plan([candidate("x")], [PlannerOutlet("a", daily(2, 9, 12), posts=(taken,))])
     assert [one.moment for one in made.placements] == [MONDAY + timedelta(days=1, hours=9)]
 
 
 @pytest.mark.parametrize("stands", [timedelta(hours=10, minutes=15), timedelta(hours=6)])
 def test_a_post_outside_of_the_slots_is_one_of_its_day(stands):
-    lane = Lane("a", daily(2, 9, 12), posts=(Post(MONDAY + stands),))
-    made = plan([candidate("x"), candidate("y")], [lane], a_day=1)
+    outlet = PlannerOutlet("a", daily(2, 9, 12), posts=(Post(MONDAY + stands),))
+    made = plan([candidate("x"), candidate("y")], [outlet], a_day=1)
     assert [one.moment for one in made.placements] == [MONDAY + timedelta(days=1, hours=9)]
 
 
 def test_a_post_stands_on_the_day_that_the_queues_clocks_show():
     # 23:30 in Berlin on Monday, and half past midnight on Tuesday.
     moments = [MONDAY + timedelta(days=days, hours=hours) for days, hours in ((0, 11), (1, 11))]
-    slots = tuple(Opening(moment, moment.date()) for moment in moments)
+    slots = tuple(FreeSlot(moment, moment.date()) for moment in moments)
     for late, day in ((timedelta(hours=22, minutes=30), 1), (timedelta(hours=23, minutes=30), 0)):
-        lane = Lane("a", slots, posts=(Post(MONDAY + late),), zone=zone_named("Europe/Berlin"))
-        made = plan([candidate("x"), candidate("y")], [lane], a_day=1)
+        outlet = PlannerOutlet("a", slots, posts=(Post(MONDAY + late),), zone=zone_named("Europe/Berlin"))
+        made = plan([candidate("x"), candidate("y")], [outlet], a_day=1)
         assert [one.moment for one in made.placements] == [moments[day]]
 
 
 def test_the_best_go_first_and_what_has_no_place_is_told():
     pool = [candidate("low", 0.1), candidate("high", 0.9), candidate("mid", 0.5)]
-    made = plan(pool, [Lane("a", daily(2, 9))])
+    made = plan(pool, [PlannerOutlet("a", daily(2, 9))])
     assert order(made) == ["high", "mid"]
     assert made.left == (("low", "no_slot"),)
 
 
 def test_an_item_without_a_lane_is_told_apart():
-    made = plan([candidate("x", lanes=()), candidate("y")], [Lane("a", daily(1, 9))])
+    made = plan([candidate("x", outlets=()), candidate("y")], [PlannerOutlet("a", daily(1, 9))])
     assert made.left == (("x", "no_outlet"),)
 
 
 @pytest.mark.parametrize("trait", ["source", "topic", "engine", "bucket"])
 def test_neighbours_differ_where_they_can(trait):
     pool = [candidate(str(n), 1 - n / 10, **{trait: "one" if n < 3 else "other"}) for n in range(6)]
-    made = plan(pool, [Lane("a", daily(6, 9))])
+    made = plan(pool, [PlannerOutlet("a", daily(6, 9))])
     assert len(made.placements) == 6
     assert [one.alike for one in made.placements] == [()] * 6
 
@@ -100,18 +109,18 @@ def test_a_source_with_more_than_half_is_told_from_the_start():
     pool = [candidate(f"s{n}", 0.1, source="s") for n in range(3)] + [
         candidate(f"t{n}", 0.9, source="t") for n in range(2)
     ]
-    made = plan(pool, [Lane("a", daily(5, 9))])
+    made = plan(pool, [PlannerOutlet("a", daily(5, 9))])
     assert [key[0] for key in order(made)] == ["s", "t", "s", "t", "s"]
 
 
 def test_what_can_not_differ_is_scheduled_and_says_so():
-    made = plan([candidate(str(n), source="s") for n in range(2)], [Lane("a", daily(2, 9))])
+    made = plan([candidate(str(n), source="s") for n in range(2)], [PlannerOutlet("a", daily(2, 9))])
     assert [one.alike for one in made.placements] == [("source",), ("source",)]
 
 
 def test_one_story_is_never_told_twice_in_a_row():
     pool = [candidate("x", story="fire"), candidate("y", story="fire")]
-    made = plan(pool, [Lane("a", daily(2, 9))])
+    made = plan(pool, [PlannerOutlet("a", daily(2, 9))])
     assert len(made.placements) == 1
     assert made.left == (("y", "no_slot"),)
 
@@ -119,35 +128,44 @@ def test_one_story_is_never_told_twice_in_a_row():
 def test_what_stands_already_is_a_neighbour_too():
     before = Post(MONDAY - timedelta(hours=1), "p", Traits(source="s"))
     pool = [candidate("x", 0.9, source="s"), candidate("y", 0.1, source="t")]
-    made = plan(pool, [Lane("a", daily(2, 9), posts=(before,))])
+    made = plan(pool, [PlannerOutlet("a", daily(2, 9), posts=(before,))])
     assert order(made) == ["y", "x"]
 
 
 def test_an_item_goes_to_each_of_its_outlets():
-    made = plan([candidate("x", lanes=("a", "b"))], [Lane("a", daily(1, 9)), Lane("b", daily(1, 12))])
-    assert [(one.lane, one.moment.hour) for one in made.placements] == [("a", 9), ("b", 12)]
+    made = plan(
+        [candidate("x", outlets=("a", "b"))],
+        [PlannerOutlet("a", daily(1, 9)), PlannerOutlet("b", daily(1, 12))],
+    )
+    assert [(one.outlet, one.moment.hour) for one in made.placements] == [("a", 9), ("b", 12)]
 
 
 def test_no_more_than_the_most():
-    made = plan([candidate(str(n)) for n in range(9)], [Lane("a", daily(9, 9))], most=4)
+    made = plan([candidate(str(n)) for n in range(9)], [PlannerOutlet("a", daily(9, 9))], most=4)
     assert len(made.placements) == 4
 
 
 @pytest.mark.parametrize(
-    ("lane", "expected"),
+    ("outlet", "expected"),
     [
-        (Lane("a", ()), ""),
-        (Lane("a", (), closed=((MONDAY, MONDAY + DAY),)), "closed"),
-        (Lane("a", (), closed=((MONDAY - DAY, MONDAY),)), ""),
-        (Lane("a", (), posts=(Post(MONDAY),)), "taken"),
-        (Lane("a", (), posts=(Post(MONDAY - timedelta(hours=1)),), gap=timedelta(hours=1)), ""),
-        (Lane("a", (), posts=(Post(MONDAY - timedelta(minutes=59)),), gap=timedelta(hours=1)), "gap"),
-        (Lane("a", (), posts=(Post(MONDAY + timedelta(minutes=59)),), gap=timedelta(hours=1)), "gap"),
-        (Lane("a", (), posts=(Post(MONDAY - DAY),), per_day=1), ""),
-        (Lane("a", (), posts=(Post(MONDAY - timedelta(hours=23)),), per_day=1), "daily_cap"),
-        (Lane("a", (), posts=(Post(MONDAY + timedelta(hours=23)),), per_day=1), "daily_cap"),
+        (PlannerOutlet("a", ()), ""),
+        (PlannerOutlet("a", (), closed=((MONDAY, MONDAY + DAY),)), "closed"),
+        (PlannerOutlet("a", (), closed=((MONDAY - DAY, MONDAY),)), ""),
+        (PlannerOutlet("a", (), posts=(Post(MONDAY),)), "taken"),
+        (PlannerOutlet("a", (), posts=(Post(MONDAY - timedelta(hours=1)),), gap=timedelta(hours=1)), ""),
         (
-            Lane(
+            PlannerOutlet("a", (), posts=(Post(MONDAY - timedelta(minutes=59)),), gap=timedelta(hours=1)),
+            "gap",
+        ),
+        (
+            PlannerOutlet("a", (), posts=(Post(MONDAY + timedelta(minutes=59)),), gap=timedelta(hours=1)),
+            "gap",
+        ),
+        (PlannerOutlet("a", (), posts=(Post(MONDAY - DAY),), per_day=1), ""),
+        (PlannerOutlet("a", (), posts=(Post(MONDAY - timedelta(hours=23)),), per_day=1), "daily_cap"),
+        (PlannerOutlet("a", (), posts=(Post(MONDAY + timedelta(hours=23)),), per_day=1), "daily_cap"),
+        (
+            PlannerOutlet(
                 "a",
                 (),
                 posts=(Post(MONDAY - timedelta(hours=12)), Post(MONDAY + timedelta(hours=11))),
@@ -156,7 +174,7 @@ def test_no_more_than_the_most():
             "daily_cap",
         ),
         (
-            Lane(
+            PlannerOutlet(
                 "a",
                 (),
                 posts=(Post(MONDAY - timedelta(hours=12)), Post(MONDAY + timedelta(hours=12))),
@@ -166,8 +184,8 @@ def test_no_more_than_the_most():
         ),
     ],
 )
-def test_each_rule_to_the_edge(lane, expected):
-    assert why_not(lane, MONDAY, lane.posts) == expected
+def test_each_rule_to_the_edge(outlet, expected):
+    assert why_not(outlet, MONDAY, outlet.posts) == expected
 
 
 # --- By chance -------------------------------------------------------------------------------------------------------
@@ -201,29 +219,29 @@ def queues(draw, start):
 def weeks(draw):
     start = draw(st.sampled_from(STARTS))
     end = start + timedelta(days=draw(st.integers(1, 10)))
-    roads, pool = [], []
+    filled, pool = [], []
     for name in draw(st.sampled_from(("a", "ab"))):
         queue = draw(queues(start))
         zone = zone_named(queue.timezone)
         slots = list(takewhile(lambda slot: slot.moment < end, publish.moments_of(queue, after=start)))
         stands = draw(st.lists(st.integers(-48 * 4, 240 * 4), max_size=8, unique=True))
         posts = sorted(Post(start + timedelta(minutes=15 * at), str(at)) for at in stands)
-        lane = Lane(
+        outlet = PlannerOutlet(
             name,
-            tuple(Opening(slot.moment, slot.moment.astimezone(zone).date()) for slot in slots),
+            tuple(FreeSlot(slot.moment, slot.moment.astimezone(zone).date()) for slot in slots),
             tuple(posts),
             per_day=draw(st.none() | st.integers(1, 5)),
             gap=draw(st.none() | st.integers(1, 30 * 60).map(lambda found: timedelta(minutes=found))),
             closed=publish.blackouts_of(queue),
             zone=zone,
         )
-        roads.append((lane, queue))
+        filled.append((outlet, queue))
     few = st.sampled_from(("", "x", "y", "z"))
     for number in range(draw(st.integers(0, 30))):
         traits = Traits(*(draw(few) for _ in range(5)))
-        lanes = draw(st.frozensets(st.sampled_from("ab")))
-        pool.append(Candidate(f"{number:02}", draw(st.floats(0, 1)), traits, lanes))
-    return start, end, roads, pool, draw(st.none() | st.integers(1, 3))
+        outlets = draw(st.frozensets(st.sampled_from("ab")))
+        pool.append(Candidate(f"{number:02}", draw(st.floats(0, 1)), traits, outlets))
+    return start, end, filled, pool, draw(st.none() | st.integers(1, 3))
 
 
 def breaks_a_cap(moments, new, per_day):
@@ -238,41 +256,41 @@ def breaks_a_cap(moments, new, per_day):
 @settings(max_examples=size(60, 600), deadline=None)
 @given(weeks())
 def test_no_plan_breaks_a_rule(week):
-    start, end, roads, pool, a_day = week
-    made = plan(pool, [lane for lane, _ in roads], a_day=a_day)
+    start, end, filled, pool, a_day = week
+    made = plan(pool, [outlet for outlet, _ in filled], a_day=a_day)
     by_key = {one.key: one for one in pool}
-    assert len({(one.candidate, one.lane) for one in made.placements}) == len(made.placements)
+    assert len({(one.candidate, one.outlet) for one in made.placements}) == len(made.placements)
     assert {one.candidate for one in made.placements} | {key for key, _ in made.left} == set(by_key)
-    for lane, queue in roads:
-        own = sorted((one for one in made.placements if one.lane == lane.key), key=lambda one: one.moment)
+    for outlet, queue in filled:
+        own = sorted((one for one in made.placements if one.outlet == outlet.key), key=lambda one: one.moment)
         new = {one.moment for one in own}
         assert len(new) == len(own), "two in one slot"
-        assert not new & {post.moment for post in lane.posts}, "a slot that was taken"
-        moments = sorted([*new, *(post.moment for post in lane.posts)])
+        assert not new & {post.moment for post in outlet.posts}, "a slot that was taken"
+        moments = sorted([*new, *(post.moment for post in outlet.posts)])
         zone = zone_named(queue.timezone)
         days: dict[date, int] = {}
         for placement in own:
             moment = placement.moment
             assert start <= moment < end
-            assert lane.key in by_key[placement.candidate].lanes
+            assert outlet.key in by_key[placement.candidate].outlets
             assert_slot_of(queue, moment, zone)
             assert not any(within(moment, one, zone) for one in queue.blackouts), "in a blackout"
             day = moment.astimezone(zone).date()
             days[day] = days.get(day, 0) + 1
-        stood = [post.moment.astimezone(zone).date() for post in lane.posts]
+        stood = [post.moment.astimezone(zone).date() for post in outlet.posts]
         for one, other in pairwise(moments):
-            if lane.gap is not None and {one, other} & new:
-                assert other - one >= lane.gap, "nearer than the gap"
-        assert lane.per_day is None or not breaks_a_cap(moments, new, lane.per_day), "over the cap"
+            if outlet.gap is not None and {one, other} & new:
+                assert other - one >= outlet.gap, "nearer than the gap"
+        assert outlet.per_day is None or not breaks_a_cap(moments, new, outlet.per_day), "over the cap"
         # What stood there counts, wherever it stands; a day that had too much already gets nothing more.
         assert a_day is None or all(count + stood.count(day) <= a_day for day, count in days.items())
         told = sorted(
-            [*lane.posts, *(Post(one.moment, one.candidate, by_key[one.candidate].traits) for one in own)]
+            [*outlet.posts, *(Post(one.moment, one.candidate, by_key[one.candidate].traits) for one in own)]
         )
         for one, other in pairwise(told):
             if {one.moment, other.moment} & new and one.traits.story:
                 assert one.traits.story != other.traits.story, "one story twice in a row"
-    assert plan(reversed(pool), [lane for lane, _ in roads], a_day=a_day) == made
+    assert plan(reversed(pool), [outlet for outlet, _ in filled], a_day=a_day) == made
 
 
 def assert_slot_of(queue, moment, zone):

@@ -41,7 +41,7 @@ def items(workspace, count, **changes):
 
 
 def propose(workspace, *, now=NOON, **asked):
-    return planning.propose(workspace, planning.Asked(now, **asked), test=False, now=now)
+    return planning.propose(workspace, planning.PlanRequest(now, **asked), test=False, now=now)
 
 
 def commit(workspace, found, *, now=NOON, by="alice"):
