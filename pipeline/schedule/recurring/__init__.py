@@ -1,6 +1,6 @@
 """Evergreen items: one comes back every so many days as a fresh variant, and stops where its source is gone."""
 
-from pipeline.schedule.recurring.crud import KEPT, Over, begin, change, forget, why_over
+from pipeline.schedule.recurring.crud import KEPT, Ended, begin, change, forget, why_ended
 from pipeline.schedule.recurring.task import give_up, work
 
-__all__ = ["KEPT", "Over", "begin", "change", "forget", "give_up", "why_over", "work"]
+__all__ = ["KEPT", "Ended", "begin", "change", "forget", "give_up", "why_ended", "work"]

@@ -47,54 +47,54 @@ LOOK: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Over:
+class Ended:
     """Why it can't come back any more, in a code and in words that say what to do."""
 
     code: str
     message: str
 
 
-def why_over(item: GeneratedItem) -> Over | None:
+def why_ended(item: GeneratedItem) -> Ended | None:
     """None while it can come back; the item as it is now. The nearest cause first."""
     if item.deleted_at is not None:
-        return Over("item_erased", _("The item was erased. Let another one come back instead."))
+        return Ended("item_erased", _("The item was erased. Let another one come back instead."))
     if item.status == GeneratedItemStatus.REJECTED:
         return _rejected(item)
     raw = item.raw_item
     if raw is None or raw.deleted_at is not None or not RawBody.everywhere.filter(raw_item=raw).exists():
-        return Over(
+        return Ended(
             "content_erased", _("What it was made from was erased, so that nothing can be made of it.")
         )
     if raw.withdrawn_at is not None:
         message = _(
             "Its source took back what it was made from. Let it come back again once the source lists it."
         )
-        return Over("source_withdrawn", message)
+        return Ended("source_withdrawn", message)
     return _of_source(raw)
 
 
-def _rejected(item: GeneratedItem) -> Over:
+def _rejected(item: GeneratedItem) -> Ended:
     if (item.rejection or {}).get("code") == "superseded":
         message = _("Another variant was chosen. Let that one come back instead.")
-        return Over("item_superseded", message)
-    return Over("item_rejected", _("The item was rejected. Restore it, then let it come back again."))
+        return Ended("item_superseded", message)
+    return Ended("item_rejected", _("The item was rejected. Restore it, then let it come back again."))
 
 
-def _of_source(raw: RawItem) -> Over | None:
+def _of_source(raw: RawItem) -> Ended | None:
     source = Source.everywhere.get(pk=raw.source_id)
     if source.deleted_at is not None:
         message = _("Its source %(name)s was deleted. Restore the source, then let it come back again.")
-        return Over("source_deleted", message % {"name": source.name})
+        return Ended("source_deleted", message % {"name": source.name})
     if source.status == SourceStatus.GONE:
         message = _(
             "Its source %(name)s is gone. Switch the source on again or correct its address, then let the item come "
             "back again."
         )
-        return Over("source_gone", message % {"name": source.name})
+        return Ended("source_gone", message % {"name": source.name})
     return None
 
 
-def is_paused(item: GeneratedItem) -> bool:
+def is_source_paused(item: GeneratedItem) -> bool:
     """Whether its source rests: what it gives is not wanted now."""
     raw = item.raw_item
     return raw is not None and Source.everywhere.filter(pk=raw.source_id, status=SourceStatus.PAUSED).exists()
@@ -192,10 +192,10 @@ def stop(row: Recurrence, code: str, message: str, *, by: str = "", now: datetim
 
 def forget(now: datetime) -> int:
     """Some of those that stopped long ago, with their logs; what they made stays."""
-    over = Recurrence.everywhere.filter(status=RecurrenceStatus.STOPPED, updated_at__lt=now - KEPT)
-    some = list(over.order_by("updated_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    stopped = Recurrence.everywhere.filter(status=RecurrenceStatus.STOPPED, updated_at__lt=now - KEPT)
+    some = list(stopped.order_by("updated_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
     if some:
-        over.filter(pk__in=some).delete()
+        stopped.filter(pk__in=some).delete()
     return len(some)
 
 
@@ -251,9 +251,9 @@ def _refuse_unless_evergreen(item: GeneratedItem) -> None:
             "by a series."
         )
         raise Conflict.because(code="not_of_one_entry", message=message, field="generated_item")
-    over = why_over(item)
-    if over is not None:
-        raise Conflict.because(code=over.code, message=over.message, field="generated_item")
+    ended = why_ended(item)
+    if ended is not None:
+        raise Conflict.because(code=ended.code, message=ended.message, field="generated_item")
     if item.status not in PUBLISHABLE:
         message = _("It is %(status)s; wait until it is made.") % {"status": item.status}
         raise Conflict.because(code="not_made_yet", message=message, field="generated_item")

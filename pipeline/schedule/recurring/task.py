@@ -20,7 +20,7 @@ from pipeline.engines.base import ANGLES
 from pipeline.generate.model.account import LostLease
 from pipeline.models import GeneratedItem, Recurrence, RecurrenceStatus, RecurrenceTurn
 from pipeline.review import regenerate
-from pipeline.schedule.recurring.crud import is_paused, next_look, next_moment, stop, why_over
+from pipeline.schedule.recurring.crud import is_source_paused, next_look, next_moment, stop, why_ended
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -59,9 +59,9 @@ def _work(recurrence: Recurrence, now: datetime) -> None:
                 # It keeps its time, and is made up for once when the workspace works again.
                 recurrence.sleep_until(now + limits.LANE_DELISTED_WAIT, attempts=0)
                 return
-            over = why_over(row.item)
-            if over is not None:
-                _stop_itself(row, over.code, over.message, now)
+            ended = why_ended(row.item)
+            if ended is not None:
+                _stop_itself(row, ended.code, ended.message, now)
                 return
             if now < _due_at(row, now):
                 recurrence.sleep_until(next_look(_due_at(row, now), now), attempts=0)
@@ -87,7 +87,7 @@ def _take_turn(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
     if RecurrenceTurn.everywhere.filter(recurrence=row, due_at=due_at).exists():
         # Another hand was there at this time.
         return
-    if is_paused(row.item):
+    if is_source_paused(row.item):
         _rest(row, due_at, now)
         return
     former = _former(row)
