@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.render.audio.filters import SAMPLES
+from pipeline.render.audio.filters import SAMPLE_RATE
 
 
-def loudness_of(sound, rate=SAMPLES):
+def loudness_of(sound, rate=SAMPLE_RATE):
     import pyloudnorm
 
     return pyloudnorm.Meter(rate).integrated_loudness(np.asarray(sound, float))

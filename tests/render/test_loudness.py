@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.audio.audio_io import decode, encode_aac, of_speech
-from pipeline.render.audio.filters import SAMPLES, run, silence
+from pipeline.render.audio.filters import SAMPLE_RATE, run, silence
 from pipeline.render.audio.loudness import (
     CEILING,
     PEAK,
@@ -37,18 +37,18 @@ def decoded(data):
 
 
 def tone(hertz, seconds, level=0.1, phase=0.0):
-    wave = level * np.sin(2 * np.pi * hertz * np.arange(int(seconds * SAMPLES)) / SAMPLES + phase)
+    wave = level * np.sin(2 * np.pi * hertz * np.arange(int(seconds * SAMPLE_RATE)) / SAMPLE_RATE + phase)
     return np.stack([wave, wave], axis=1).astype(np.float32)
 
 
 def noise(seconds, level=0.1, seed=1):
-    made = np.random.default_rng(seed).standard_normal((int(seconds * SAMPLES), 2)) * level
+    made = np.random.default_rng(seed).standard_normal((int(seconds * SAMPLE_RATE), 2)) * level
     return made.astype(np.float32)
 
 
 def clicks(seconds):
     made = noise(seconds, 0.004)
-    made[:: SAMPLES // 2] = 0.9
+    made[:: SAMPLE_RATE // 2] = 0.9
     return made
 
 
@@ -72,7 +72,7 @@ def test_meters_agree(name):
     found = measure(sound)
     assert found.integrated == pytest.approx(loudness_of(sound), abs=0.1)
     assert found.peak == pytest.approx(true_peak_of(sound), abs=0.25)
-    assert found.seconds == pytest.approx(len(sound) / SAMPLES)
+    assert found.seconds == pytest.approx(len(sound) / SAMPLE_RATE)
 
 
 def test_meters_agree_on_a_voice(voice):
@@ -106,13 +106,13 @@ def test_mastered_sounds_are_at_the_target_after_the_encoder(name, level):
 
 def test_a_voice_over_music_is_at_the_target_after_the_encoder(voice):
     music = noise(2, 0.05) + tone(220, 2, 0.2)
-    made = master(mix(voice=voice, music=music, seconds=len(voice) / SAMPLES + 0.4))
+    made = master(mix(voice=voice, music=music, seconds=len(voice) / SAMPLE_RATE + 0.4))
     heard = decoded(made.aac)
     assert loudness_of(heard) == pytest.approx(TARGET, abs=SLACK)
     assert true_peak_of(heard) <= PEAK
     # The encoder works in blocks of 1024 samples; a frame of film lasts 1600.
     assert 0 <= len(heard) - len(made.sound) < 1600
-    assert len(made.sound) == round((len(voice) / SAMPLES + 0.4) * SAMPLES)
+    assert len(made.sound) == round((len(voice) / SAMPLE_RATE + 0.4) * SAMPLE_RATE)
 
 
 def test_the_film_can_encode_the_sound_again_with_the_same_result(voice, tmp_path):
@@ -153,7 +153,7 @@ def test_what_has_no_loudness_is_told_in_words(sound, note):
 
 def test_what_cannot_reach_the_target_is_told_in_words():
     clap = silence(5)
-    clap[:2000] = noise(2000 / SAMPLES, 1.0)
+    clap[:2000] = noise(2000 / SAMPLE_RATE, 1.0)
     made = master(clap)
     assert re.fullmatch(r"The loudness is -1[678]\.\d LUFS, not -14 ± 0\.5\.", made.note)
     assert made.loudness.peak <= PEAK
@@ -174,7 +174,7 @@ def test_filters_give_back_what_nothing_changes():
 
 def test_decoding_stops_at_the_longest(tmp_path):
     encode_aac(tmp_path / "long.m4a", tone(440, 5))
-    assert len(decode(tmp_path / "long.m4a", longest=1.5)) == 1.5 * SAMPLES
+    assert len(decode(tmp_path / "long.m4a", longest=1.5)) == 1.5 * SAMPLE_RATE
 
 
 def test_a_film_without_sound_is_refused_in_words(tmp_path):
@@ -189,5 +189,5 @@ def test_a_film_without_sound_is_refused_in_words(tmp_path):
 
 def test_speech_keeps_its_length(voice):
     speech = SYSTEM_VOICE.speak(TEXT, language="en", environment={})
-    assert len(voice) / SAMPLES == pytest.approx(speech.seconds, abs=0.001)
+    assert len(voice) / SAMPLE_RATE == pytest.approx(speech.seconds, abs=0.001)
     assert np.array_equal(voice[:, 0], voice[:, 1])

@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.render.audio.filters import SAMPLES, silence
+from pipeline.render.audio.filters import SAMPLE_RATE, silence
 from pipeline.render.audio.mix import even, mix
 from pipeline.render.video.storyboard import Audio
 from tests.render.meters import loudness_of
 
 
 def tone(hertz, seconds, level):
-    wave = level * np.sin(2 * np.pi * hertz * np.arange(int(seconds * SAMPLES)) / SAMPLES)
+    wave = level * np.sin(2 * np.pi * hertz * np.arange(int(seconds * SAMPLE_RATE)) / SAMPLE_RATE)
     return np.stack([wave, wave], axis=1).astype(np.float32)
 
 
 def only(sound, hertz, start, end):
     """The amplitude of one tone in a stretch."""
-    part = sound[int(start * SAMPLES) : int(end * SAMPLES), 0].astype(float)
-    turn = np.exp(-2j * np.pi * hertz * np.arange(len(part)) / SAMPLES)
+    part = sound[int(start * SAMPLE_RATE) : int(end * SAMPLE_RATE), 0].astype(float)
+    turn = np.exp(-2j * np.pi * hertz * np.arange(len(part)) / SAMPLE_RATE)
     return 2 * abs(np.mean(part * turn))
 
 
@@ -69,7 +69,8 @@ def test_music_fades_out_at_the_end():
     assert np.abs(made[-1]).max() < 0.001
     assert (
         np.abs(
-            made[: int(8.8 * SAMPLES)] - mix(voice=None, music=MUSIC, seconds=20)[: int(8.8 * SAMPLES)]
+            made[: int(8.8 * SAMPLE_RATE)]
+            - mix(voice=None, music=MUSIC, seconds=20)[: int(8.8 * SAMPLE_RATE)]
         ).max()
         < 1e-6
     )
@@ -78,7 +79,7 @@ def test_music_fades_out_at_the_end():
 def test_short_music_goes_on_without_a_gap():
     made = mix(voice=None, music=MUSIC, seconds=10, audio=Audio(fade_out=0))
     levels = [np.sqrt(np.mean(part**2)) for part in np.array_split(made, 100)]
-    assert len(made) == 10 * SAMPLES
+    assert len(made) == 10 * SAMPLE_RATE
     assert max(levels) / min(levels) < 1.5
     # A click is a step between two samples that the tone itself doesn't make.
     assert np.abs(np.diff(made[:, 0])).max() < 1.5 * np.abs(np.diff(MUSIC[:, 0])).max()
@@ -87,7 +88,7 @@ def test_short_music_goes_on_without_a_gap():
 def test_a_voice_loses_what_rumbles():
     made = even(tone(30, 3, 0.2) + tone(1000, 3, 0.2))
     assert decibels(only(made, 30, 1, 2), only(made, 1000, 1, 2)) < -14
-    assert len(made) == 3 * SAMPLES
+    assert len(made) == 3 * SAMPLE_RATE
 
 
 def test_a_voice_becomes_more_even():
@@ -111,12 +112,12 @@ def test_a_voice_becomes_more_even():
 )
 def test_nothing_heard_is_silence_of_the_films_length(voice, music):
     made = mix(voice=voice, music=music, seconds=2.5)
-    assert made.shape == (2.5 * SAMPLES, 2)
+    assert made.shape == (2.5 * SAMPLE_RATE, 2)
     assert not made.any()
 
 
 def test_a_voice_that_is_longer_than_the_film_is_cut():
-    assert len(mix(voice=VOICE, music=None, seconds=3)) == 3 * SAMPLES
+    assert len(mix(voice=VOICE, music=None, seconds=3)) == 3 * SAMPLE_RATE
 
 
 def test_silent_voices_leave_music_as_it_is():

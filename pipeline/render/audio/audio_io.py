@@ -10,7 +10,7 @@ import av
 import numpy as np
 
 from pipeline.plugins import Refused
-from pipeline.render.audio.filters import SAMPLES, Sound, silence
+from pipeline.render.audio.filters import SAMPLE_RATE, Sound, silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def decode(file: Path | Any, *, longest: float = LONGEST) -> Sound:
     if not file.streams.audio:
         raise Refused("The file has no sound.", code="no_sound")
     stream = file.streams.audio[0]
-    resampler = av.AudioResampler(format="flt", layout="stereo", rate=SAMPLES)
+    resampler = av.AudioResampler(format="flt", layout="stereo", rate=SAMPLE_RATE)
     kept: list[Sound] = []
     there = 0
     for frame in _frames(file, stream):
@@ -43,9 +43,9 @@ def decode(file: Path | Any, *, longest: float = LONGEST) -> Sound:
             part = np.asarray(made.to_ndarray(), np.float32).reshape(-1, 2)
             kept.append(part)
             there += len(part)
-        if there >= longest * SAMPLES:
+        if there >= longest * SAMPLE_RATE:
             break
-    sound = np.concatenate(kept)[: round(longest * SAMPLES)] if kept else silence(0)
+    sound = np.concatenate(kept)[: round(longest * SAMPLE_RATE)] if kept else silence(0)
     # A file may hold what isn't a number.
     return np.nan_to_num(sound, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -67,7 +67,7 @@ def of_speech(speech: Speech) -> Sound:
     frame.sample_rate = speech.rate
     frame.pts = 0
     frame.time_base = Fraction(1, speech.rate)
-    resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLES)
+    resampler = av.AudioResampler(format="flt", layout="mono", rate=SAMPLE_RATE)
     parts = [made.to_ndarray().reshape(-1) for given in (frame, None) for made in resampler.resample(given)]
     voice = np.concatenate(parts)
     return np.stack([voice, voice], axis=1)
@@ -78,13 +78,13 @@ def encode_aac(file: BinaryIO | Path, sound: Sound, *, bits: int = AAC_BITS) -> 
     target = str(file) if isinstance(file, Path) else file
     options = {"movflags": "+faststart"} if isinstance(file, Path) else {}
     with av.open(target, "w", format="mp4", options=options) as out:
-        stream: Any = out.add_stream("aac", rate=SAMPLES, layout="stereo")
+        stream: Any = out.add_stream("aac", rate=SAMPLE_RATE, layout="stereo")
         stream.bit_rate = bits
         for at in range(0, len(sound), _CHUNK):
             part = np.ascontiguousarray(sound[at : at + _CHUNK].T, np.float32)
             frame = av.AudioFrame.from_ndarray(part, format="fltp", layout="stereo")
-            frame.sample_rate = SAMPLES
+            frame.sample_rate = SAMPLE_RATE
             frame.pts = at
-            frame.time_base = Fraction(1, SAMPLES)
+            frame.time_base = Fraction(1, SAMPLE_RATE)
             out.mux(stream.encode(frame))
         out.mux(stream.encode(None))

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 Sound: TypeAlias = NDArray[np.float32]
 """48,000 Hz, of the shape (samples, 2), from -1 to 1."""
-SAMPLES: Final = 48_000
+SAMPLE_RATE: Final = 48_000
 _CHUNK: Final = 4_800
 
 
-def db(amplitude: float) -> float:
+def to_decibels(amplitude: float) -> float:
     return 20 * math.log10(amplitude) if amplitude > 0 else -math.inf
 
 
-def from_db(decibels: float) -> float:
+def from_decibels(decibels: float) -> float:
     return float(10.0 ** (decibels / 20))
 
 
 def silence(seconds: float, *, samples: int | None = None) -> Sound:
-    return np.zeros((round(seconds * SAMPLES) if samples is None else samples, 2), np.float32)
+    return np.zeros((round(seconds * SAMPLE_RATE) if samples is None else samples, 2), np.float32)
 
 
 def run(
@@ -45,12 +45,16 @@ def run(
     graph = Graph()
     given = "flt"
     sources = [
-        graph.add_abuffer(sample_rate=SAMPLES, format=given, layout="stereo", time_base=Fraction(1, SAMPLES))
+        graph.add_abuffer(
+            sample_rate=SAMPLE_RATE, format=given, layout="stereo", time_base=Fraction(1, SAMPLE_RATE)
+        )
         for _ in sounds
     ]
     chain = [graph.add(name, options) for name, options in filters]
     # Whatever a filter prefers, what comes out is what went in.
-    chain.append(graph.add("aformat", f"sample_fmts={given}:channel_layouts=stereo:sample_rates={SAMPLES}"))
+    chain.append(
+        graph.add("aformat", f"sample_fmts={given}:channel_layouts=stereo:sample_rates={SAMPLE_RATE}")
+    )
     sink = graph.add("abuffersink")
     for place, source in enumerate(sources):
         source.link_to(chain[0], 0, place)
@@ -72,9 +76,9 @@ def _frame(part: Sound, at: int, given: str) -> av.AudioFrame:
     frame = av.AudioFrame.from_ndarray(
         np.ascontiguousarray(part, np.float32).reshape(1, -1), format=given, layout="stereo"
     )
-    frame.sample_rate = SAMPLES
+    frame.sample_rate = SAMPLE_RATE
     frame.pts = at
-    frame.time_base = Fraction(1, SAMPLES)
+    frame.time_base = Fraction(1, SAMPLE_RATE)
     return frame
 
 

@@ -15,7 +15,7 @@ import av
 import numpy as np
 
 from pipeline.render.audio.audio_io import AAC_BITS, decode, encode_aac
-from pipeline.render.audio.filters import SAMPLES, Sound, db, from_db, run, silence
+from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run, silence, to_decibels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,12 +74,12 @@ class Mastered:
 
 def measure(sound: Sound) -> Loudness:
     """Integrated loudness and true peak (four times oversampled)."""
-    seconds = len(sound) / SAMPLES
+    seconds = len(sound) / SAMPLE_RATE
     if not len(sound):
         return Loudness(None, _LOWEST, 0.0)
     # A block ends every tenth of a second, so a little silence brings the last one out.
     told = _told(np.concatenate([sound, silence(0.1)]))
-    peak = max(db(float(told.get("lavfi.r128.true_peak", 0.0))), _LOWEST)
+    peak = max(to_decibels(float(told.get("lavfi.r128.true_peak", 0.0))), _LOWEST)
     integrated = float(told.get("lavfi.r128.I", SILENT))
     if seconds < BLOCK or not SILENT < integrated < math.inf:
         return Loudness(None, peak, seconds)
@@ -150,7 +150,7 @@ def _at_target(sound: Sound, gain: float, *, aim: float, ceiling: float) -> tupl
     nearest: tuple[float, Sound, float] | None = None
     for _ in range(_ROUNDS):
         gain = min(gain, GAIN_MOST)
-        limited = _limited(sound * np.float32(from_db(gain)), ceiling)
+        limited = _limited(sound * np.float32(from_decibels(gain)), ceiling)
         found = measure(limited).integrated
         off = aim - (SILENT if found is None else found)
         if nearest is None or abs(off) < abs(nearest[0]):
@@ -166,10 +166,10 @@ def _limited(sound: Sound, ceiling: float) -> Sound:
     """No sample beyond the ceiling, as long as it was. Four times the rate sees the peaks between samples."""
     if measure(sound).peak <= ceiling:
         return sound
-    limit = f"limit={from_db(ceiling):.5f}:attack=5:release=60:level=false:latency=true"
+    limit = f"limit={from_decibels(ceiling):.5f}:attack=5:release=60:level=false:latency=true"
     limited = run(
         [sound],
-        [("aresample", f"{4 * SAMPLES}"), ("alimiter", limit), ("aresample", f"{SAMPLES}")],
+        [("aresample", f"{4 * SAMPLE_RATE}"), ("alimiter", limit), ("aresample", f"{SAMPLE_RATE}")],
     )
     return fitted(limited, len(sound))
 
@@ -189,4 +189,6 @@ def fitted(sound: Sound, samples: int) -> Sound:
     """Cut, or followed by silence."""
     if len(sound) >= samples:
         return sound[:samples]
-    return np.concatenate([sound, silence((samples - len(sound)) / SAMPLES, samples=samples - len(sound))])
+    return np.concatenate(
+        [sound, silence((samples - len(sound)) / SAMPLE_RATE, samples=samples - len(sound))]
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pipeline.render.audio.filters import SAMPLES, Sound, db, from_db, run, silence
+from pipeline.render.audio.filters import SAMPLE_RATE, Sound, from_decibels, run, silence, to_decibels
 from pipeline.render.audio.loudness import fitted, master, measure
 from pipeline.render.video.footage import heard
 from pipeline.render.video.storyboard import Audio
@@ -37,7 +37,7 @@ def mix(*, voice: Sound | None, music: Sound | None, seconds: float, audio: Audi
     speaks, at least 12 and at most 18 dB, is repeated where it is too short, and fades out at the end.
     """
     how = audio or Audio()
-    samples = round(seconds * SAMPLES)
+    samples = round(seconds * SAMPLE_RATE)
     spoken = None if voice is None or not len(voice) else fitted(even(voice), samples)
     if music is None or not len(music):
         return silence(0, samples=samples) if spoken is None else spoken
@@ -53,7 +53,7 @@ def even(voice: Sound) -> Sound:
     if level is None:
         return voice
     # The threshold goes with the voice, so that loud and quiet recordings are treated alike.
-    threshold = from_db(min(max(level - 2.0, -55.0), -1.0))
+    threshold = from_decibels(min(max(level - 2.0, -55.0), -1.0))
     press = f"threshold={threshold:.5f}:ratio=3:attack=8:release=120:knee=4:detection=rms"
     made = run([voice], [("highpass", "f=80:p=2"), ("acompressor", press)])
     return fitted(made, len(voice))
@@ -61,7 +61,7 @@ def even(voice: Sound) -> Sound:
 
 def _repeated(music: Sound, samples: int) -> Sound:
     """At least so long: its end goes over into its beginning, without a gap or a click."""
-    seam = min(round(_SEAM * SAMPLES), len(music) // 2)
+    seam = min(round(_SEAM * SAMPLE_RATE), len(music) // 2)
     made = music
     rising = np.sqrt(np.linspace(0.0, 1.0, seam, dtype=np.float32))[:, None]
     while len(made) < samples and len(music) > seam:
@@ -71,7 +71,7 @@ def _repeated(music: Sound, samples: int) -> Sound:
 
 
 def _faded(sound: Sound, seconds: float) -> Sound:
-    length = min(round(seconds * SAMPLES), len(sound))
+    length = min(round(seconds * SAMPLE_RATE), len(sound))
     if length <= 0:
         return sound
     made = sound.copy()
@@ -92,11 +92,11 @@ def _under(bed: Sound, voice: Sound, how: Audio) -> Sound:
     if loud is None or spoken is None:
         return ducked
     below = min(max(how.music_below, BELOW_LEAST), BELOW_MOST)
-    return ducked * np.float32(from_db(spoken - below - loud))
+    return ducked * np.float32(from_decibels(spoken - below - loud))
 
 
 def _ducked(bed: Sound, voice: Sound, level: float, duck: Duck) -> Sound:
-    threshold = from_db(min(max(level - _DUCKED_BY / (1 - 1 / max(duck.ratio, 1.5)), -59.0), -1.0))
+    threshold = from_decibels(min(max(level - _DUCKED_BY / (1 - 1 / max(duck.ratio, 1.5)), -59.0), -1.0))
     press = (
         f"threshold={threshold:.5f}:ratio={duck.ratio:g}:attack={duck.attack * 1000:g}"
         f":release={duck.release * 1000:g}:knee=2:detection=rms"
@@ -106,11 +106,11 @@ def _ducked(bed: Sound, voice: Sound, level: float, duck: Duck) -> Sound:
 
 def _while_spoken(sound: Sound, voice: Sound) -> Sound:
     """What of it sounds together with the voice."""
-    width = SAMPLES // 50
+    width = SAMPLE_RATE // 50
     blocks = len(voice) // width
     loud = np.abs(voice[: blocks * width]).reshape(blocks, width, 2).max(axis=(1, 2))
     reach = np.ones(2 * round(_SPOKEN / 0.04) + 1)
-    is_loud = loud > from_db(db(float(loud.max(initial=0.0))) - 30)
+    is_loud = loud > from_decibels(to_decibels(float(loud.max(initial=0.0))) - 30)
     # Widened and narrowed again: short rests are filled, and nothing is added at the ends.
     is_near = np.convolve(is_loud, reach, "same") > 0
     is_spoken = np.convolve(~is_near, reach, "same") == 0
@@ -131,16 +131,16 @@ def sound_of(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | Non
 
 def joined(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound:
     """The takes where they belong, as they are. A film's frame is a whole number of samples long."""
-    whole = silence(0, samples=board.frames * SAMPLES // board.fps)
+    whole = silence(0, samples=board.frames * SAMPLE_RATE // board.fps)
     for take in board.audio.takes:
-        start, end = round(take.start * SAMPLES), min(round(take.end * SAMPLES), len(whole))
+        start, end = round(take.start * SAMPLE_RATE), min(round(take.end * SAMPLE_RATE), len(whole))
         with watch(take.asset) as file:
             whole[start:end] = _edged(heard(take.asset, file, take.since, end - start))
     return whole
 
 
 def _edged(sound: Sound) -> Sound:
-    length = min(round(_EDGE * SAMPLES), len(sound) // 2)
+    length = min(round(_EDGE * SAMPLE_RATE), len(sound) // 2)
     rising = np.linspace(0.0, 1.0, length, dtype=np.float32)[:, None]
     sound[:length] *= rising
     sound[len(sound) - length :] *= rising[::-1]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pipeline.render.video.planes import Planes
 
-SAMPLES: Final = 48_000
+SAMPLE_RATE: Final = 48_000
 """A second of sound."""
 _CHUNK: Final = 1_024
 AUDIO_BITS: Final = 160_000
@@ -66,11 +66,11 @@ def encode(
     with av.open(str(path), "w", format="mp4", options=options) as container:
         video = container.add_stream("libx264", rate=fps)
         _set_up(video, size, fps, quality)
-        audio = container.add_stream("aac", rate=SAMPLES)
+        audio = container.add_stream("aac", rate=SAMPLE_RATE)
         audio.layout = "stereo"
         audio.bit_rate = AUDIO_BITS
         audio.profile = "LC"
-        writer = _Writer(container, video, audio, _Sound(sound, frames * SAMPLES // fps))
+        writer = _Writer(container, video, audio, _Sound(sound, frames * SAMPLE_RATE // fps))
         _Pair(draw, writer, size, on_frame).run(frames, fps)
         writer.finish()
 
@@ -108,9 +108,9 @@ class _Sound:
                 part = self._samples[self._at : self._at + size]
                 block[:, : len(part)] = part.T
             frame = av.AudioFrame.from_ndarray(block, format="fltp", layout="stereo")
-            frame.sample_rate = SAMPLES
+            frame.sample_rate = SAMPLE_RATE
             frame.pts = self._at
-            frame.time_base = Fraction(1, SAMPLES)
+            frame.time_base = Fraction(1, SAMPLE_RATE)
             made.append(frame)
             self._at += size
         return made
@@ -126,7 +126,7 @@ class _Writer:
         frame.pts = number
         frame.time_base = Fraction(1, fps)
         self._container.mux(self._video.encode(frame))
-        for chunk in self._sound.until((number + 1) * SAMPLES // fps):
+        for chunk in self._sound.until((number + 1) * SAMPLE_RATE // fps):
             self._container.mux(self._audio.encode(chunk))
 
     def finish(self) -> None:

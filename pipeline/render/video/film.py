@@ -15,7 +15,7 @@ from pipeline.plugins import Refused
 from pipeline.render.audio import audio_io, loudness, mix
 from pipeline.render.video import storyboard_json, verify
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.encode import AUDIO_BITS, SAMPLES, Quality, encode
+from pipeline.render.video.encode import AUDIO_BITS, SAMPLE_RATE, Quality, encode
 from pipeline.render.video.planes import blank, to_rgb
 from pipeline.render.video.storyboard import UnusableAsset
 
@@ -186,7 +186,7 @@ def sound_of(path: Path) -> NDArray[np.float32]:
     """The samples of a file of ours, at 48 kHz and in stereo. Raises `UnusableAsset`."""
     try:
         with av.open(str(path)) as container:
-            resampler = av.AudioResampler(format="fltp", layout="stereo", rate=SAMPLES)
+            resampler = av.AudioResampler(format="fltp", layout="stereo", rate=SAMPLE_RATE)
             parts: list[Plane | Any] = [
                 piece.to_ndarray()
                 for frame in (*container.decode(audio=0), None)

@@ -13,7 +13,7 @@ import av
 import numpy as np
 from av.video.reformatter import ColorRange, Colorspace
 
-from pipeline.render.audio.filters import SAMPLES, Sound, silence
+from pipeline.render.audio.filters import SAMPLE_RATE, Sound, silence
 from pipeline.render.probe import HEAD_BYTES, demuxer_of
 from pipeline.render.video.planes import Planes, of_frame
 from pipeline.render.video.storyboard import UnusableAsset
@@ -245,8 +245,8 @@ def heard(name: str, file: BinaryIO, since: float, samples: int) -> Sound:
         zero = _zero(opened)
         target = max(0, round((since + zero - _LEAD) / stream.time_base))
         opened.seek(target, stream=stream, backward=True)
-        for start, part in _pieces(opened, stream, zero, until=since + samples / SAMPLES):
-            _lay(made, part, round((start - since) * SAMPLES))
+        for start, part in _pieces(opened, stream, zero, until=since + samples / SAMPLE_RATE):
+            _lay(made, part, round((start - since) * SAMPLE_RATE))
     # A file may hold what isn't a number.
     return np.nan_to_num(made, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -287,7 +287,7 @@ def _sounding(opened: Any, stream: Any) -> Iterator[Any]:
 
 
 def _resampler() -> Any:
-    return av.AudioResampler(format="flt", layout="stereo", rate=SAMPLES)
+    return av.AudioResampler(format="flt", layout="stereo", rate=SAMPLE_RATE)
 
 
 def _floats(frame: Any) -> Sound:

@@ -13,7 +13,7 @@ from pipeline.render.image import draw_picture
 from pipeline.render.plan import Picture
 from pipeline.render.video import planes
 from pipeline.render.video.compose import Composer
-from pipeline.render.video.encode import SAMPLES, Quality, encode
+from pipeline.render.video.encode import SAMPLE_RATE, Quality, encode
 from pipeline.render.video.storyboard import (
     Crop,
     Motion,
@@ -79,10 +79,10 @@ def test_frames_of_other_lengths_are_noticed(tmp_path):
     with av.open(str(path), "w") as container:
         video = container.add_stream("libx264", rate=30)
         video.width, video.height, video.pix_fmt = 64, 64, "yuv420p"
-        audio = container.add_stream("aac", rate=SAMPLES)
+        audio = container.add_stream("aac", rate=SAMPLE_RATE)
         audio.layout = "stereo"
         silent = av.AudioFrame.from_ndarray(np.zeros((2, 1024), np.float32), format="fltp", layout="stereo")
-        silent.sample_rate, silent.pts = SAMPLES, 0
+        silent.sample_rate, silent.pts = SAMPLE_RATE, 0
         for pts in (0, 1, 2, 4, 5):
             one = av.VideoFrame(64, 64, "yuv420p")
             one.pts, one.time_base = pts, Fraction(1, 30)
@@ -100,8 +100,10 @@ def test_frames_of_other_lengths_are_noticed(tmp_path):
 
 
 def test_the_sound_is_as_long_as_the_picture_and_at_its_place(tmp_path):
-    sound = np.zeros((SAMPLES, 2), np.float32)
-    sound[SAMPLES // 2 :] = 0.5 * np.sin(np.arange(SAMPLES // 2) * 2 * np.pi * 440 / SAMPLES)[:, None]
+    sound = np.zeros((SAMPLE_RATE, 2), np.float32)
+    sound[SAMPLE_RATE // 2 :] = (
+        0.5 * np.sin(np.arange(SAMPLE_RATE // 2) * 2 * np.pi * 440 / SAMPLE_RATE)[:, None]
+    )
 
     path = film(tmp_path / "a.mp4", board(), sound=sound)
 
@@ -109,9 +111,9 @@ def test_the_sound_is_as_long_as_the_picture_and_at_its_place(tmp_path):
         parts = [one.to_ndarray()[0] for one in container.decode(audio=0)]
     heard = np.concatenate(parts)
     loud = np.flatnonzero(np.abs(heard) > 0.1)
-    assert abs(loud[0] / SAMPLES - 0.5) < 0.01
-    assert abs(loud[-1] / SAMPLES - 1.0) < 0.03, "silence follows where the sound ends"
-    assert abs(len(heard) / SAMPLES - 2.0) < 1 / 30
+    assert abs(loud[0] / SAMPLE_RATE - 0.5) < 0.01
+    assert abs(loud[-1] / SAMPLE_RATE - 1.0) < 0.03, "silence follows where the sound ends"
+    assert abs(len(heard) / SAMPLE_RATE - 2.0) < 1 / 30
 
 
 @pytest.mark.parametrize(

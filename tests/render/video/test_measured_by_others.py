@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pipeline.render.audio.audio_io import of_speech
-from pipeline.render.audio.filters import SAMPLES
+from pipeline.render.audio.filters import SAMPLE_RATE
 from pipeline.render.audio.loudness import PEAK, SLACK, TARGET, master
 from pipeline.render.audio.mix import mix
 from pipeline.render.captions import cards
@@ -77,7 +77,7 @@ def board(spoken):
 def film(board, spoken, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("film")
     (folder / "dot.png").write_bytes(dot(at=DOT))
-    music = 0.05 * np.sin(np.arange(5 * SAMPLES) * 2 * np.pi * 220 / SAMPLES).astype(np.float32)
+    music = 0.05 * np.sin(np.arange(5 * SAMPLE_RATE) * 2 * np.pi * 220 / SAMPLE_RATE).astype(np.float32)
     sound = mix(voice=of_speech(spoken), music=np.stack([music, music], axis=1), seconds=board.duration)
     mastered = master(sound)
     assert mastered.note == ""
