@@ -67,7 +67,7 @@ _BY_SCRIPT: Final = {
 }
 
 
-def said_in(table: Mapping[str, _Said], language: str) -> _Said | None:
+def for_language(table: Mapping[str, _Said], language: str) -> _Said | None:
     """What a table by language has for a tag: traditional Chinese is apart, and Norwegian is one."""
     base, *rest = language.lower().replace("_", "-").split("-")
     if base == "zh" and not _TRADITIONAL_TAGS.isdisjoint(rest):

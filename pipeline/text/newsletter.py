@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.text.language_detection import said_in
+from pipeline.text.language_detection import for_language
 from pipeline.text.normalization import markdown_to_text
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def body_of(title: str, sections: Sequence[Section], *, language: str = "") -> s
 
 def read_more(language: str) -> str:
     """What stands on the link to the whole story."""
-    return said_in(READ_MORE, language) or READ_MORE["en"]
+    return for_language(READ_MORE, language) or READ_MORE["en"]
 
 
 def sections_of(title: str, body: str) -> tuple[Section, ...]:

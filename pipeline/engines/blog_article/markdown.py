@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from pipeline.text.language_detection import said_in
+from pipeline.text.language_detection import for_language
 from pipeline.text.normalization import plain_text
 from pipeline.text.sentence_edits import collapse, is_balanced
 from pipeline.text.sentences import split_sentences
@@ -225,7 +225,7 @@ class Taken:
 
 def phrases(language: str) -> Phrases:
     """Those of the language, English for one that has none."""
-    return said_in(_PHRASES, language) or _PHRASES["en"]
+    return for_language(_PHRASES, language) or _PHRASES["en"]
 
 
 def escaped(words: str) -> str:

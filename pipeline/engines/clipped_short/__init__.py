@@ -249,7 +249,7 @@ class ClippedShort(Engine):
 
 def _worded(clip: Clip, span: Span, body: str) -> tuple[Word, ...]:
     """The captions' words: those of the text, at the times of those that were heard."""
-    heard = clipped.said_in(clip.words, span)
+    heard = clipped.words_within(clip.words, span)
     said = body.split()
     if len(said) != len(heard):
         message = (
@@ -351,7 +351,7 @@ def _check_script(draft: Draft, source: SourceText) -> Check:
     clip = source.material.spoken if source.material is not None else None
     span = next(iter(ClippedShort().spans(draft)), None)
     said = (
-        [word.t for word in clipped.said_in(clip.words, span)]
+        [word.t for word in clipped.words_within(clip.words, span)]
         if clip is not None and span is not None
         else []
     )

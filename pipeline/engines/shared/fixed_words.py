@@ -16,7 +16,7 @@ from pipeline.render.typography.clusters import missing, named
 from pipeline.render.typography.typeset import typeset
 from pipeline.render.video.storyboard import faults, outside
 from pipeline.render.video.templates.parts import Cast
-from pipeline.text.language_detection import said_in
+from pipeline.text.language_detection import for_language
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.sentence_edits import collapse, drawn_length, drop_asides, first_words, is_clean, is_wide
 
@@ -121,12 +121,12 @@ def fixed_words(language: str) -> Fixed:
 
 
 def known_words(language: str) -> Fixed | None:
-    return said_in(_BY_LANGUAGE, language)
+    return for_language(_BY_LANGUAGE, language)
 
 
 def source_word(language: str) -> str:
     """“Source” in the language of a tag; in English where nobody has told us."""
-    return said_in(_SOURCE, language) or "Source"
+    return for_language(_SOURCE, language) or "Source"
 
 
 def caption_of(answer: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from pipeline.platforms.base import Account, AccountInfo, Api, CannotTell, Pace,
 from pipeline.platforms.fitting import FITTING, fit
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, fail_by, said_in
+from pipeline.platforms.telegram.errors import RIGHTS, WHAT, Moved, description_of, fail_by
 from pipeline.platforms.uploads import File, file_of, multipart
 from pipeline.plugins import (
     ConfigInvalid,
@@ -297,7 +297,7 @@ def _read(
 def _delete(account: Account, chat: str, number: str, *, http: Client, now: datetime) -> None:
     response = _post(ask, account, "deleteMessage", {"chat_id": chat, "message_id": number}, http=http)
     answer = json_object(response.body) or {}
-    words = said_in(answer).lower()
+    words = description_of(answer).lower()
     if answer.get("ok") is True or "message to delete not found" in words:
         return
     if "message can't be deleted" in words:

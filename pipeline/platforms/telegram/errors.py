@@ -103,7 +103,7 @@ class Moved(Exception):
         self.chat = chat
 
 
-def said_in(answer: Mapping[str, Any]) -> str:
+def description_of(answer: Mapping[str, Any]) -> str:
     words = answer.get("description")
     return words[: http_calls.WORDS] if isinstance(words, str) else ""
 
@@ -123,7 +123,7 @@ def fail_by(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
         response,
         what=WHAT,
         code="",
-        words=said_in(answer),
+        words=description_of(answer),
         now=now,
         is_commit=is_commit,
         after=after,

@@ -63,7 +63,7 @@ def frames_of(span: Span) -> int:
     return max(1, round((span.end - span.start) * FPS))
 
 
-def said_in(words: Sequence[Word], span: Span) -> tuple[Word, ...]:
+def words_within(words: Sequence[Word], span: Span) -> tuple[Word, ...]:
     """The words that are spoken wholly within, with times from the span's beginning."""
     return tuple(
         Word(word.t, max(word.start - span.start, 0.0), word.end - span.start)
