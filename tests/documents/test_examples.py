@@ -17,7 +17,7 @@ from config.core import task_runs, work_queue
 from config.core.api.jsonio import dump
 from config.core.http_client import shared
 from pipeline import events
-from pipeline.ingest.collect import dry_run, task
+from pipeline.ingest.collect import source_preview, task
 from pipeline.outlets import simulation
 from pipeline.sources.base import Entry, Fetch
 from tests.documents.flow import NOON, OPERATOR, PUBLIC_URL, Flow, Normal
@@ -68,7 +68,7 @@ def flow(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, httpserver: H
     monkeypatch.setattr(work_queue, "database_now", timezone.now)
     monkeypatch.setattr(simulation, "made_up_metrics", lambda *_: METRICS)
     monkeypatch.setattr(task, "_jitter", lambda: 0.0)
-    monkeypatch.setattr(dry_run, "fetch", lambda *_, **__: LISTED)
+    monkeypatch.setattr(source_preview, "fetch", lambda *_, **__: LISTED)
     httpserver.expect_request("/hook").respond_with_data("")
     with time_machine.travel(NOON, tick=False) as traveller:
         run = Flow(traveller.shift, httpserver.url_for("/hook"))

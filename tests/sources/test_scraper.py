@@ -12,7 +12,7 @@ from config.core.http_client import AddressRefused, ConnectFailed, ResponseTooLa
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources import scraper
 from pipeline.sources.base import Entry, Media
-from pipeline.sources.limited_child import LimitedChild
+from pipeline.sources.isolated_child import IsolatedChild
 from pipeline.sources.scraper import PLUGIN
 from pipeline.sources.web_pages import text as page_text
 from pipeline.sources.web_pages import visit
@@ -38,14 +38,14 @@ def pauses(monkeypatch) -> list[float]:
 
 @pytest.fixture(scope="module")
 def child():
-    with LimitedChild(page_text.CHILD, library="trafilatura") as shared:
+    with IsolatedChild(page_text.CHILD, library="trafilatura") as shared:
         yield shared
 
 
 @pytest.fixture(autouse=True)
 def one_child(child, monkeypatch):
     """One reader for all: starting it costs more than everything that is asked of it here."""
-    monkeypatch.setattr(page_text, "LimitedChild", lambda *_, **__: child)
+    monkeypatch.setattr(page_text, "IsolatedChild", lambda *_, **__: child)
     monkeypatch.setattr(page_text.PageReader, "__exit__", lambda *_: None)
 
 

@@ -10,8 +10,8 @@ from pipeline.ingest.collect.crud import (
     register,
     restore,
 )
-from pipeline.ingest.collect.dry_run import Preview, Previewed, preview
 from pipeline.ingest.collect.entry_log import forget as forget_entries
+from pipeline.ingest.collect.source_preview import Preview, Previewed, preview
 from pipeline.ingest.collect.task import DELISTED_WAIT, MESSAGE_CHARACTERS, give_up, interval_of, poll
 from pipeline.ingest.collect.validation import (
     SourcesExceeded,

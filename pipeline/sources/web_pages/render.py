@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from config.core.http_client import OutboundError
 from pipeline.limits import PAGE_BYTES
 from pipeline.plugins import Refused, Unavailable
-from pipeline.sources.limited_child import exchange, folder_of
+from pipeline.sources.isolated_child import exchange, folder_of
 from pipeline.sources.web_pages.visit import Problem, Visit
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from pipeline.plugins import TryLater
-from pipeline.sources.limited_child import ChildFailed, LimitedChild, NoProcess
+from pipeline.sources.isolated_child import ChildFailed, IsolatedChild, NoProcess
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -76,7 +76,7 @@ class PageReader:
     """Reads one document after another in one child, which it starts at the first and kills in the end."""
 
     def __init__(self, *, robot: str) -> None:
-        self._child = LimitedChild(CHILD, library="trafilatura")
+        self._child = IsolatedChild(CHILD, library="trafilatura")
         self._robot = robot
 
     def __enter__(self) -> Self:

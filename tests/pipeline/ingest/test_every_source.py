@@ -9,7 +9,7 @@ from pytest_httpserver import HTTPServer
 from pipeline import plugins
 from pipeline.sources import scraper
 from pipeline.sources.base import Source
-from pipeline.sources.limited_child import LimitedChild
+from pipeline.sources.isolated_child import IsolatedChild
 from pipeline.sources.web_pages import text, visit
 from tests.pipeline.ingest.every_source import feeds, lanes, pages, pushes, tiktoks, videos
 from tests.pipeline.ingest.every_source.world import CASES, World, is_sentence
@@ -27,7 +27,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def reader():
-    with LimitedChild(text.CHILD, library="trafilatura") as child:
+    with IsolatedChild(text.CHILD, library="trafilatura") as child:
         yield child
 
 
@@ -36,7 +36,7 @@ def world(workspace, clock, server, reader, settings, monkeypatch):
     server.clear()
     caches["counts"].clear()
     # One reader of pages for all: starting it costs more than everything that is asked of it here.
-    monkeypatch.setattr(text, "LimitedChild", lambda *_, **__: reader)
+    monkeypatch.setattr(text, "IsolatedChild", lambda *_, **__: reader)
     monkeypatch.setattr(text.PageReader, "__exit__", lambda *_: None)
     monkeypatch.setattr(visit, "pause", lambda _: None)
     # A busy machine must not run out of it.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.sources import limited_child
-from pipeline.sources.limited_child import ChildFailed, LimitedChild, NoProcess
+from pipeline.sources import isolated_child
+from pipeline.sources.isolated_child import ChildFailed, IsolatedChild, NoProcess
 
 PROGRAM = """
 import json, os, sys, time
@@ -34,7 +34,7 @@ while line := sys.stdin.buffer.readline():
 def child(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    with LimitedChild(program, library="lxml") as made:
+    with IsolatedChild(program, library="lxml") as made:
         yield made
 
 
@@ -70,7 +70,7 @@ def test_child_that_gives_no_answer_is_ended_and_replaced(child, do, document, i
 def test_child_ends_with_its_user(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    with LimitedChild(program, library="lxml") as child:
+    with IsolatedChild(program, library="lxml") as child:
         pid = ask(child, "answer")["pid"]
         open_before = len(list(Path("/proc/self/fd").iterdir()))
     assert not Path(f"/proc/{pid}").exists()
@@ -81,7 +81,7 @@ def test_machine_that_starts_no_process_says_so(child, monkeypatch):
     def fail(*_, **__):
         raise OSError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(limited_child.subprocess, "Popen", fail)
+    monkeypatch.setattr(isolated_child.subprocess, "Popen", fail)
     with pytest.raises(NoProcess):
         ask(child, "answer")
     assert subprocess.Popen is fail
@@ -89,4 +89,4 @@ def test_machine_that_starts_no_process_says_so(child, monkeypatch):
 
 def test_library_that_is_missing_is_our_own_fault(tmp_path):
     with pytest.raises(RuntimeError):
-        LimitedChild(tmp_path / "program.py", library="not_there")
+        IsolatedChild(tmp_path / "program.py", library="not_there")

@@ -34,7 +34,7 @@ class NoProcess(Exception):
     """The machine could start no further process."""
 
 
-class LimitedChild:
+class IsolatedChild:
     """Runs a Python file of ours, isolated from the environment; started by the first question.
 
     A question is a line of JSON and a document, an answer a line of JSON. The child limits its own CPU time and
