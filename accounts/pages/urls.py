@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 
 from accounts.pages import invitation, landing, members, notices, profile, workspace
-from accounts.pages.keys import views as keys
+from accounts.pages.keys import views as key_views
 from accounts.pages.workspace_view import page_path, register_ids
 
 register_ids("ws", "tok", "usr", "inv")
@@ -14,15 +14,15 @@ urlpatterns = [
     path("account/profile", profile.profile, name="profile"),
     re_path(r"^invitations/(?P<token>[A-Za-z0-9_-]{43})$", invitation.invitation, name="invitation"),
     page_path("settings/access", workspace.access, "access"),
-    page_path("settings/keys", keys.keys, "keys"),
-    page_path("settings/keys/new", keys.create, "key_create"),
-    page_path("settings/keys/revoke-all", keys.revoke_all, "key_revoke_all"),
-    page_path("settings/keys/<tok:token_id>", keys.key, "key"),
-    page_path("settings/keys/<tok:token_id>/requests", keys.requests, "key_requests"),
-    page_path("settings/keys/<tok:token_id>/secret", keys.secret, "key_secret"),
-    page_path("settings/keys/<tok:token_id>/rotate", keys.rotate, "key_rotate"),
-    page_path("settings/keys/<tok:token_id>/revoke", keys.revoke, "key_revoke"),
-    page_path("settings/keys/<tok:token_id>/undo", keys.unrevoke, "key_unrevoke"),
+    page_path("settings/keys", key_views.keys, "keys"),
+    page_path("settings/keys/new", key_views.create, "key_create"),
+    page_path("settings/keys/revoke-all", key_views.revoke_all, "key_revoke_all"),
+    page_path("settings/keys/<tok:token_id>", key_views.key, "key"),
+    page_path("settings/keys/<tok:token_id>/requests", key_views.requests, "key_requests"),
+    page_path("settings/keys/<tok:token_id>/secret", key_views.secret, "key_secret"),
+    page_path("settings/keys/<tok:token_id>/rotate", key_views.rotate, "key_rotate"),
+    page_path("settings/keys/<tok:token_id>/revoke", key_views.revoke, "key_revoke"),
+    page_path("settings/keys/<tok:token_id>/undo", key_views.unrevoke, "key_unrevoke"),
     page_path("settings/members", members.listed, "members"),
     page_path("settings/members/invite", members.invite, "member_invite"),
     page_path("settings/members/restore", members.restore, "member_restore"),

@@ -4,35 +4,42 @@ from django.urls import path, register_converter
 
 from accounts.pages.workspace_view import page_path, register_ids
 from pipeline.pages import defaults, home, manual_publish, usage
-from pipeline.pages.calendar import fill_week, move
-from pipeline.pages.calendar import page as calendar
+from pipeline.pages.calendar import fill_week as calendar_fill_week
+from pipeline.pages.calendar import move as calendar_move
+from pipeline.pages.calendar import page as calendar_page
 from pipeline.pages.failures import actions as failure_actions
-from pipeline.pages.failures import page as failures
-from pipeline.pages.inbound import views as inbound
+from pipeline.pages.failures import page as failure_page
+from pipeline.pages.inbound import views as inbound_views
 from pipeline.pages.items import actions as item_actions
 from pipeline.pages.items import detail as item_detail
 from pipeline.pages.items import edit as item_edit
-from pipeline.pages.items import listing as items
-from pipeline.pages.items import publish, recurrence_form, storyboard
-from pipeline.pages.new import views as new
-from pipeline.pages.newsletters import subscribers
+from pipeline.pages.items import listing as item_listing
+from pipeline.pages.items import publish as item_publish
+from pipeline.pages.items import recurrence_form as item_recurrence_form
+from pipeline.pages.items import storyboard as item_storyboard
+from pipeline.pages.new import views as new_views
+from pipeline.pages.newsletters import subscribers as newsletter_subscribers
 from pipeline.pages.outlets import actions as outlet_actions
-from pipeline.pages.outlets import connect, oauth
+from pipeline.pages.outlets import connect as outlet_connect
 from pipeline.pages.outlets import detail as outlet_detail
-from pipeline.pages.outlets import listing as outlets
-from pipeline.pages.personas import branding, drafts, editor
-from pipeline.pages.personas import listing as personas
+from pipeline.pages.outlets import listing as outlet_listing
+from pipeline.pages.outlets import oauth as outlet_oauth
+from pipeline.pages.personas import branding as persona_branding
+from pipeline.pages.personas import drafts as persona_drafts
+from pipeline.pages.personas import editor as persona_editor
+from pipeline.pages.personas import listing as persona_listing
 from pipeline.pages.queues import edit as queue_edit
-from pipeline.pages.queues import hold
-from pipeline.pages.queues import views as queues
+from pipeline.pages.queues import hold as queue_hold
+from pipeline.pages.queues import views as queue_views
 from pipeline.pages.review import actions as review_actions
 from pipeline.pages.review import edit as review_edit
-from pipeline.pages.review import page as review
-from pipeline.pages.series import views as series
+from pipeline.pages.review import page as review_page
+from pipeline.pages.series import views as series_views
 from pipeline.pages.sources import actions as source_actions
-from pipeline.pages.sources import create, lanes
-from pipeline.pages.sources import views as sources
-from pipeline.pages.topics import pool
+from pipeline.pages.sources import create as source_create
+from pipeline.pages.sources import lanes as source_lanes
+from pipeline.pages.sources import views as source_views
+from pipeline.pages.topics import pool as topic_pool
 
 register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que", "pln", "ser")
 
@@ -64,112 +71,124 @@ _LETTER = "outlets/<out:out>"
 _DELIVERIES = "sources/<src:src>/deliveries"
 
 urlpatterns = [
-    page_path(_DELIVERIES, inbound.source_deliveries, "source_deliveries"),
-    page_path(f"{_DELIVERIES}/<ind:ind>", inbound.source_delivery, "source_delivery"),
-    page_path(f"{_DELIVERIES}/<ind:ind>/replay", inbound.source_delivery_replay, "source_delivery_replay"),
-    page_path("sources/<src:src>/dry-run", inbound.source_dry_run, "source_dry_run"),
-    page_path("sources/<src:src>/secret", inbound.source_secret, "source_secret"),
-    page_path("sources/<src:src>/secret/rotate", inbound.source_secret_rotate, "source_secret_rotate"),
+    page_path(_DELIVERIES, inbound_views.source_deliveries, "source_deliveries"),
+    page_path(f"{_DELIVERIES}/<ind:ind>", inbound_views.source_delivery, "source_delivery"),
+    page_path(
+        f"{_DELIVERIES}/<ind:ind>/replay", inbound_views.source_delivery_replay, "source_delivery_replay"
+    ),
+    page_path("sources/<src:src>/dry-run", inbound_views.source_dry_run, "source_dry_run"),
+    page_path("sources/<src:src>/secret", inbound_views.source_secret, "source_secret"),
+    page_path("sources/<src:src>/secret/rotate", inbound_views.source_secret_rotate, "source_secret_rotate"),
     page_path("", home.home, "home"),
-    page_path("new/", new.making, "making"),
-    page_path("new/<raw:raw>", new.made, "made"),
-    page_path("items/", items.items_page, "items_page"),
+    page_path("new/", new_views.making, "making"),
+    page_path("new/<raw:raw>", new_views.made, "made"),
+    page_path("items/", item_listing.items_page, "items_page"),
     page_path(_ITEM, item_detail.item_page, "item_page"),
     page_path(f"{_ITEM}/approve", item_actions.item_approve, "item_approve"),
     page_path(f"{_ITEM}/reject", item_actions.item_reject, "item_reject"),
     page_path(f"{_ITEM}/restore", item_actions.item_restore, "item_restore"),
     page_path(f"{_ITEM}/retry", item_actions.item_retry, "item_retry"),
     page_path(f"{_ITEM}/regenerate", item_actions.item_regenerate, "item_regenerate"),
-    page_path(f"{_ITEM}/recurring", recurrence_form.item_recurring, "item_recurring"),
-    page_path(f"{_ITEM}/recurring/stop", recurrence_form.item_recurring_stop, "item_recurring_stop"),
+    page_path(f"{_ITEM}/recurring", item_recurrence_form.item_recurring, "item_recurring"),
+    page_path(f"{_ITEM}/recurring/stop", item_recurrence_form.item_recurring_stop, "item_recurring_stop"),
     page_path(f"{_ITEM}/choose", item_actions.item_choose, "item_choose"),
     page_path(f"{_ITEM}/cancel", item_actions.item_cancel, "item_cancel"),
-    page_path(f"{_ITEM}/publish", publish.item_publish, "item_publish"),
+    page_path(f"{_ITEM}/publish", item_publish.item_publish, "item_publish"),
     page_path(f"{_ITEM}/edit", item_edit.item_edit, "item_edit"),
-    page_path(f"{_ITEM}/storyboard", storyboard.item_storyboard, "item_storyboard"),
+    page_path(f"{_ITEM}/storyboard", item_storyboard.item_storyboard, "item_storyboard"),
     page_path(f"{_ITEM}/back", item_edit.item_back, "item_back"),
     page_path(f"{_PUBLICATION}/retry", item_actions.publication_retry, "publication_retry"),
     page_path(f"{_PUBLICATION}/reconcile", item_actions.publication_reconcile, "publication_reconcile"),
     page_path(f"{_PUBLICATION}/remove", item_actions.publication_remove, "publication_remove"),
-    page_path("review/", review.review, "review"),
-    page_path("review/rows", review.review_rows, "review_rows"),
-    page_path("review/news", review.review_news, "review_news"),
+    page_path("review/", review_page.review, "review"),
+    page_path("review/rows", review_page.review_rows, "review_rows"),
+    page_path("review/news", review_page.review_news, "review_news"),
     page_path("review/decide", review_actions.review_decide, "review_decide"),
     page_path("review/undo", review_actions.review_undo, "review_undo"),
-    page_path("review/<gen:gen>", review.review_card, "review_card"),
+    page_path("review/<gen:gen>", review_page.review_card, "review_card"),
     page_path("review/<gen:gen>/edit", review_edit.review_edit, "review_edit"),
-    page_path("sources/", sources.sources, "sources_page"),
-    page_path("sources/add", create.source_add, "source_add"),
-    page_path("sources/add/choose", create.source_choose, "source_choose"),
-    page_path("sources/add/lane", lanes.lane_add, "lane_add"),
-    page_path(_SOURCE, sources.source, "source_page"),
+    page_path("sources/", source_views.sources, "sources_page"),
+    page_path("sources/add", source_create.source_add, "source_add"),
+    page_path("sources/add/choose", source_create.source_choose, "source_choose"),
+    page_path("sources/add/lane", source_lanes.lane_add, "lane_add"),
+    page_path(_SOURCE, source_views.source, "source_page"),
     page_path(f"{_SOURCE}/edit", source_actions.source_edit, "source_edit"),
     page_path(f"{_SOURCE}/pause", source_actions.source_pause, "source_pause"),
     page_path(f"{_SOURCE}/poll", source_actions.source_poll, "source_poll_now"),
     page_path(f"{_SOURCE}/delete", source_actions.source_delete, "source_delete"),
     page_path(f"{_SOURCE}/restore", source_actions.source_restore, "source_restore"),
     page_path(f"{_SOURCE}/entries/<raw:raw>/admit", source_actions.source_admit, "source_admit"),
-    page_path("personas/", personas.personas, "personas"),
-    page_path("personas/new", personas.persona_create, "persona_create"),
-    page_path("personas/draft", drafts.persona_draft_ask, "persona_draft_ask"),
-    page_path("personas/drafts/<pdr:pdr>", drafts.persona_draft, "persona_draft"),
-    page_path("personas/drafts/<pdr:pdr>/retry", drafts.persona_draft_retry, "persona_draft_retry"),
-    page_path(f"{_PERSONA}/draft", drafts.persona_draft_for, "persona_draft_for"),
-    page_path(_PERSONA, editor.persona, "persona"),
-    page_path(f"{_PERSONA}/look", branding.persona_look, "persona_look"),
-    page_path(f"{_PERSONA}/versions", editor.persona_versions, "persona_versions"),
-    page_path(f"{_PERSONA}/back", editor.persona_back, "persona_back"),
-    page_path(f"{_PERSONA}/delete", personas.persona_delete, "persona_delete"),
-    page_path(f"{_PERSONA}/restore", personas.persona_restore, "persona_restore"),
-    page_path(f"{_PERSONA}/topics", pool.topics, "topics"),
-    page_path(f"{_PERSONA}/topics/add", pool.topic_add, "topic_add"),
-    page_path(_TOPIC, pool.topic, "topic"),
-    page_path(f"{_TOPIC}/pause", pool.topic_pause, "topic_pause"),
-    page_path(f"{_TOPIC}/delete", pool.topic_delete, "topic_delete"),
-    page_path(f"{_TOPIC}/restore", pool.topic_restore, "topic_restore"),
-    page_path("outlets/", outlets.outlets, "outlets_page"),
-    page_path("outlets/add", outlets.outlet_add, "outlet_add"),
-    page_path("outlets/add/<kind:kind>", connect.outlet_connect, "outlet_connect"),
-    page_path("outlets/connect/<kind:kind>", oauth.start, "outlet_oauth_start"),
-    path("outlets/connect/<kind:kind>/callback", oauth.callback, name="outlet_oauth_callback"),
+    page_path("personas/", persona_listing.personas, "personas"),
+    page_path("personas/new", persona_listing.persona_create, "persona_create"),
+    page_path("personas/draft", persona_drafts.persona_draft_ask, "persona_draft_ask"),
+    page_path("personas/drafts/<pdr:pdr>", persona_drafts.persona_draft, "persona_draft"),
+    page_path("personas/drafts/<pdr:pdr>/retry", persona_drafts.persona_draft_retry, "persona_draft_retry"),
+    page_path(f"{_PERSONA}/draft", persona_drafts.persona_draft_for, "persona_draft_for"),
+    page_path(_PERSONA, persona_editor.persona, "persona"),
+    page_path(f"{_PERSONA}/look", persona_branding.persona_look, "persona_look"),
+    page_path(f"{_PERSONA}/versions", persona_editor.persona_versions, "persona_versions"),
+    page_path(f"{_PERSONA}/back", persona_editor.persona_back, "persona_back"),
+    page_path(f"{_PERSONA}/delete", persona_listing.persona_delete, "persona_delete"),
+    page_path(f"{_PERSONA}/restore", persona_listing.persona_restore, "persona_restore"),
+    page_path(f"{_PERSONA}/topics", topic_pool.topics, "topics"),
+    page_path(f"{_PERSONA}/topics/add", topic_pool.topic_add, "topic_add"),
+    page_path(_TOPIC, topic_pool.topic, "topic"),
+    page_path(f"{_TOPIC}/pause", topic_pool.topic_pause, "topic_pause"),
+    page_path(f"{_TOPIC}/delete", topic_pool.topic_delete, "topic_delete"),
+    page_path(f"{_TOPIC}/restore", topic_pool.topic_restore, "topic_restore"),
+    page_path("outlets/", outlet_listing.outlets, "outlets_page"),
+    page_path("outlets/add", outlet_listing.outlet_add, "outlet_add"),
+    page_path("outlets/add/<kind:kind>", outlet_connect.outlet_connect, "outlet_connect"),
+    page_path("outlets/connect/<kind:kind>", outlet_oauth.start, "outlet_oauth_start"),
+    path("outlets/connect/<kind:kind>/callback", outlet_oauth.callback, name="outlet_oauth_callback"),
     page_path(_OUTLET, outlet_detail.outlet, "outlet_page"),
     page_path(f"{_OUTLET}/edit", outlet_detail.outlet_edit, "outlet_edit"),
-    page_path(f"{_OUTLET}/reconnect", connect.outlet_reconnect, "outlet_reconnect"),
-    page_path(f"{_OUTLET}/secret", connect.outlet_secret, "outlet_secret"),
+    page_path(f"{_OUTLET}/reconnect", outlet_connect.outlet_reconnect, "outlet_reconnect"),
+    page_path(f"{_OUTLET}/secret", outlet_connect.outlet_secret, "outlet_secret"),
     page_path(f"{_OUTLET}/switch", outlet_actions.outlet_switch, "outlet_switch"),
     page_path(f"{_OUTLET}/default", outlet_actions.outlet_default, "outlet_default"),
     page_path(f"{_OUTLET}/disconnect", outlet_actions.outlet_disconnect, "outlet_disconnect"),
     page_path(f"{_PUBLICATION}/package", manual_publish.package, "package"),
-    page_path(f"{_LETTER}/subscribers", subscribers.subscribers, "subscribers"),
-    page_path(f"{_LETTER}/subscribers/add", subscribers.subscriber_add, "subscriber_add"),
-    page_path(f"{_LETTER}/subscribers/import", subscribers.subscribers_import, "subscribers_import"),
-    page_path(f"{_LETTER}/subscribers/export", subscribers.subscribers_export, "subscribers_export"),
-    page_path(f"{_LETTER}/subscribers/<sub:sub>/remove", subscribers.subscriber_remove, "subscriber_remove"),
-    page_path(f"{_LETTER}/mailings/<mlg:mlg>/stop", subscribers.mailing_stop, "mailing_stop"),
-    page_path(f"{_LETTER}/mailings/<mlg:mlg>/resume", subscribers.mailing_resume, "mailing_resume"),
-    page_path("calendar/", calendar.calendar, "calendar"),
-    page_path("calendar/fill", fill_week.calendar_fill, "calendar_fill"),
-    page_path("calendar/plans/<pln:pln>/undo", fill_week.calendar_undo, "calendar_undo"),
-    page_path("calendar/<pub:pub>", move.calendar_move, "calendar_move"),
-    page_path("failures/", failures.failures, "failures"),
+    page_path(f"{_LETTER}/subscribers", newsletter_subscribers.subscribers, "subscribers"),
+    page_path(f"{_LETTER}/subscribers/add", newsletter_subscribers.subscriber_add, "subscriber_add"),
+    page_path(
+        f"{_LETTER}/subscribers/import", newsletter_subscribers.subscribers_import, "subscribers_import"
+    ),
+    page_path(
+        f"{_LETTER}/subscribers/export", newsletter_subscribers.subscribers_export, "subscribers_export"
+    ),
+    page_path(
+        f"{_LETTER}/subscribers/<sub:sub>/remove",
+        newsletter_subscribers.subscriber_remove,
+        "subscriber_remove",
+    ),
+    page_path(f"{_LETTER}/mailings/<mlg:mlg>/stop", newsletter_subscribers.mailing_stop, "mailing_stop"),
+    page_path(
+        f"{_LETTER}/mailings/<mlg:mlg>/resume", newsletter_subscribers.mailing_resume, "mailing_resume"
+    ),
+    page_path("calendar/", calendar_page.calendar, "calendar"),
+    page_path("calendar/fill", calendar_fill_week.calendar_fill, "calendar_fill"),
+    page_path("calendar/plans/<pln:pln>/undo", calendar_fill_week.calendar_undo, "calendar_undo"),
+    page_path("calendar/<pub:pub>", calendar_move.calendar_move, "calendar_move"),
+    page_path("failures/", failure_page.failures, "failures"),
     page_path("failures/clear", failure_actions.failures_clear, "failures_clear"),
     page_path("failures/undo", failure_actions.failures_undo, "failures_undo"),
-    page_path("queues/", queues.queues_page, "queues_page"),
+    page_path("queues/", queue_views.queues_page, "queues_page"),
     page_path("queues/add", queue_edit.queue_add, "queue_add"),
-    page_path("queues/begin", queues.queue_begin, "queue_begin"),
-    page_path("queues/hold", hold.queues_hold, "queues_hold"),
-    page_path("queues/release", hold.queues_release, "queues_release"),
+    page_path("queues/begin", queue_views.queue_begin, "queue_begin"),
+    page_path("queues/hold", queue_hold.queues_hold, "queues_hold"),
+    page_path("queues/release", queue_hold.queues_release, "queues_release"),
     page_path(_QUEUE, queue_edit.queue_edit, "queue_edit"),
-    page_path(f"{_QUEUE}/pause", queues.queue_pause, "queue_pause"),
-    page_path(f"{_QUEUE}/delete", queues.queue_delete, "queue_delete"),
-    page_path("series/", series.series_page, "series_page"),
-    page_path("series/add", series.series_add, "series_add"),
-    page_path(_SERIES, series.series_one, "series_one"),
-    page_path(f"{_SERIES}/edit", series.series_edit, "series_edit"),
-    page_path(f"{_SERIES}/pause", series.series_pause, "series_pause"),
-    page_path(f"{_SERIES}/make", series.series_make, "series_make"),
-    page_path(f"{_SERIES}/delete", series.series_delete, "series_delete"),
-    page_path(f"{_SERIES}/restore", series.series_restore, "series_restore"),
+    page_path(f"{_QUEUE}/pause", queue_views.queue_pause, "queue_pause"),
+    page_path(f"{_QUEUE}/delete", queue_views.queue_delete, "queue_delete"),
+    page_path("series/", series_views.series_page, "series_page"),
+    page_path("series/add", series_views.series_add, "series_add"),
+    page_path(_SERIES, series_views.series_one, "series_one"),
+    page_path(f"{_SERIES}/edit", series_views.series_edit, "series_edit"),
+    page_path(f"{_SERIES}/pause", series_views.series_pause, "series_pause"),
+    page_path(f"{_SERIES}/make", series_views.series_make, "series_make"),
+    page_path(f"{_SERIES}/delete", series_views.series_delete, "series_delete"),
+    page_path(f"{_SERIES}/restore", series_views.series_restore, "series_restore"),
     page_path("settings/usage", usage.usage, "usage"),
     page_path("settings/content", defaults.defaults, "defaults"),
 ]
