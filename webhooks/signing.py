@@ -1,4 +1,7 @@
-"""Signatures by Standard Webhooks: secrets, and the headers that prove who sent a body."""
+"""Sign deliveries by Standard Webhooks: HMAC-SHA256 of `<event id>.<seconds>.<body>`, the body as it is sent.
+
+The address and the other headers aren't signed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def secrets_of(endpoint: Endpoint, *, now: datetime) -> list[str]:
 
 
 def sign(signing_secrets: Sequence[str], event_id: str, sent_at: datetime, body: bytes) -> str:
-    """The value of `webhook-signature`: one signature for each secret, the receiver accepts any of them.
+    """The value of `webhook-signature`: `v1,` and base64 for each secret; the receiver accepts any of them.
 
     `sent_at` is in UTC; its whole seconds are what `webhook-timestamp` says.
     """

@@ -253,6 +253,7 @@ def _of_article(payload: Payload) -> dict[str, Any]:
 
 
 def _signature(account: Account, key: str, body: bytes, now: datetime) -> dict[str, str]:
+    """Headers that sign `<key>.<seconds>.<body>`; the look-up has an empty body, and its address isn't signed."""
     now = now.astimezone(UTC)
     text = body.decode("utf-8")
     return {

@@ -1,6 +1,7 @@
 """How a sender proves itself: a secret that it shows, or a signature over the bytes that it sent.
 
-Every comparison takes the same time whatever differs. A signature is made of the raw body, before anything reads it.
+Every comparison takes the same time whatever differs. Each scheme below names the bytes that it signs; the body in them
+is raw, before anything reads it.
 """
 
 from __future__ import annotations
