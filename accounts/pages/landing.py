@@ -54,7 +54,7 @@ def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
     return redirect(f"/w/{chosen.workspace.public_id}/settings/{rest}")
 
 
-class WorkspaceForm(forms.Form):
+class NewWorkspaceForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=limits.NAME_CHARACTERS,
@@ -71,7 +71,7 @@ class WorkspaceForm(forms.Form):
 
 @person_page
 def create(request: HttpRequest) -> HttpResponse:
-    form = form_recovery.form_for(request, WorkspaceForm)
+    form = form_recovery.form_for(request, NewWorkspaceForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect("front")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MICRO: Final = 1_000_000
 
 
-class WorkspaceForm(forms.Form):
+class WorkspaceSettingsForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=core_limits.NAME_CHARACTERS,
@@ -82,7 +82,7 @@ class NameForm(forms.Form):
 def workspace(request: HttpRequest, place: Place) -> HttpResponse:
     row = place.workspace
     initial = {"name": row.name, "timezone": row.timezone, "requires_approval": row.requires_approval}
-    form = form_recovery.form_for(request, WorkspaceForm, initial=initial)
+    form = form_recovery.form_for(request, WorkspaceSettingsForm, initial=initial)
     if request.method == "POST" and form.is_valid():
         for name in form.changed_data:
             setattr(row, name, form.cleaned_data[name])

@@ -55,7 +55,7 @@ class Place:
         return reverse(name, kwargs={"ws": self.workspace.pk, **arguments})
 
 
-class PublicId:
+class PublicIdConverter:
     """A path converter: `<ws:ws>` takes a public id of that prefix and hands over the UUID."""
 
     regex = "[a-z]+_[0-9a-z]{26}"
@@ -75,7 +75,9 @@ class PublicId:
 def register_ids(*prefixes: str) -> None:
     """Make `<prefix:name>` usable in the addresses of pages; a text that is no such id is an address of nothing."""
     for prefix in prefixes:
-        converter = type(f"{prefix}Id", (PublicId,), {"prefix": prefix, "regex": f"{prefix}_[0-9a-z]{{26}}"})
+        converter = type(
+            f"{prefix}Id", (PublicIdConverter,), {"prefix": prefix, "regex": f"{prefix}_[0-9a-z]{{26}}"}
+        )
         register_converter(converter, prefix)
 
 

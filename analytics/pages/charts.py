@@ -30,13 +30,13 @@ COLUMNS: Final = METRICS
 
 
 @dataclass(frozen=True)
-class Cell:
+class ChartCell:
     said: str
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Card:
+class ChartCard:
     label: str
     said: str
     about: str
@@ -45,7 +45,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ChartWithTable:
     """A chart with its table; `data` is what the script draws."""
 
     id: str
@@ -58,20 +58,20 @@ class Shown:
     left_out: int
 
 
-def cell(figures: Figures, metric: str) -> Cell:
+def cell(figures: Figures, metric: str) -> ChartCell:
     value = figures.metrics[metric]
-    return Cell(number(value, metric), str(REASONS.get(figures.availability.get(metric, ""), "")))
+    return ChartCell(number(value, metric), str(REASONS.get(figures.availability.get(metric, ""), "")))
 
 
-def cells(figures: Figures) -> list[tuple[str, Cell]]:
+def cells(figures: Figures) -> list[tuple[str, ChartCell]]:
     return [(str(METRIC_NAMES[metric]), cell(figures, metric)) for metric in COLUMNS]
 
 
-def cards(compared: Sequence[Compared]) -> list[Card]:
+def cards(compared: Sequence[Compared]) -> list[ChartCard]:
     return [_card(one) for one in compared if one.metric in _CARDS]
 
 
-def _card(one: Compared) -> Card:
+def _card(one: Compared) -> ChartCard:
     if one.now is None:
         about = str(REASONS.get(one.reason, ""))
     elif one.before is None:
@@ -84,17 +84,17 @@ def _card(one: Compared) -> Card:
             "before": number(one.before, one.metric),
         }
     tone = "bad" if one.metric == "failed" and one.now else ""
-    return Card(str(METRIC_NAMES[one.metric]), number(one.now, one.metric), about, tone)
+    return ChartCard(str(METRIC_NAMES[one.metric]), number(one.now, one.metric), about, tone)
 
 
 def chart(
     name: str, title: str, about: str, found: Chart, metric: str, *, said: Callable[[Line], str]
-) -> Shown:
+) -> ChartWithTable:
     labels = [day_said(label) for label in found.labels]
     names = tuple(said(line) for line in found.lines)
     columns = [[number(value, metric) for value in line.values] for line in found.lines]
     percent = metric == "engagement_rate"
-    return Shown(
+    return ChartWithTable(
         id=name,
         title=title,
         about=about,

@@ -90,7 +90,7 @@ def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
     return AnalyticsFilter(given, workspace=place.workspace, now=utc_now())
 
 
-def _charts(found: Report) -> list[charts.Shown]:
+def _charts(found: Report) -> list[charts.ChartWithTable]:
     metric = found.metric
     label = str(METRIC_NAMES[metric])
     return [
@@ -125,5 +125,5 @@ def _own_clicks(figures: Figures) -> str:
     return number(figures.first_party["clicks"], "clicks")
 
 
-def _beside(figures: Figures, metric: str) -> tuple[charts.Cell, charts.Cell]:
+def _beside(figures: Figures, metric: str) -> tuple[charts.ChartCell, charts.ChartCell]:
     return charts.cell(figures, "published"), charts.cell(figures, metric)

@@ -63,7 +63,7 @@ def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
         "content_type": asset.mime_type,
         "headers": headers,
     }
-    span = Span(path, start, end)
+    span = FileRange(path, start, end)
     if end - start > _PIECE:
         return FileSpan(span, **form)
     with closing(span):
@@ -116,7 +116,7 @@ def _outside(size: int) -> HttpResponse:
     return response
 
 
-class Span:
+class FileRange:
     """A part of a file, piece by piece; the answer closes it, sent to its end or not."""
 
     def __init__(self, path: Path, start: int, end: int) -> None:
@@ -150,7 +150,7 @@ class FileSpan(StreamingHttpResponse):
 
     block_size = _PIECE
 
-    def __init__(self, span: Span, **form: Any) -> None:
+    def __init__(self, span: FileRange, **form: Any) -> None:
         super().__init__(span, **form)
         # Django gives it the answer's own `close()`; the file's must stay, or nothing would close it.
         self.file_to_stream = span

@@ -9,7 +9,7 @@ from wsgiref.util import FileWrapper
 import pytest
 
 from pipeline.models import Asset
-from pipeline.pages.media import Span
+from pipeline.pages.media import FileRange
 from tests.contracts.conftest import NOT_FOUND, Api
 
 
@@ -183,7 +183,7 @@ def test_a_large_file_is_sent_in_pieces_and_closed(path, media_root):
 def test_what_is_not_read_to_its_end_is_closed_too(tmp_path):
     file = tmp_path / "a"
     file.write_bytes(b"x" * 1_000_000)
-    span = Span(file, 0, 1_000_000)
+    span = FileRange(file, 0, 1_000_000)
     assert len(next(iter(span))) == 262_144
     span.close()
     with pytest.raises(ValueError, match="closed"):

@@ -18,7 +18,7 @@ from config.core.ids import decode, encode
 from webhooks import endpoints
 from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
-from webhooks.pages.forms import AddForm, EndpointForm, RotateForm, values_of
+from webhooks.pages.forms import AddEndpointForm, EndpointForm, RotateEndpointSecretForm, values_of
 from webhooks.pages.log import outcome_part
 from webhooks.pages.parts import find_endpoint, gave_410, next_tries
 
@@ -49,7 +49,7 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage")
 @fresh_log_in_required
 def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
-    form = form_recovery.form_for(request, AddForm)
+    form = form_recovery.form_for(request, AddEndpointForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("webhooks"))
@@ -128,7 +128,7 @@ def _overlaps(endpoint: Endpoint) -> bool:
 @fresh_log_in_required
 def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     endpoint = find_endpoint(place, whe)
-    form = form_recovery.form_for(request, RotateForm)
+    form = form_recovery.form_for(request, RotateEndpointSecretForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return redirect(place.address("webhook_secret", whe=whe))

@@ -107,7 +107,7 @@ class EndpointForm(forms.Form):
         return [EVERY_EVENT] if which == _ALL else list(self.cleaned_data["events"])
 
 
-class AddForm(EndpointForm):
+class AddEndpointForm(EndpointForm):
     mode = forms.ChoiceField(
         label=gettext_lazy("Which items it hears of"),
         choices=(
@@ -140,7 +140,7 @@ _OVERLAPS: Final = {
 }
 
 
-class RotateForm(forms.Form):
+class RotateEndpointSecretForm(forms.Form):
     overlap = forms.ChoiceField(
         label=gettext_lazy("How long both secrets sign"),
         choices=[(name, label) for name, (_span, label) in _OVERLAPS.items()],

@@ -50,7 +50,7 @@ _NOBODY_LOOKED_AFTER: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeliveryOutcome:
     tone: str
     icon: str
     label: str
@@ -60,22 +60,24 @@ class Outcome:
     is_stuck: bool = False
 
 
-def outcome_of(delivery: Delivery, *, now: datetime) -> Outcome:
+def outcome_of(delivery: Delivery, *, now: datetime) -> DeliveryOutcome:
     if delivery.status == DeliveryStatus.DELIVERED:
-        return Outcome("good", "circle-check", _("Delivered"))
+        return DeliveryOutcome("good", "circle-check", _("Delivered"))
     if delivery.status == DeliveryStatus.FAILED:
-        return Outcome("bad", "circle-alert", _("Failed"))
+        return DeliveryOutcome("bad", "circle-alert", _("Failed"))
     if delivery.status == DeliveryStatus.HELD:
-        return Outcome("", "circle-pause", _("Held"))
+        return DeliveryOutcome("", "circle-pause", _("Held"))
     # A claimed row counts its claim until the attempt is written.
     is_claimed = delivery.attempts > 0
     is_due = delivery.wake_at is not None and delivery.wake_at <= now
     if is_claimed or is_due or delivery.attempt_count == 0:
         since = delivery.due_at or delivery.created_at
         is_stuck = not is_claimed and now - since > _NOBODY_LOOKED_AFTER
-        return Outcome("info", "send", _("On its way"), is_under_way=True, is_live=True, is_stuck=is_stuck)
+        return DeliveryOutcome(
+            "info", "send", _("On its way"), is_under_way=True, is_live=True, is_stuck=is_stuck
+        )
     is_soon = delivery.wake_at is not None and delivery.wake_at - now < _SOON
-    return Outcome("warn", "rotate-cw", _("Tries again"), is_live=is_soon)
+    return DeliveryOutcome("warn", "rotate-cw", _("Tries again"), is_live=is_soon)
 
 
 def state_of(endpoint: Endpoint) -> str:

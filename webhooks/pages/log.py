@@ -47,11 +47,11 @@ _SLACK: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class Row:
+class DeliveryRow:
     """One delivery of the log."""
 
     delivery: Delivery
-    outcome: labels.Outcome
+    outcome: labels.DeliveryOutcome
     when: SafeString
     took: str
     next_try: SafeString | str
@@ -151,14 +151,14 @@ def _found(
     return rows
 
 
-def _row(delivery: Delivery, now: datetime, zone: str) -> Row:
+def _row(delivery: Delivery, now: datetime, zone: str) -> DeliveryRow:
     outcome = labels.outcome_of(delivery, now=now)
     waits = (
         delivery.status == DeliveryStatus.PENDING
         and not outcome.is_under_way
         and delivery.wake_at is not None
     )
-    return Row(
+    return DeliveryRow(
         delivery,
         outcome,
         labels.exactly(delivery.created_at, zone),
@@ -167,7 +167,7 @@ def _row(delivery: Delivery, now: datetime, zone: str) -> Row:
     )
 
 
-def _seconds(outcome: labels.Outcome) -> int:
+def _seconds(outcome: labels.DeliveryOutcome) -> int:
     """How soon to look again; 0 for not at all."""
     if not outcome.is_live:
         return 0

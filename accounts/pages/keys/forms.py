@@ -134,7 +134,7 @@ class KeyForm(forms.Form):
         return datetime.combine(day + timedelta(days=1), time(), self._zone).astimezone(UTC)
 
 
-class RotateForm(forms.Form):
+class RotateKeyForm(forms.Form):
     overlap = forms.TypedChoiceField(
         label=_("How long does the old key go on working?"),
         choices=[

@@ -17,7 +17,7 @@ from accounts.access import recent_requests, tokens
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.feedback import offer_undo, report_errors
 from accounts.pages.keys import labels
-from accounts.pages.keys.forms import KeyForm, RotateForm
+from accounts.pages.keys.forms import KeyForm, RotateKeyForm
 from accounts.pages.workspace_view import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
 from config.core.ids import decode
@@ -90,7 +90,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
 def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     key = labels.find(place, token_id)
-    form = form_recovery.form_for(request, RotateForm)
+    form = form_recovery.form_for(request, RotateKeyForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first(request):
             return _as_the_first_time(request, place)

@@ -35,7 +35,7 @@ class Day:
 
 
 @dataclass(frozen=True)
-class Span:
+class DateRange:
     view: str
     on: date
     first: date
@@ -78,7 +78,7 @@ def start_of(on: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(on, time.min, tzinfo=zone).astimezone(UTC)
 
 
-def span_of(view: str, asked: str, today: date, zone: ZoneInfo) -> Span:
+def span_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRange:
     """What isn't a date of this century is today."""
     if view not in VIEWS:
         view = WEEK
@@ -93,7 +93,7 @@ def span_of(view: str, asked: str, today: date, zone: ZoneInfo) -> Span:
         # Whole weeks.
         first = begins - timedelta(days=begins.weekday())
         last = ends + timedelta(days=6 - ends.weekday())
-    return Span(view, on, first, last, zone)
+    return DateRange(view, on, first, last, zone)
 
 
 def _read(text: str) -> date | None:

@@ -14,7 +14,7 @@ from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
 from pipeline.pages.calendar import queries as boards
-from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, Span, span_of
+from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, DateRange, span_of
 from pipeline.publish import workspace_hold
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/calendar/page.html", context)
 
 
-def _weeks(board: boards.Board) -> list[tuple[boards.Cell, ...]]:
+def _weeks(board: boards.CalendarGrid) -> list[tuple[boards.CalendarCell, ...]]:
     return [board.days[start : start + 7] for start in range(0, len(board.days), 7)]
 
 
-def _heading(span: Span) -> str:
+def _heading(span: DateRange) -> str:
     first, last = span.first, span.last
     if span.view == DAY:
         return f"{first:%A}, {first.day} {first:%B %Y}"
@@ -64,7 +64,7 @@ def _heading(span: Span) -> str:
     return _("%(first)s – %(last)s") % {"first": begins, "last": f"{last.day} {last:%B %Y}"}
 
 
-def _links(request: HttpRequest, span: Span, today: date) -> dict[str, Any]:
+def _links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]:
     def to(view: str, on: date) -> str:
         given = {"view": view, "on": on.isoformat()}
         if request.GET.get("outlet"):
@@ -79,7 +79,7 @@ def _links(request: HttpRequest, span: Span, today: date) -> dict[str, Any]:
     }
 
 
-def _lasts(board: boards.Board) -> list[str]:
+def _lasts(board: boards.CalendarGrid) -> list[str]:
     """What a hold that lasts past their times would do with what is scheduled here."""
     said = {
         "publish": _("%(count)d would go out at once when it ends"),

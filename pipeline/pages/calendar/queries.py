@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from pipeline import labels, limits, publish
 from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
-from pipeline.pages.calendar.date_range import DAY, MONTH, Span
+from pipeline.pages.calendar.date_range import DAY, MONTH, DateRange
 from pipeline.review import explanation
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True)
-class Card:
+class CalendarCard:
     """A publication where it stands: at its promise, or when it came out."""
 
     row: Mapping[str, Any]
@@ -81,16 +81,16 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Opening:
+class OpenSlot:
     moment: datetime
     time: str
 
 
 @dataclass
-class Cell:
+class CalendarCell:
     day: date
-    cards: list[Card] = field(default_factory=list)
-    openings: list[Opening] = field(default_factory=list)
+    cards: list[CalendarCard] = field(default_factory=list)
+    openings: list[OpenSlot] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     """Why nothing is planned there, for each blackout that touches the day."""
     planned: list[tuple[str, str]] = field(default_factory=list)
@@ -100,16 +100,16 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Lane:
+class CalendarRow:
     outlet: Outlet
     queue: PublishQueue | None
-    cells: tuple[Cell, ...]
+    cells: tuple[CalendarCell, ...]
 
 
 @dataclass(frozen=True)
-class Board:
-    lanes: tuple[Lane, ...]
-    days: tuple[Cell, ...]
+class CalendarGrid:
+    lanes: tuple[CalendarRow, ...]
+    days: tuple[CalendarCell, ...]
     """All lanes of a day together."""
     total: int
     is_cut: bool
@@ -119,7 +119,7 @@ class Board:
     """What is scheduled in it, by what a hold that lasts past its time would do."""
 
 
-def read(workspace: Workspace, span: Span, *, only: UUID | None, now: datetime) -> Board:
+def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datetime) -> CalendarGrid:
     outlets = list(
         Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials", "config").order_by("id")
     )
@@ -137,7 +137,7 @@ def read(workspace: Workspace, span: Span, *, only: UUID | None, now: datetime) 
     _put(lanes, cards, SHOWN[span.view])
     days = _together(lanes, span)
     _plan_digests(workspace, days, span, now)
-    return Board(
+    return CalendarGrid(
         lanes,
         days,
         total=len(cards),
@@ -148,7 +148,7 @@ def read(workspace: Workspace, span: Span, *, only: UUID | None, now: datetime) 
     )
 
 
-def reasons(board: Board, now: datetime) -> dict[UUID, str]:
+def reasons(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
     """Why publications that are late or failed aren't out, for the first of those that are shown."""
     wanted = [
         card.row["id"]
@@ -164,7 +164,7 @@ def reasons(board: Board, now: datetime) -> dict[UUID, str]:
     return found
 
 
-def _rows(workspace: Workspace, span: Span, only: UUID | None) -> list[dict[str, Any]]:
+def _rows(workspace: Workspace, span: DateRange, only: UUID | None) -> list[dict[str, Any]]:
     """In order of time; each of the three ways to be there has an index of its own."""
     between = (span.starts_at, span.ends_at - timedelta(microseconds=1))
     ours = Publication.objects.of(workspace).live()
@@ -187,14 +187,14 @@ def _moment(row: Mapping[str, Any]) -> datetime:
     return moment
 
 
-def _card(row: Mapping[str, Any], span: Span, now: datetime, names: Mapping[UUID, str]) -> Card:
+def _card(row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping[UUID, str]) -> CalendarCard:
     moment = _moment(row)
     is_scheduled = row["status"] == PublicationStatus.SCHEDULED
     is_late = is_scheduled and moment < now - limits.LATE_AFTER
     is_held = is_scheduled and row["item__held"]
     tone, _icon, label = labels.CALENDAR["held" if is_held else "late" if is_late else row["status"]]
     local, outlet = moment.astimezone(span.zone), names.get(row["outlet_id"], "")
-    return Card(row, moment, local, tone, str(label), is_late, outlet)
+    return CalendarCard(row, moment, local, tone, str(label), is_late, outlet)
 
 
 def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQueue | None:
@@ -202,10 +202,10 @@ def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQue
     return own or next((row for row in queues.values() if row.is_default), None)
 
 
-def _lane(outlet: Outlet, queue: PublishQueue | None, span: Span, now: datetime) -> Lane:
-    cells = tuple(Cell(day.on) for day in span.days)
+def _lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: datetime) -> CalendarRow:
+    cells = tuple(CalendarCell(day.on) for day in span.days)
     if queue is None or outlet.deleted_at is not None or not publish.has_zone(queue):
-        return Lane(outlet, queue, cells)
+        return CalendarRow(outlet, queue, cells)
     by_day = {cell.day: cell for cell in cells}
     if not queue.is_paused and span.view != MONTH:
         after = max(now, span.starts_at - timedelta(microseconds=1))
@@ -213,15 +213,15 @@ def _lane(outlet: Outlet, queue: PublishQueue | None, span: Span, now: datetime)
             lambda slot: slot.moment < span.ends_at, publish.moments_of(queue, after=after)
         ):
             local = slot.moment.astimezone(span.zone)
-            by_day[local.date()].openings.append(Opening(slot.moment, f"{local:%H:%M}"))
+            by_day[local.date()].openings.append(OpenSlot(slot.moment, f"{local:%H:%M}"))
     for (start, end), one in zip(publish.blackouts_of(queue), queue.blackouts, strict=True):
         for day in span.days:
             if start < day.ends_at and end > day.starts_at:
                 by_day[day.on].closed.append(one["reason"] or _("No slots"))
-    return Lane(outlet, queue, cells)
+    return CalendarRow(outlet, queue, cells)
 
 
-def _put(lanes: Sequence[Lane], cards: Iterable[Card], most: int) -> None:
+def _put(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], most: int) -> None:
     cells = {(lane.outlet.pk, cell.day): cell for lane in lanes for cell in lane.cells}
     taken: defaultdict[UUID, set[datetime]] = defaultdict(set)
     for card in cards:
@@ -239,7 +239,7 @@ def _put(lanes: Sequence[Lane], cards: Iterable[Card], most: int) -> None:
             cell.openings = [one for one in cell.openings if one.moment not in taken[lane.outlet.pk]]
 
 
-def _together(lanes: Sequence[Lane], span: Span) -> tuple[Cell, ...]:
+def _together(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCell, ...]:
     """Each day with what all lanes have on it, in order of time."""
     most = SHOWN[span.view] * (4 if span.view != DAY else 1)
     found = []
@@ -249,11 +249,11 @@ def _together(lanes: Sequence[Lane], span: Span) -> tuple[Cell, ...]:
         total = sum(cell.total for cell in own)
         shown = cards[:most]
         reasons = dict.fromkeys(why for cell in own for why in cell.closed)
-        found.append(Cell(day.on, shown, closed=list(reasons), more=total - len(shown), total=total))
+        found.append(CalendarCell(day.on, shown, closed=list(reasons), more=total - len(shown), total=total))
     return tuple(found)
 
 
-def _plan_digests(workspace: Workspace, days: Sequence[Cell], span: Span, now: datetime) -> None:
+def _plan_digests(workspace: Workspace, days: Sequence[CalendarCell], span: DateRange, now: datetime) -> None:
     """The digests that series will make in it."""
     by_day = {cell.day: cell for cell in days}
     after = max(now, span.starts_at - timedelta(microseconds=1))

@@ -15,7 +15,7 @@ from pipeline.generate import outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
 from pipeline.pages.items import next_actions, summary
-from pipeline.pages.items.next_actions import Way
+from pipeline.pages.items.next_actions import NextAction
 from pipeline.review import explanation
 from pipeline.schedule import bulk_recovery
 from pipeline.states import EDITABLE
@@ -34,7 +34,7 @@ EXPLAINED: Final = 15
 
 
 @dataclass(frozen=True)
-class Row:
+class FailureRow:
     """`token` names it with its version for an act, empty where no act of this page helps. `acts` are those that do."""
 
     title: str
@@ -52,7 +52,7 @@ class Row:
     acts: frozenset[str] = frozenset()
     move: str = ""
     """The page that gives it another time."""
-    way: Way | None = None
+    way: NextAction | None = None
     """Where to go to take away what it waits for."""
     call: Call | None = None
 
@@ -103,7 +103,7 @@ def _title(row: Any) -> str:
 # --- Publications ----------------------------------------------------------------------------------------------------
 
 
-def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row]:
+def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
     """With the first thing that is in the way of each, as `explain` has it."""
     keys = [row.pk for row in rows]
     there = Publication.objects.of(place.workspace).select_related(
@@ -117,12 +117,12 @@ def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row]:
     ]
 
 
-def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> Row:
+def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> FailureRow:
     blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
     is_by_hand = publish.is_handed_over(row)
     is_scheduled = row.status == PublicationStatus.SCHEDULED
     label = _("Yours to post") if is_by_hand else _("Late") if is_scheduled else _("Going out")
-    return Row(
+    return FailureRow(
         title=_title(row.item),
         at=row.due_at,
         tone="info" if row.status == PublicationStatus.PUBLISHING and not is_by_hand else "warn",
@@ -149,20 +149,22 @@ def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is
     return _said(row.waits_for or row.error, _("Open it to see what is in its way."))
 
 
-def _way_late(place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool) -> Way | None:
+def _way_late(
+    place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool
+) -> NextAction | None:
     if is_by_hand:
         address = place.address("package", pub=row.pk)
-        return Way(_("Post it"), address, is_post=False) if place.may_edit else None
+        return NextAction(_("Post it"), address, is_post=False) if place.may_edit else None
     if blocker is None:
         return None
     if blocker.code in {"needs_reconnect", "outlet_disabled"}:
-        return Way(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
-    found = next_actions.way_of(place, row.item, blocker.clears)
+        return NextAction(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+    found = next_actions.next_action_for(place, row.item, blocker.clears)
     if found is None or found.address == place.address("item_publish", gen=row.item_id):
         # Another time is given here.
         return None
     return (
-        Way(found.label, place.address("item_page", gen=row.item_id), is_post=False)
+        NextAction(found.label, place.address("item_page", gen=row.item_id), is_post=False)
         if found.is_post
         else found
     )
@@ -174,18 +176,18 @@ def _call_late(row: Publication, blocker: Blocker | None) -> Call:
     return _by_api("GET", f"/generated/{encode('gen', row.item_id)}/explain")
 
 
-def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[Row]:
+def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
     del now
     return [_failed(place, row) for row in rows]
 
 
-def _failed(place: Place, row: Publication) -> Row:
+def _failed(place: Place, row: Publication) -> FailureRow:
     tone, _icon, label = labels.PUBLICATIONS[row.status]
     error: Mapping[str, Any] = row.error or {}
     is_unknown = row.status == PublicationStatus.UNKNOWN
     name = encode("pub", row.pk)
     whose = str(error.get("class", ""))
-    return Row(
+    return FailureRow(
         title=_title(row.item),
         at=row.updated_at,
         tone=tone,
@@ -205,28 +207,28 @@ def _failed(place: Place, row: Publication) -> Row:
     )
 
 
-def _way_failed(place: Place, row: Publication, whose: str) -> Way | None:
+def _way_failed(place: Place, row: Publication, whose: str) -> NextAction | None:
     """To what has to change before another try can end otherwise."""
     if whose == "account":
-        return Way(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+        return NextAction(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
     if whose == "content" and place.may_edit and row.item.status in EDITABLE:
-        return Way(_("Edit it"), place.address("item_edit", gen=row.item_id), is_post=False)
+        return NextAction(_("Edit it"), place.address("item_edit", gen=row.item_id), is_post=False)
     return None
 
 
 # --- What was to be made ---------------------------------------------------------------------------------------------
 
 
-def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
+def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
     del now
     errors = retry_rules.current_errors(place.workspace, {row.pk: row.error for row in rows})
     return [_not_made(place, row, errors[row.pk]) for row in rows]
 
 
-def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Row:
+def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
     tone, _icon, label = labels.GENERATED_ITEMS["failed"]
     is_final = retry_rules.is_final(error)
-    return Row(
+    return FailureRow(
         title=summary.title_of(row),
         at=row.updated_at,
         tone=tone,
@@ -237,18 +239,18 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Row:
         advice=_what_helps(error),
         token="" if is_final else _token("gen", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
-        way=Way(_("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
+        way=NextAction(_("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
         if retry_rules.can_variant_differ(error)
         else None,
         call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
     )
 
 
-def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
+def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
     """Its run says what it waits for, such as a cap or an answer."""
     del now
     return [
-        Row(
+        FailureRow(
             title=summary.title_of(row),
             at=row.created_at,
             tone="warn",
@@ -263,15 +265,15 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[Row]:
     ]
 
 
-def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[Row]:
+def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow]:
     del now
     reasons = outcomes.current_reasons(place.workspace, rows)
     return [_raw(place, row, reasons[row.pk]) for row in rows]
 
 
-def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Row:
+def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> FailureRow:
     is_final = retry_rules.is_final(reason)
-    return Row(
+    return FailureRow(
         title=row.title or row.url or _("Untitled"),
         at=row.updated_at,
         tone="bad" if row.status == RawItemStatus.FAILED else "warn",
@@ -283,17 +285,17 @@ def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Row:
         until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
         token="" if is_final else _token("raw", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
-        way=Way(_("See the credits"), place.address("usage"), is_post=False)
+        way=NextAction(_("See the credits"), place.address("usage"), is_post=False)
         if row.status == RawItemStatus.WAITING_QUOTA
         else None,
         call=None if is_final else _by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
     )
 
 
-def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Row]:
+def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[FailureRow]:
     del now
     return [
-        Row(
+        FailureRow(
             title=row.url or _("A draft from past posts"),
             at=row.created_at,
             tone="bad",
@@ -310,10 +312,10 @@ def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Ro
 # --- Where it comes from and goes ------------------------------------------------------------------------------------
 
 
-def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Row]:
+def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[FailureRow]:
     del now
     return [
-        Row(
+        FailureRow(
             title=row.name,
             at=row.failing_since,
             tone="bad" if row.status == SourceStatus.GONE else "warn",
@@ -329,13 +331,13 @@ def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Row]:
     ]
 
 
-def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Row]:
+def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[FailureRow]:
     del now
     found = []
     for row in rows:
         platform = platform_if_known(row.platform)
         found.append(
-            Row(
+            FailureRow(
                 title=row.name,
                 at=row.updated_at,
                 tone="bad",
@@ -343,7 +345,9 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Row]:
                 why=_said(row.last_error, _("Its platform refuses the log-in.")),
                 link=place.address("outlet_page", out=row.pk),
                 about=str(platform.label) if platform is not None else row.platform,
-                way=Way(_("Connect it again"), place.address("outlet_reconnect", out=row.pk), is_post=False)
+                way=NextAction(
+                    _("Connect it again"), place.address("outlet_reconnect", out=row.pk), is_post=False
+                )
                 if place.may_manage
                 else None,
                 call=_by_api("GET", f"/outlets/{encode('out', row.pk)}"),
@@ -352,18 +356,20 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Row]:
     return found
 
 
-def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Row]:
+def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[FailureRow]:
     """Let go on beside the numbers of who has got it."""
     del now
     return [
-        Row(
+        FailureRow(
             title=row.subject or _("Untitled"),
             at=row.updated_at,
             tone="warn",
             label=_("Stopped"),
             why=_said(row.error, _("No reason was kept.")),
             about=row.outlet.name,
-            way=Way(_("See how far it came"), place.address("subscribers", out=row.outlet_id), is_post=False)
+            way=NextAction(
+                _("See how far it came"), place.address("subscribers", out=row.outlet_id), is_post=False
+            )
             if place.may_edit
             else None,
         )
@@ -371,11 +377,11 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Row]:
     ]
 
 
-def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[Row]:
+def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[FailureRow]:
     """Replayed where it is shown, after its source was set right."""
     del now
     return [
-        Row(
+        FailureRow(
             title=_("A delivery to %(source)s") % {"source": row.source.name},
             at=row.created_at,
             tone="bad",

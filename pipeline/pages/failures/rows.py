@@ -45,17 +45,17 @@ MORE_ROWS: Final = 100
 
 
 @dataclass(frozen=True)
-class Section:
+class FailureSection:
     name: str
     label: str
     said: str
     count: Count
-    rows: Sequence[display.Row]
+    rows: Sequence[display.FailureRow]
     is_cut: bool
 
 
 @dataclass(frozen=True)
-class Kind:
+class FailureList:
     """`find` gives the rows of a cause, None for all of them; `field` is the moment that `since` narrows."""
 
     kind: str
@@ -65,12 +65,14 @@ class Kind:
     causes: Mapping[str, Q]
     field: str
     order: str
-    tell: Callable[[Place, Sequence[Any], datetime], list[display.Row]]
+    tell: Callable[[Place, Sequence[Any], datetime], list[display.FailureRow]]
     outlet: str = ""
     """The column by which it is narrowed to an outlet; empty where it has nothing to do with one."""
 
 
-def sections(place: Place, narrowed: forms.FailureFilter, *, alone: str, now: datetime) -> list[Section]:
+def sections(
+    place: Place, narrowed: forms.FailureFilter, *, alone: str, now: datetime
+) -> list[FailureSection]:
     """Those that have rows; `alone` is the one that is shown further than its first rows."""
     found = [(name, kind, rows) for name, kind, rows in _asked(place, narrowed, now) if alone in {"", name}]
     if not found:
@@ -78,7 +80,7 @@ def sections(place: Place, narrowed: forms.FailureFilter, *, alone: str, now: da
     counts = count_each(*(rows for _name, _kind, rows in found))
     most = MORE_ROWS if alone else ROWS
     return [
-        Section(
+        FailureSection(
             name,
             str(kind.label),
             str(kind.said),
@@ -93,7 +95,7 @@ def sections(place: Place, narrowed: forms.FailureFilter, *, alone: str, now: da
 
 def _asked(
     place: Place, narrowed: forms.FailureFilter, now: datetime
-) -> Iterator[tuple[str, Kind, QuerySet[Any]]]:
+) -> Iterator[tuple[str, FailureList, QuerySet[Any]]]:
     given = narrowed.cleaned_data
     starts_at, outlet = narrowed.starts_at(now), narrowed.outlet_asked
     for name, kind in SECTIONS.items():
@@ -182,8 +184,8 @@ _ANY: Final = Q()
 _BY_HAND: Final = Q(step=Publication.BY_HAND)
 _KNOWN: Final = Q(status=PublicationStatus.FAILED)
 
-SECTIONS: Final[Mapping[str, Kind]] = {
-    "late": Kind(
+SECTIONS: Final[Mapping[str, FailureList]] = {
+    "late": FailureList(
         "publications",
         gettext_lazy("Late"),
         gettext_lazy("Promised, and not out yet. What is in the way stands with each."),
@@ -194,7 +196,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         display.late,
         outlet="outlet_id",
     ),
-    "outlets": Kind(
+    "outlets": FailureList(
         "outlets",
         gettext_lazy("Outlets to reconnect"),
         gettext_lazy("Until then everything that is due there waits or fails."),
@@ -205,7 +207,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         display.outlets,
         outlet="id",
     ),
-    "failed": Kind(
+    "failed": FailureList(
         "publications",
         gettext_lazy("Could not be published"),
         gettext_lazy("Nothing sends these again by itself."),
@@ -221,7 +223,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         display.failed,
         outlet="outlet_id",
     ),
-    "mailings": Kind(
+    "mailings": FailureList(
         "mailings",
         gettext_lazy("Mailings that were stopped"),
         gettext_lazy("Those who haven’t got theirs wait until somebody lets it go on."),
@@ -232,7 +234,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         display.mailings,
         outlet="outlet_id",
     ),
-    "making": Kind(
+    "making": FailureList(
         "items",
         gettext_lazy("Still not made"),
         gettext_lazy("Begun more than an hour ago. They go on by themselves as soon as they can."),
@@ -242,7 +244,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         "id",
         display.long_made,
     ),
-    "items": Kind(
+    "items": FailureList(
         "items",
         gettext_lazy("Could not be made"),
         gettext_lazy(
@@ -254,7 +256,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         "-updated_at",
         display.not_made,
     ),
-    "raw": Kind(
+    "raw": FailureList(
         "raw",
         gettext_lazy("Raw items that nothing was made of"),
         gettext_lazy("What waits for credits goes on by itself when there are some again."),
@@ -264,7 +266,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         "-updated_at",
         display.raw,
     ),
-    "sources": Kind(
+    "sources": FailureList(
         "sources",
         gettext_lazy("Sources that fail"),
         gettext_lazy("A failing one is tried again by itself; a gone one waits for you."),
@@ -274,7 +276,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         "-failing_since",
         display.sources,
     ),
-    "deliveries": Kind(
+    "deliveries": FailureList(
         "deliveries",
         gettext_lazy("Deliveries that nothing was made of"),
         gettext_lazy("What a sender sent to a source’s own address. They are forgotten after three days."),
@@ -284,7 +286,7 @@ SECTIONS: Final[Mapping[str, Kind]] = {
         "-id",
         display.deliveries,
     ),
-    "drafts": Kind(
+    "drafts": FailureList(
         "drafts",
         gettext_lazy("Drafts of personas that failed"),
         gettext_lazy("They are forgotten after a week."),

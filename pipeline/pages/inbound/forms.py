@@ -32,7 +32,7 @@ FIELDS: Final[Mapping[str, _StrPromise]] = {
 }
 
 
-class TryForm(forms.Form):
+class TryMappingForm(forms.Form):
     """A body and a mapping; each empty field of the mapping is left out of it."""
 
     payload = forms.CharField(

@@ -22,7 +22,7 @@ from config.core.ids import decode, encode
 from pipeline import labels, limits
 from pipeline.ingest.inbound_deliveries import replay, secrets
 from pipeline.models import InboundDelivery, Source, Verification
-from pipeline.pages.inbound.forms import RotateSecretForm, TryForm
+from pipeline.pages.inbound.forms import RotateSecretForm, TryMappingForm
 from pipeline.payloads import row_of
 from pipeline.payloads import source as shown_source
 
@@ -88,9 +88,9 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
     delivery = _named_delivery(request, place, source)
     form = form_recovery.form_for(
         request,
-        TryForm,
+        TryMappingForm,
         has_delivery=delivery is not None,
-        initial=TryForm.values_of(source.config),
+        initial=TryMappingForm.values_of(source.config),
     )
     trial = None
     if request.method == "POST" and form.is_valid():
@@ -152,7 +152,7 @@ def _named_delivery(request: HttpRequest, place: Place, source: Source) -> Inbou
     return row
 
 
-def _save(source: Source, form: TryForm, place: Place) -> None:
+def _save(source: Source, form: TryMappingForm, place: Place) -> None:
     config = {**source.config, **form.wishes()}
     kept = {name: value for name, value in config.items() if value is not None}
     secrets.change(source, {"config": kept}, workspace=place.workspace, now=utc_now())

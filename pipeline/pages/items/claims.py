@@ -23,7 +23,7 @@ AROUND_CHARACTERS: Final = 500
 
 
 @dataclass(frozen=True)
-class Said:
+class ShownClaim:
     """One claim, numbered from 1. `is_placed` where its quote was found in the source that is shown."""
 
     number: int
@@ -35,7 +35,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SourcePassage:
     """A run of the source's text. `numbers` are the claims that rest on it, `begins` those whose quote begins here."""
 
     text: str
@@ -50,8 +50,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class ClaimMap:
-    claims: tuple[Said, ...]
-    pieces: tuple[Piece, ...]
+    claims: tuple[ShownClaim, ...]
+    pieces: tuple[SourcePassage, ...]
     """Empty where the source's words aren't kept, or there were none."""
     title: str = ""
     gone: int = 0
@@ -80,7 +80,7 @@ def map_of(item: GeneratedItem) -> ClaimMap:
     text = seen_text(body.body, body.body_format) if body is not None else ""
     spans = {number: _span(one, text) for number, one in enumerate(claims, start=1)}
     told = tuple(
-        Said(
+        ShownClaim(
             number=number,
             text=str(one.get("text", "")),
             quote=str(one.get("quote", "")),
@@ -95,13 +95,13 @@ def map_of(item: GeneratedItem) -> ClaimMap:
     return ClaimMap(told, pieces, body.title if body is not None else "", gone)
 
 
-def _beginning(text: str) -> list[Piece]:
+def _beginning(text: str) -> list[SourcePassage]:
     """For words that no claim leads into: a person has to read the source against them."""
     if not text:
         return []
     if len(text) <= WHOLE_CHARACTERS:
-        return [Piece(text)]
-    return [Piece(text[: _word_edge(text, WHOLE_CHARACTERS)]), Piece("", is_gap=True)]
+        return [SourcePassage(text)]
+    return [SourcePassage(text[: _word_edge(text, WHOLE_CHARACTERS)]), SourcePassage("", is_gap=True)]
 
 
 def _body_of(item: GeneratedItem) -> RawBody | None:
@@ -128,13 +128,13 @@ def _span(claim: Mapping[str, Any], text: str) -> tuple[int, int] | None:
     return (found, found + len(quote)) if found >= 0 else None
 
 
-def _pieces(text: str, spans: Mapping[int, tuple[int, int]]) -> list[Piece]:
+def _pieces(text: str, spans: Mapping[int, tuple[int, int]]) -> list[SourcePassage]:
     if not spans:
         return []
-    found: list[Piece] = []
+    found: list[SourcePassage] = []
     for start, end in _windows(text, spans):
         if start:
-            found.append(Piece("", is_gap=True))
+            found.append(SourcePassage("", is_gap=True))
         edges = {start, end}
         for span in spans.values():
             edges |= {edge for edge in span if start <= edge <= end}
@@ -144,9 +144,9 @@ def _pieces(text: str, spans: Mapping[int, tuple[int, int]]) -> list[Piece]:
                 number for number, (first, last) in spans.items() if first < finish and begin < last
             )
             begins = tuple(number for number in numbers if spans[number][0] == begin)
-            found.append(Piece(text[begin:finish], numbers, begins))
+            found.append(SourcePassage(text[begin:finish], numbers, begins))
     if _windows(text, spans)[-1][1] < len(text):
-        found.append(Piece("", is_gap=True))
+        found.append(SourcePassage("", is_gap=True))
     return found
 
 

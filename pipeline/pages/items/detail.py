@@ -155,7 +155,7 @@ def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
     pictures = Asset.objects.of(place.workspace).filter(
         item_id__in=[one.pk for one in there], revoked_at=None, kind="image"
     )
-    first: dict[UUID, preview.File] = {}
+    first: dict[UUID, preview.PreviewFile] = {}
     for asset in pictures.order_by("position", "id"):
         first.setdefault(asset.item_id, preview.file_of(asset))
     return [

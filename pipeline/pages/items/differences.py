@@ -15,23 +15,25 @@ _WORD: Final = re.compile(r"\s*\S+|\s+$")
 
 
 @dataclass(frozen=True)
-class Piece:
+class DiffSegment:
     """Words in a row; `side` is `mine` or `theirs` where only one of the two has them, else empty."""
 
     side: str
     text: str
 
 
-def differences(mine: str, theirs: str) -> tuple[Piece, ...]:
+def differences(mine: str, theirs: str) -> tuple[DiffSegment, ...]:
     """Both texts as one, in their order; of long passages that both share the ends alone."""
     ours, others = _WORD.findall(mine), _WORD.findall(theirs)
     if max(len(ours), len(others)) > _WORDS_MOST:
         ours, others = mine.splitlines(keepends=True), theirs.splitlines(keepends=True)
-    found: list[Piece] = []
+    found: list[DiffSegment] = []
     for tag, begin, end, their_begin, their_end in SequenceMatcher(None, ours, others).get_opcodes():
         own, other = "".join(ours[begin:end]), "".join(others[their_begin:their_end])
         pieces = (
-            [Piece("", _shortened(own))] if tag == "equal" else [Piece("mine", own), Piece("theirs", other)]
+            [DiffSegment("", _shortened(own))]
+            if tag == "equal"
+            else [DiffSegment("mine", own), DiffSegment("theirs", other)]
         )
         found += [one for one in pieces if one.text]
     return tuple(found)

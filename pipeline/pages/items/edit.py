@@ -20,7 +20,7 @@ from config.core.states import Overtaken
 from pipeline.models import Asset, GeneratedItem, Revision
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items.detail import find_item, head
-from pipeline.pages.items.edit_form import EditForm
+from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import number_in, version_in
 from pipeline.review import decisions
 
@@ -38,7 +38,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     where the session has ended meanwhile.
     """
     row = find_item(place, gen)
-    form = form_recovery.form_for(request, EditForm, item=row, assets=_assets(place, row))
+    form = form_recovery.form_for(request, ItemEditForm, item=row, assets=_assets(place, row))
     if asks_for(request, "counts"):
         counted = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counted)
@@ -49,7 +49,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except Overtaken:
             overtaken = True
             row = find_item(place, gen)
-            form = EditForm(form.data, item=row, assets=_assets(place, row))
+            form = ItemEditForm(form.data, item=row, assets=_assets(place, row))
             form.take_over()
         except AppError as error:
             show_at_fields(form, error)
@@ -87,7 +87,7 @@ def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     return redirect(place.address("item_page", gen=gen))
 
 
-def as_typed(row: GeneratedItem, form: EditForm) -> GeneratedItem:
+def as_typed(row: GeneratedItem, form: ItemEditForm) -> GeneratedItem:
     """A copy in memory that says what the form says; the item as it is where the form is fresh or unsound."""
     seen = copy(row)
     if form.is_bound and form.is_valid():
@@ -105,7 +105,7 @@ def _assets(place: Place, row: GeneratedItem) -> list[Asset]:
     return list(rows.order_by("position", "id"))
 
 
-def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: EditForm) -> HttpResponse:
+def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: ItemEditForm) -> HttpResponse:
     changes = form.changes()
     # Of what nobody changed nothing is written, and nobody was overtaken.
     if not changes:

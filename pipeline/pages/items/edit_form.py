@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from django.forms import BoundField
 
     from pipeline.models import Asset, GeneratedItem
-    from pipeline.pages.items.differences import Piece
+    from pipeline.pages.items.differences import DiffSegment
 
 _HIDDEN: Final = frozenset({"version", "began"})
 _PART: Final = "part_"
@@ -66,7 +66,7 @@ class _Words(forms.CharField):
         super().validate(value if value.strip() else "")
 
 
-class EditForm(VersionedForm):
+class ItemEditForm(VersionedForm):
     """Its fields are those that the item has; `changes` holds what differs from the item alone."""
 
     title = forms.CharField(
@@ -118,7 +118,7 @@ class EditForm(VersionedForm):
         self.data = again
 
     @property
-    def differing(self) -> Iterator[tuple[str, tuple[Piece, ...]]]:
+    def differing(self) -> Iterator[tuple[str, tuple[DiffSegment, ...]]]:
         """Label and differences of each field in which something else was typed than stands there now."""
         for name in self._written():
             typed, newest = _lines(str(self[name].value() or "")), _lines(self._newest(name))

@@ -25,7 +25,7 @@ _PATH: Final = re.compile(r"/(generated|publications)/([a-z]+)_[0-9a-z]{26}(?:/(
 
 
 @dataclass(frozen=True)
-class Way:
+class NextAction:
     """Where to go, or what to post there."""
 
     label: str
@@ -41,7 +41,7 @@ class Obstacle:
     outlets: str
     since: datetime | None
     until: datetime | None
-    way: Way | None
+    way: NextAction | None
 
 
 def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[Obstacle, ...]:
@@ -57,23 +57,27 @@ def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[O
     for one, outlet in told:
         if one.code not in _NO_OBSTACLE:
             since = None if one.until else one.since
-            obstacle = Obstacle(one.message, "", since, one.until, way_of(place, item, one.clears))
+            obstacle = Obstacle(one.message, "", since, one.until, next_action_for(place, item, one.clears))
             seen.setdefault(obstacle, []).append(outlet)
     return tuple(replace(one, outlets=", ".join(filter(None, names))) for one, names in seen.items())
 
 
 def _by_hand(place: Place, row: Publication) -> Obstacle:
     message = _("It waits for a person to post it, and to say what became of it.")
-    way = Way(_("Post it"), place.address("package", pub=row.pk), is_post=False) if place.may_edit else None
+    way = (
+        NextAction(_("Post it"), place.address("package", pub=row.pk), is_post=False)
+        if place.may_edit
+        else None
+    )
     return Obstacle(message, "", row.due_at, None, way)
 
 
-def way_of(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
+def next_action_for(place: Place, item: GeneratedItem, call: Call | None) -> NextAction | None:
     """None where no call helps, and for who may not make it."""
     if call is None or not place.may_edit:
         return None
     if call.path == "/hold":
-        return Way(_("Let publishing go on"), place.address("queues_release"), is_post=False)
+        return NextAction(_("Let publishing go on"), place.address("queues_release"), is_post=False)
     named = _PATH.fullmatch(call.path)
     if named is None:
         return None
@@ -90,10 +94,10 @@ def way_of(place: Place, item: GeneratedItem, call: Call | None) -> Way | None:
     if act not in pages:
         return None
     label, name, is_post = pages[act]
-    return Way(label, place.address(name, gen=item.pk), is_post=is_post)
+    return NextAction(label, place.address(name, gen=item.pk), is_post=is_post)
 
 
-def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) -> Way | None:
+def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) -> NextAction | None:
     names = {
         "retry": (_("Try again"), "publication_retry"),
         "reconcile": (_("Look it up now"), "publication_reconcile"),
@@ -102,4 +106,4 @@ def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) 
     if act not in names or key is None:
         return None
     label, name = names[act]
-    return Way(label, place.address(name, pub=key), is_post=True)
+    return NextAction(label, place.address(name, pub=key), is_post=True)

@@ -28,7 +28,7 @@ _VIEWERS: Final = frozenset({"text", "image"})
 
 
 @dataclass(frozen=True)
-class File:
+class PreviewFile:
     """A file of the item at an address below this site's own."""
 
     id: Any
@@ -55,21 +55,21 @@ class File:
 
 
 @dataclass(frozen=True)
-class Look:
+class ItemPreview:
     """What there is to show; empty parts where the kind of item has none."""
 
     posts: tuple[SafeString, ...] = ()
     html: SafeString = _NOTHING
-    pictures: tuple[File, ...] = ()
-    other_sizes: tuple[File, ...] = ()
-    document: File | None = None
+    pictures: tuple[PreviewFile, ...] = ()
+    other_sizes: tuple[PreviewFile, ...] = ()
+    document: PreviewFile | None = None
     """All pictures in one file, for the outlets that take that."""
-    video: File | None = None
-    poster: File | None = None
-    tracks: tuple[File, ...] = ()
-    frames: tuple[File, ...] = ()
-    sound: File | None = None
-    files: tuple[File, ...] = ()
+    video: PreviewFile | None = None
+    poster: PreviewFile | None = None
+    tracks: tuple[PreviewFile, ...] = ()
+    frames: tuple[PreviewFile, ...] = ()
+    sound: PreviewFile | None = None
+    files: tuple[PreviewFile, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     """Label and words of the shorter typed fields."""
     caption: SafeString = _NOTHING
@@ -78,8 +78,8 @@ class Look:
     preheader: str = ""
 
 
-def file_of(asset: Asset) -> File:
-    return File(
+def file_of(asset: Asset) -> PreviewFile:
+    return PreviewFile(
         id=asset.pk,
         address=f"/media/{asset.secret}/{asset.name}",
         name=asset.name,
@@ -94,7 +94,9 @@ def file_of(asset: Asset) -> File:
     )
 
 
-def look_of(item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[int, str]] = ()) -> Look:
+def look_of(
+    item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[int, str]] = ()
+) -> ItemPreview:
     """`said` are the claims' numbers and words; where a post says one, the words lead to the source's."""
     files = tuple(file_of(one) for one in assets)
     content: Mapping[str, Any] = item.content
@@ -108,7 +110,7 @@ def look_of(item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[i
     parts = [str(part) for part in content.get("parts") or () if str(part).strip()]
     is_posted = item.bucket in _VIEWERS or (item.bucket == "video" and not content.get("script"))
     posts = (parts or [item.body]) if is_posted and item.body.strip() else []
-    return Look(
+    return ItemPreview(
         posts=tuple(_post(part, said) for part in posts),
         html=_page(item) if not is_posted and item.bucket in {"blog", "newsletter"} else _NOTHING,
         pictures=tuple(pictures),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Call:
+class PlatformCall:
     """One call to a platform, and what it handed over; `receipt` None where it had none."""
 
     attempt: Attempt
@@ -49,7 +49,7 @@ class Sending:
     error: str
     advice: str
     waits: str
-    calls: tuple[Call, ...]
+    calls: tuple[PlatformCall, ...]
     metrics: tuple[tuple[str, int], ...]
     is_by_hand: bool
     can_retry: bool
@@ -131,10 +131,10 @@ def _safe(url: str) -> str:
     return url if url.startswith(("https://", "http://")) else ""
 
 
-def _call(attempt: Attempt) -> Call:
+def _call(attempt: Attempt) -> PlatformCall:
     tone, _icon, label = labels.ATTEMPTS[attempt.status]
     late = attempt.late_answer
-    return Call(
+    return PlatformCall(
         attempt,
         tone,
         str(label),

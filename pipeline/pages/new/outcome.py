@@ -26,7 +26,7 @@ _RAW_UNDER_WAY: Final = frozenset({"queued", "processing"})
 
 
 @dataclass(frozen=True)
-class Picture:
+class MadePicture:
     """An address below this site's own, so that a page may show it."""
 
     address: str
@@ -38,7 +38,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Seen:
+class MadeItem:
     item: GeneratedItem
     tone: str
     icon: str
@@ -47,8 +47,8 @@ class Seen:
     error: str
     advice: str
     """What helps where trying again can't; empty where it can."""
-    pictures: tuple[Picture, ...]
-    documents: tuple[Picture, ...]
+    pictures: tuple[MadePicture, ...]
+    documents: tuple[MadePicture, ...]
     call: Call | None
     flag: str
     """What to do about what befell its source after it was published; empty where nothing did."""
@@ -61,7 +61,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedEngine:
     """A format of which nothing is made, or fewer variants than were asked for: `variants` are their numbers, from 1."""
 
     name: str
@@ -74,9 +74,9 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    items: tuple[Seen, ...]
-    left_out: tuple[LeftOut, ...]
+class MadeOutcome:
+    items: tuple[MadeItem, ...]
+    left_out: tuple[SkippedEngine, ...]
     reason: str
     """Why the raw item itself is not worked on, in words; empty where it is."""
     is_done: bool
@@ -97,7 +97,7 @@ class Outcome:
         return sum(one.item.status == GeneratedItemStatus.FAILED for one in self.items)
 
 
-def of(workspace: Workspace, raw: RawItem) -> Outcome:
+def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
     rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
     pictures = _pictures(workspace, items)
@@ -109,23 +109,25 @@ def of(workspace: Workspace, raw: RawItem) -> Outcome:
     reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_UNDER_WAY else ""
     # Where the raw item itself is left out, its reason says all of it.
     left_out = _left_out(raw) if raw.status != RawItemStatus.SKIPPED else ()
-    return Outcome(seen, left_out, str(reason), is_done)
+    return MadeOutcome(seen, left_out, str(reason), is_done)
 
 
-def _left_out(raw: RawItem) -> tuple[LeftOut, ...]:
+def _left_out(raw: RawItem) -> tuple[SkippedEngine, ...]:
     skipped = [one for one in outcomes.read_one(raw) if one["outcome"] == outcomes.SKIPPED]
     numbers: dict[tuple[str, str], list[int]] = {}
     for one in skipped:
         numbers.setdefault((one["engine_output"], one["reason"]["message"]), []).append(one["variant"] + 1)
     return tuple(
-        LeftOut(name, message, () if len(of_it) == raw.variants else tuple(of_it))
+        SkippedEngine(name, message, () if len(of_it) == raw.variants else tuple(of_it))
         for (name, message), of_it in numbers.items()
     )
 
 
-def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[Picture, ...]) -> Seen:
+def _seen(
+    item: GeneratedItem, error: Mapping[str, Any] | None, pictures: tuple[MadePicture, ...]
+) -> MadeItem:
     tone, icon, label = labels.of_item(item)
-    return Seen(
+    return MadeItem(
         item=item,
         tone=tone,
         icon=icon,
@@ -154,11 +156,11 @@ def _call(item: GeneratedItem, error: Mapping[str, Any] | None) -> Call | None:
     return looked_at(item.pk, item.flagged)
 
 
-def _pictures(workspace: Workspace, items: list[GeneratedItem]) -> dict[str, tuple[Picture, ...]]:
+def _pictures(workspace: Workspace, items: list[GeneratedItem]) -> dict[str, tuple[MadePicture, ...]]:
     rows = Asset.objects.of(workspace).filter(item__in=[one.pk for one in items], revoked_at=None)
-    found: dict[str, tuple[Picture, ...]] = {}
+    found: dict[str, tuple[MadePicture, ...]] = {}
     for row in rows.filter(kind__in=("image", "document")).order_by("item_id", "position", "id"):
         address = f"/media/{row.secret}/{row.name}"
-        shown = Picture(address, row.name, row.width, row.height, row.alt_text, row.kind)
+        shown = MadePicture(address, row.name, row.width, row.height, row.alt_text, row.kind)
         found[row.item_id.hex] = (*found.get(row.item_id.hex, ()), shown)
     return found

@@ -33,7 +33,7 @@ ROWS: Final = 50
 MAILINGS: Final = 10
 
 
-class AddForm(forms.Form):
+class AddSubscribersForm(forms.Form):
     email = forms.CharField(label=gettext_lazy("E-mail address"), max_length=254, widget=forms.EmailInput())
 
 
@@ -65,12 +65,14 @@ def _back(place: Place, out: UUID) -> HttpResponse:
 def subscribers(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     outlet = _outlet(place, out)
     return render(
-        request, "pages/newsletters/subscribers.html", _shown(request, place, outlet, AddForm(), ImportForm())
+        request,
+        "pages/newsletters/subscribers.html",
+        _shown(request, place, outlet, AddSubscribersForm(), ImportForm()),
     )
 
 
 def _shown(
-    request: HttpRequest, place: Place, outlet: Outlet, add: AddForm, imports: ImportForm
+    request: HttpRequest, place: Place, outlet: Outlet, add: AddSubscribersForm, imports: ImportForm
 ) -> dict[str, Any]:
     there = Subscriber.objects.of(place.workspace).filter(outlet=outlet)
     counts = {one["status"]: one["n"] for one in there.values("status").annotate(n=Count("pk"))}
@@ -126,7 +128,7 @@ def _mailing(row: Mailing) -> dict[str, Any]:
 
 @page("edit")
 def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    outlet, form = _outlet(place, out), AddForm(request.POST or None)
+    outlet, form = _outlet(place, out), AddSubscribersForm(request.POST or None)
     if request.method != "POST":
         return _back(place, out)
     if form.is_valid():
@@ -160,7 +162,7 @@ def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpRes
     return render(
         request,
         "pages/newsletters/subscribers.html",
-        _shown(request, place, outlet, AddForm(), form),
+        _shown(request, place, outlet, AddSubscribersForm(), form),
         status=400,
     )
 

@@ -52,7 +52,7 @@ def takes(platform: Platform) -> str:
 
 
 @dataclass(frozen=True)
-class Note:
+class AccountNote:
     """What a platform says of an account; `name` and `value` of the DNS record that it asks to be published."""
 
     said: str
@@ -60,15 +60,15 @@ class Note:
     value: str = ""
 
 
-def notes_of(outlet: Outlet) -> list[Note]:
+def notes_of(outlet: Outlet) -> list[AccountNote]:
     return [_note(str(note)) for note in outlet.profile.get("notes") or ()]
 
 
-def _note(said: str) -> Note:
+def _note(said: str) -> AccountNote:
     found = _RECORD.fullmatch(said)
     if found is None:
-        return Note(said)
-    return Note(found["said"], found["name"], found["value"])
+        return AccountNote(said)
+    return AccountNote(found["said"], found["name"], found["value"])
 
 
 @dataclass(frozen=True)

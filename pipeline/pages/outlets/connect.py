@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from pipeline.models import Outlet
-    from pipeline.pages.outlets.forms import SettingsForm
+    from pipeline.pages.outlets.forms import PlatformSettingsForm
     from pipeline.platforms.base import Platform
 
 
@@ -102,7 +102,7 @@ def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
     return render(request, "pages/outlets/secret.html", {"outlet": row, "secret": secret})
 
 
-def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: SettingsForm) -> HttpResponse:
+def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: PlatformSettingsForm) -> HttpResponse:
     """To the outlet or, where its secret was made here, first to the page that shows it."""
     secret = outlets.secret_made(outlet, form.credentials())
     if secret is None:

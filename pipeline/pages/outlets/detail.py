@@ -25,7 +25,7 @@ from pipeline.models import (
 )
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import account
-from pipeline.pages.outlets.forms import EditForm
+from pipeline.pages.outlets.forms import OutletEditForm
 from pipeline.payloads import feed_addresses
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
 @page("edit")
 def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     row = find_outlet(place, out)
-    form = form_recovery.form_for(request, EditForm, outlet=row, platform=platform_of(row.platform))
+    form = form_recovery.form_for(request, OutletEditForm, outlet=row, platform=platform_of(row.platform))
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
         with report_errors(request, form):

@@ -24,7 +24,7 @@ _CONFIG: Final = "config_"
 _SECRET: Final = "secret_"
 
 
-class SettingsForm(forms.Form):
+class PlatformSettingsForm(forms.Form):
     """The settings of a platform that `chosen` names, beside whatever a subclass has."""
 
     def __init__(self, *args: Any, chosen: Iterable[Setting], **kwargs: Any) -> None:
@@ -52,7 +52,7 @@ class SettingsForm(forms.Form):
         return f"{prefix}{rest.split('.')[0]}" if prefix else head
 
 
-class ConnectForm(SettingsForm):
+class ConnectForm(PlatformSettingsForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=limits.NAME_CHARACTERS,
@@ -65,7 +65,7 @@ class ConnectForm(SettingsForm):
         self.order_fields([name for name in self.fields if name != "name"])
 
 
-class ReconnectForm(SettingsForm):
+class ReconnectForm(PlatformSettingsForm):
     """The secrets, and what says where they are sent."""
 
     def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
@@ -73,7 +73,7 @@ class ReconnectForm(SettingsForm):
         super().__init__(*args, chosen=chosen, initial=_initial(outlet, chosen), **kwargs)
 
 
-class EditForm(SettingsForm):
+class OutletEditForm(PlatformSettingsForm):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=limits.NAME_CHARACTERS)
     per_day = forms.IntegerField(
         label=gettext_lazy("Posts in 24 hours, at most"),

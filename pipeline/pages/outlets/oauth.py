@@ -86,7 +86,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
 def _failed(
     request: HttpRequest,
     platform: Platform,
-    failure: failures.Failure,
+    failure: failures.OutletFailure,
     *,
     place: Place | None = None,
     attempt: OAuthAttempt | None = None,

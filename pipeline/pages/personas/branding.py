@@ -21,7 +21,7 @@ from pipeline import limits
 from pipeline.media import uploads
 from pipeline.models import Upload
 from pipeline.pages.personas.editor import offer_way_back
-from pipeline.pages.personas.forms import LookForm, TryForm
+from pipeline.pages.personas.forms import LookForm, TryPersonaForm
 from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, head
 from pipeline.personas import branding as stage
 
@@ -47,7 +47,7 @@ _ACCENT: Final = "#d9663b"
 def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     row = find_persona(place, per)
     is_trial = request.method == "POST" and "try" in request.POST
-    trial = TryForm(request.POST) if is_trial else TryForm(initial={"words": SAMPLE})
+    trial = TryPersonaForm(request.POST) if is_trial else TryPersonaForm(initial={"words": SAMPLE})
     form = LookForm(initial=_initial(row)) if is_trial else _look_form(request, row)
     if not is_trial and request.method == "POST" and form.is_valid():
         changed = _save(request, place, row, form)

@@ -203,7 +203,7 @@ class LookForm(forms.Form):
         return "portrait" if name == "file" else name
 
 
-class TryForm(forms.Form):
+class TryPersonaForm(forms.Form):
     words = forms.CharField(
         label=_("Some words to try it with"),
         max_length=5000,

@@ -25,7 +25,7 @@ from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.pages.items.forms import NEXT, NOW, REASON_CHARACTERS, WhenForm
 from pipeline.pages.review import refusals, stories
-from pipeline.pages.review.page import asked_in, versions_in
+from pipeline.pages.review.page import review_query_in, versions_in
 from pipeline.pages.review.refusals import meanwhile
 from pipeline.review import bulk_review
 from pipeline.review import undo as undoing
@@ -266,7 +266,7 @@ def _refused(request: HttpRequest, place: Place, error: AppError) -> HttpRespons
 def _back(request: HttpRequest, place: Place, *, at: UUID | None = None) -> str:
     """Where the person was: the same filters, at this item, or behind the story that was decided on."""
     given = QueryDict(request.POST.get("query", ""), mutable=True)
-    query = QueryDict(asked_in(place, given).query, mutable=True)
+    query = QueryDict(review_query_in(place, given).query, mutable=True)
     after = request.POST.get("after", "")
     if at is not None:
         query["at"] = encode("gen", at)

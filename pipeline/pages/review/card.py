@@ -16,7 +16,7 @@ from pipeline.states import ITEMS_IN_MAKING
 if TYPE_CHECKING:
     from accounts.pages.workspace_view import Place
     from pipeline.models import GeneratedItem
-    from pipeline.pages.items.preview import Look
+    from pipeline.pages.items.preview import ItemPreview
 
 
 def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
@@ -57,6 +57,6 @@ def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
     return list(rows.order_by("position", "id"))
 
 
-def _needs_whole(look: Look) -> bool:
+def _needs_whole(look: ItemPreview) -> bool:
     """A film, a sound or a storyboard is looked at once, not on each outlet."""
     return look.video is not None or look.sound is not None or bool(look.frames)

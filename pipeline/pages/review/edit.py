@@ -20,7 +20,7 @@ from config.core.states import Overtaken
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items.detail import find_item, head
 from pipeline.pages.items.edit import as_typed
-from pipeline.pages.items.edit_form import EditForm
+from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.review.actions import is_part, note_of, offer, toast
 from pipeline.pages.review.card import files_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _PLACE: Final = "place_"
 
 
-class CardForm(EditForm):
+class CardForm(ItemEditForm):
     """The form of the item's own page, and a number beside each picture that says where it stands."""
 
     def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:

@@ -27,7 +27,7 @@ WATCHED_MOST: Final = 60
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReviewQuery:
     """What the address asks for."""
 
     narrowed: QueueFilter
@@ -35,7 +35,7 @@ class Asked:
     """The filters alone, as an address takes them."""
 
 
-def asked_in(place: Place, given: QueryDict) -> Asked:
+def review_query_in(place: Place, given: QueryDict) -> ReviewQuery:
     """Filters that nobody understands are left out."""
     narrowed = QueueFilter(given, workspace=place.workspace)
     if not narrowed.is_valid():
@@ -45,7 +45,7 @@ def asked_in(place: Place, given: QueryDict) -> Asked:
                 kept[name] = str(given[name])
         given, narrowed = kept, QueueFilter(kept, workspace=place.workspace)
         narrowed.is_valid()
-    return Asked(narrowed, filters_in(given))
+    return ReviewQuery(narrowed, filters_in(given))
 
 
 def filters_in(given: QueryDict) -> str:
@@ -60,7 +60,7 @@ def filters_in(given: QueryDict) -> str:
 @page("look", methods=("GET",))
 def review(request: HttpRequest, place: Place) -> HttpResponse:
     """`at` names the item that is looked at, `after` the story behind which the list begins."""
-    asked = asked_in(place, request.GET)
+    asked = review_query_in(place, request.GET)
     at, after = _key_in(request, "at"), _key_in(request, "after")
     found, has_more = stories.stories(
         place, asked.narrowed, before=after, first=at if after is None else None
@@ -85,7 +85,7 @@ def review(request: HttpRequest, place: Place) -> HttpResponse:
 @page("look", methods=("GET",))
 def review_rows(request: HttpRequest, place: Place) -> HttpResponse:
     """Further stories of the list, for the page that is open."""
-    asked = asked_in(place, request.GET)
+    asked = review_query_in(place, request.GET)
     found, has_more = stories.stories(place, asked.narrowed, before=_key_in(request, "after"))
     return render(request, "pages/review/rows.html", list_context(asked, found, has_more=has_more))
 
@@ -104,7 +104,7 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
 
     `shown` are ids with versions, as `gen_…:3`; the answer also has a fresh token for forms, as a new log-in needs one.
     """
-    asked = asked_in(place, request.GET)
+    asked = review_query_in(place, request.GET)
     shown = versions_in(request.GET.get("shown", "").split(",")[:WATCHED_MOST])
     rows = stories.all_of(place).filter(pk__in=list(shown))
     states = [stories.stacked(row) for row in stories.fields_of(rows)]
@@ -130,7 +130,7 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-def list_context(asked: Asked, found: list[stories.Story], *, has_more: bool) -> dict[str, Any]:
+def list_context(asked: ReviewQuery, found: list[stories.ReviewStory], *, has_more: bool) -> dict[str, Any]:
     return {
         "stories": found,
         "query": asked.query,

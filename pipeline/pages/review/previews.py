@@ -39,17 +39,17 @@ class LinkCard:
 
 
 @dataclass(frozen=True)
-class Preview:
+class ReviewPreview:
     fit: outlet_fit.Fit
     kind: str
     name: str
     handle: str
     posts: tuple[SafeString, ...]
-    pictures: tuple[preview.File, ...]
+    pictures: tuple[preview.PreviewFile, ...]
     more: int
     """Pictures beyond those that the grid shows."""
     crop: str
-    video: preview.File | None
+    video: preview.PreviewFile | None
     link: LinkCard | None
     headline: str
 
@@ -58,19 +58,21 @@ class Preview:
         return self.fit.tone != "bad"
 
 
-def previews_of(item: GeneratedItem, look: preview.Look, *, now: datetime) -> tuple[Preview, ...]:
+def previews_of(
+    item: GeneratedItem, look: preview.ItemPreview, *, now: datetime
+) -> tuple[ReviewPreview, ...]:
     """For the outlets where it goes by default. The item comes with its workspace and its raw item."""
     return tuple(_preview(item, look, one) for one in outlet_fit.judged_of(item, now=now))
 
 
-def _preview(item: GeneratedItem, look: preview.Look, judged: publish.Judged) -> Preview:
+def _preview(item: GeneratedItem, look: preview.ItemPreview, judged: publish.Judged) -> ReviewPreview:
     outlet = judged.outlet
     profile: Mapping[str, object] = account_of(outlet).profile
     sent = {one.name for one in judged.post.payload.assets}
     pictures = [one for one in look.pictures if one.name in sent] if item.bucket in POSTED else []
     video = look.video if look.video is not None and look.video.name in sent else None
     parts: Sequence[str] = judged.post.parts if item.bucket in POSTED else ()
-    return Preview(
+    return ReviewPreview(
         fit=outlet_fit.fit_of(item, judged),
         kind=outlet.platform,
         name=str(profile.get("name") or outlet.name),

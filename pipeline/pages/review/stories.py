@@ -88,7 +88,7 @@ class Stacked:
 
 
 @dataclass(frozen=True)
-class Story:
+class ReviewStory:
     """`lead` is its newest item that is looked for; `items` all of it, in the order of formats and variants."""
 
     lead: UUID
@@ -148,7 +148,7 @@ def all_of(place: Place) -> QuerySet[GeneratedItem]:
 
 def stories(
     place: Place, narrowed: QueueFilter, *, before: UUID | None = None, first: UUID | None = None
-) -> tuple[list[Story], bool]:
+) -> tuple[list[ReviewStory], bool]:
     """Up to `ROWS` of them, and whether there are more; `before` and `first` are leads. Two statements."""
     rows = narrowed.narrow(all_of(place))
     if before is not None:
@@ -165,7 +165,7 @@ def stories(
     return [_story(lead, beside) for lead in shown], len(leads) > ROWS
 
 
-def story_of(place: Place, row: GeneratedItem) -> Story:
+def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
     """That of one item, which leads it here. One statement."""
     key = {"raw_item_id": row.raw_item_id} if row.raw_item_id else {"variant_group": row.variant_group}
     rows = (
@@ -209,16 +209,16 @@ def _key(row: dict[str, Any]) -> Any:
     return row["raw_item_id"] or row["variant_group"]
 
 
-def _story(lead: dict[str, Any], beside: dict[Any, list[dict[str, Any]]]) -> Story:
+def _story(lead: dict[str, Any], beside: dict[Any, list[dict[str, Any]]]) -> ReviewStory:
     there = beside[_key(lead)][:STACKED_MOST]
     if all(one["id"] != lead["id"] for one in there):
         there.append(lead)
     return _told(lead, there)
 
 
-def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> Story:
+def _told(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> ReviewStory:
     ordered = sorted(there, key=lambda one: (one["engine_output"], one["variant_index"], one["id"]))
-    return Story(
+    return ReviewStory(
         lead=lead["id"],
         key=_key(lead),
         title=lead["raw_item__title"] or lead["title"] or lead["excerpt"] or lead["topic__title"] or "",

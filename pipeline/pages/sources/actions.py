@@ -16,7 +16,7 @@ from pipeline import personas
 from pipeline.ingest import collect, replan
 from pipeline.models import RawItem
 from pipeline.pages.sources import lanes
-from pipeline.pages.sources.forms import SettingsForm, values_of
+from pipeline.pages.sources.forms import SourceSettingsForm, values_of
 from pipeline.pages.sources.views import find_source, head
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     row = find_source(place, src)
     if row.type == personas.KIND:
         return lanes.edit(request, place, row)
-    form = form_recovery.form_for(request, SettingsForm, workspace=place.workspace, initial=values_of(row))
+    form = form_recovery.form_for(
+        request, SourceSettingsForm, workspace=place.workspace, initial=values_of(row)
+    )
     if request.method == "POST" and form.is_valid():
         values = form.values()
         if not values["name"]:

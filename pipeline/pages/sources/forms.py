@@ -101,7 +101,7 @@ class BasicsForm(forms.Form):
         }
 
 
-class SettingsForm(BasicsForm):
+class SourceSettingsForm(BasicsForm):
     """Of a source that brings entries: how often, how old, how many."""
 
     first_poll = forms.ChoiceField(
@@ -138,7 +138,7 @@ class SettingsForm(BasicsForm):
         }
 
 
-class ChooseForm(SettingsForm):
+class ChooseForm(SourceSettingsForm):
     """`found` is what the address turned out to be, signed; `kind` is the number of the way that was chosen."""
 
     field_order = ("kind",)
