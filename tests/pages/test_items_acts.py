@@ -420,7 +420,7 @@ def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, 
     GeneratedItem.everywhere.filter(pk=item.pk).update(held="source_changed")
     answer = editor.get(at(item, "item_page"))
     told = [
-        (one.message, one.outlets, one.way.address, one.way.is_post) for one in answer.context["obstacles"]
+        (one.message, one.outlets, one.action.address, one.action.is_post) for one in answer.context["obstacles"]
     ]
     assert told == [
         ("It is promised for later.", "Stage", at(item, "item_publish"), False),
@@ -477,7 +477,7 @@ def test_what_is_out_on_some_outlets_says_on_how_many_and_what_to_do_on_the_othe
             refresh_item(reread(item), now=timezone.now())
         assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True), name
         page = editor.get(at(item, "item_page"))
-        ways = [one.way.address for one in page.context["obstacles"] if one.outlets == "Strict"]
+        ways = [one.action.address for one in page.context["obstacles"] if one.outlets == "Strict"]
         assert ways == [at(item, name, pub=failed.pk)]
         assert "under way" not in page.content.decode()
         assert [one.label for one in page.context["sent"]][1:] == [label], name

@@ -52,7 +52,7 @@ class FailureRow:
     acts: frozenset[str] = frozenset()
     move: str = ""
     """The page that gives it another time."""
-    way: NextAction | None = None
+    action: NextAction | None = None
     """Where to go to take away what it waits for."""
     call: Call | None = None
 
@@ -134,7 +134,7 @@ def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) 
         token=_token("pub", row.pk, row.version) if is_scheduled else "",
         acts=_TIMED if is_scheduled else frozenset(),
         move=place.address("calendar_move", pub=row.pk) if is_scheduled else "",
-        way=_way_late(place, row, blocker, is_by_hand=is_by_hand),
+        action=_action_when_late(place, row, blocker, is_by_hand=is_by_hand),
         call=_call_late(row, blocker),
     )
 
@@ -149,7 +149,7 @@ def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is
     return _said(row.waits_for or row.error, _("Open it to see what is in its way."))
 
 
-def _way_late(
+def _action_when_late(
     place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool
 ) -> NextAction | None:
     if is_by_hand:
@@ -202,12 +202,12 @@ def _failed(place: Place, row: Publication) -> FailureRow:
         until=row.next_attempt_at if is_unknown else None,
         token=_token("pub", row.pk, row.version),
         acts=_AGAIN if is_unknown else _AGAIN | _TIMED,
-        way=_way_failed(place, row, whose),
+        action=_action_when_failed(place, row, whose),
         call=_by_api("POST", f"/publications/{name}/{'reconcile' if is_unknown else 'retry'}"),
     )
 
 
-def _way_failed(place: Place, row: Publication, whose: str) -> NextAction | None:
+def _action_when_failed(place: Place, row: Publication, whose: str) -> NextAction | None:
     """To what has to change before another try can end otherwise."""
     if whose == "account":
         return NextAction(_("See the outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
@@ -239,7 +239,7 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Failur
         advice=_what_helps(error),
         token="" if is_final else _token("gen", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
-        way=NextAction(_("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
+        action=NextAction(_("Try another variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
         if retry_rules.can_variant_differ(error)
         else None,
         call=None if is_final else _by_api("POST", f"/generated/{encode('gen', row.pk)}/retry"),
@@ -285,7 +285,7 @@ def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Failur
         until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
         token="" if is_final else _token("raw", row.pk, row.version),
         acts=frozenset() if is_final else _AGAIN,
-        way=NextAction(_("See the credits"), place.address("usage"), is_post=False)
+        action=NextAction(_("See the credits"), place.address("usage"), is_post=False)
         if row.status == RawItemStatus.WAITING_QUOTA
         else None,
         call=None if is_final else _by_api("POST", f"/raw/{encode('raw', row.pk)}/retry"),
@@ -345,7 +345,7 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Failure
                 why=_said(row.last_error, _("Its platform refuses the log-in.")),
                 link=place.address("outlet_page", out=row.pk),
                 about=str(platform.label) if platform is not None else row.platform,
-                way=NextAction(
+                action=NextAction(
                     _("Connect it again"), place.address("outlet_reconnect", out=row.pk), is_post=False
                 )
                 if place.may_manage
@@ -367,7 +367,7 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Failu
             label=_("Stopped"),
             why=_said(row.error, _("No reason was kept.")),
             about=row.outlet.name,
-            way=NextAction(
+            action=NextAction(
                 _("See how far it came"), place.address("subscribers", out=row.outlet_id), is_post=False
             )
             if place.may_edit

@@ -41,7 +41,7 @@ class Obstacle:
     outlets: str
     since: datetime | None
     until: datetime | None
-    way: NextAction | None
+    action: NextAction | None
 
 
 def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[Obstacle, ...]:
@@ -64,12 +64,12 @@ def obstacles_of(place: Place, item: GeneratedItem, *, now: datetime) -> tuple[O
 
 def _by_hand(place: Place, row: Publication) -> Obstacle:
     message = _("It waits for a person to post it, and to say what became of it.")
-    way = (
+    action = (
         NextAction(_("Post it"), place.address("package", pub=row.pk), is_post=False)
         if place.may_edit
         else None
     )
-    return Obstacle(message, "", row.due_at, None, way)
+    return Obstacle(message, "", row.due_at, None, action)
 
 
 def next_action_for(place: Place, item: GeneratedItem, call: Call | None) -> NextAction | None:
